@@ -1,0 +1,1 @@
+//! The pure machine of the coordinator: the dynamic task graph.

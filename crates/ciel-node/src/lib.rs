@@ -1,0 +1,1 @@
+//! The pure machine of one machine: slots, queues, pools and budgets.

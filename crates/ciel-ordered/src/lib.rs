@@ -1,0 +1,1 @@
+//! Ordered streams: segments and the serial frontier.

@@ -1,0 +1,1 @@
+//! The executor protocol: generated wire types and codec.

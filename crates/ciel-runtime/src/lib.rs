@@ -1,0 +1,1 @@
+//! The shell around the machines: threads, sockets, processes, files.

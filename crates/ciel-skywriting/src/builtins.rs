@@ -1,0 +1,88 @@
+//! The names that every script has, with their numbers of arguments: declared once, here.
+//!
+//! It does not know what they do. Read next: `machine`.
+
+macro_rules! builtins {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $least:literal $most:expr;)*) => {
+        /// A builtin function.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum Builtin { $($(#[$doc])* $variant,)* }
+
+        impl Builtin {
+            /// All of them, in the order of declaration.
+            pub const ALL: &'static [Builtin] = &[$(Builtin::$variant,)*];
+
+            /// The name in scripts.
+            pub fn name(self) -> &'static str {
+                match self { $(Builtin::$variant => $name,)* }
+            }
+
+            /// Least and most number of arguments.
+            pub fn arity(self) -> (usize, usize) {
+                match self { $(Builtin::$variant => ($least, $most),)* }
+            }
+
+            /// The builtin of that name.
+            pub fn by_name(name: &str) -> Option<Builtin> {
+                match name { $($name => Some(Builtin::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+builtins! {
+    /// `spawn(f, [args], {options})`
+    Spawn "spawn" 1 3;
+    /// `spawn_exec(executor, args, n, {options})`
+    SpawnExec "spawn_exec" 3 4;
+    /// `spawn_other(executor, {args, n_outputs, …})`
+    SpawnOther "spawn_other" 2 2;
+    /// `exec(executor, args, n, {options})`
+    Exec "exec" 3 4;
+    /// `package(name)`: what the job was given under that name (`--package name=file`).
+    Package "package" 1 1;
+    /// `int(x)`
+    Int "int" 1 1;
+    /// `float(x)`
+    Float "float" 1 1;
+    /// `str(x)`
+    Str "str" 1 1;
+    /// `len(x)`
+    Len "len" 1 1;
+    /// `range(stop)`, `range(start, stop)`, `range(start, stop, step)`
+    Range "range" 1 3;
+    /// `has_key(dict, key)`
+    HasKey "has_key" 2 2;
+    /// `get_key(dict, key, otherwise)`
+    GetKey "get_key" 2 3;
+    /// `keys(dict)`
+    Keys "keys" 1 1;
+    /// `print(x, …)`
+    Print "print" 0 usize::MAX;
+    /// `env(name)` and `env(name, otherwise)`; `env()` is the whole dictionary.
+    Env "env" 0 2;
+    /// `argv()` the list of arguments, `argv(i)` one of them.
+    Argv "argv" 0 1;
+    /// `abs(x)`
+    Abs "abs" 1 1;
+    /// `min(list)` or `min(a, b, …)`
+    Min "min" 1 usize::MAX;
+    /// `max(list)` or `max(a, b, …)`
+    Max "max" 1 usize::MAX;
+    /// `floor(x)`
+    Floor "floor" 1 1;
+    /// `sqrt(x)`
+    Sqrt "sqrt" 1 1;
+    /// `sort(list)`
+    Sort "sort" 1 1;
+    /// `join(list, separator)`
+    Join "join" 2 2;
+    /// `split(string)` at white space, `split(string, separator)`
+    Split "split" 1 2;
+    /// `type(x)` gives its name
+    Type "type" 1 1;
+    /// `text(ref)`: the bytes of an object as a string
+    Text "text" 1 1;
+    /// `is_error(ref)`: waits, then tells
+    IsError "is_error" 1 1;
+}

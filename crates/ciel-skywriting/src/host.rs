@@ -1,0 +1,103 @@
+//! What a running script asks of its surroundings, and what they answer.
+//!
+//! The machine emits spawns like any other SDK; it does not know who runs them. Read next:
+//! `machine`.
+
+/// A reference as one task sees it: an index into the task's table, like a file descriptor.
+///
+/// Numbering is a contract: the handles `0..n` are the references the task was given; each spawn
+/// adds its outputs at the next numbers, in order; a value or error that arrives by
+/// [`Answer::Value`] adds the references inside it at the next numbers, in the order in which
+/// answers are delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Handle(pub u32);
+
+/// What a script wants to have run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpawnRequest {
+    /// What to run.
+    pub work: Work,
+    /// The references that `work` names by index, in order; the child's handles `0..n`.
+    pub references: Vec<Handle>,
+    /// Number of outputs; 1 for a function.
+    pub outputs: u32,
+    /// A dictionary of options as JSON (`cores`, `memory`, `retries`, `timeout`, `lazy`, `name`,
+    /// `pure`, and any unchecked others); `Null` for none.
+    pub options: serde_json::Value,
+    /// Name for people: the function, or the executor.
+    pub label: String,
+    /// Line of the spawn, from 1.
+    pub line: u32,
+    /// File of the spawn.
+    pub file: String,
+}
+
+/// The kinds of work a script can spawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A call of a function of this program: bytes for [`crate::Machine::for_call`].
+    Call(Vec<u8>),
+    /// A task of another executor, with its arguments as JSON in which reference number `i` of
+    /// [`SpawnRequest::references`] is spelt `{"$ref": i}` (a user's own key that begins with `$`
+    /// is spelt with one more `$`).
+    Executor {
+        /// Its name.
+        executor: String,
+        /// Its arguments.
+        arguments: serde_json::Value,
+    },
+}
+
+/// The surroundings of a running script.
+pub trait Host {
+    /// Takes a request; its outputs get the next handles. The order of calls is program order.
+    fn spawn(&mut self, request: SpawnRequest);
+
+    /// Ordered standard output.
+    fn print(&mut self, line: &str);
+
+    /// The handle of the object that the job was given under `name`, if any; it gets the next
+    /// handle of the table at its first asking.
+    fn package(&mut self, name: &str) -> Option<Handle>;
+}
+
+/// What became of a reference, handed to the machine before it goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// A Skywriting value as made by a task that finished: its bytes name `references` references,
+    /// which have been added to the table at the next numbers.
+    Value {
+        /// What [`crate::Ended::value`] gave.
+        bytes: std::sync::Arc<[u8]>,
+        /// How many references it names.
+        references: u32,
+    },
+    /// A JSON value (what a task in another language returned) with `{"$ref": i}` in it.
+    Json {
+        /// JSON text.
+        bytes: std::sync::Arc<[u8]>,
+        /// How many references it names.
+        references: u32,
+    },
+    /// Plain bytes of an executor: the JSON value they spell, or `text()` of them.
+    Bytes(std::sync::Arc<[u8]>),
+    /// The task that should have made it failed.
+    Error(Thrown),
+}
+
+/// A failure as scripts see it: what `catch` binds.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Thrown {
+    /// `TaskError`, `Cancelled`, `Timeout`, `OutOfMemory`, `WorkerLost`, … .
+    pub kind: String,
+    /// What happened.
+    pub message: String,
+    /// The task that failed, as people name it; empty when it is this one.
+    pub task: String,
+    /// One line per call or task, innermost first.
+    pub trace: Vec<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The value of a `throw` statement as JSON, if that is what failed.
+    pub value: Option<serde_json::Value>,
+}

@@ -1,0 +1,1 @@
+//! Objects as files of the run folder, mapped read-only.

@@ -1,1 +1,26 @@
 //! The pure machine of the coordinator: the dynamic task graph.
+//!
+//! One door: [`Graph::handle`] takes an event and appends actions. It decides what may run, what
+//! waits for what, what a failure means and when the job is over. It knows no sockets, files,
+//! clocks or languages, nor where tasks run: `ciel-node` places them, the runtime performs the
+//! actions, the simulator performs them in virtual time. Read next: [`event`], then `graph`.
+
+mod cancel;
+mod check;
+pub mod event;
+mod graph;
+mod objects;
+mod settle;
+mod spawn;
+mod story;
+mod task;
+mod turn;
+mod verdict;
+mod view;
+
+pub use event::{
+    Action, Assignment, Continuation, Ending, Entry, Event, Output, Step, StrandChange, TaskSummary,
+};
+pub use graph::{Graph, Policy};
+pub use story::Moment;
+pub use view::{Counts, Situation, TaskView};

@@ -1,1 +1,26 @@
-//! Values that every part of Ciel shares: positions, names, references, task descriptors, failures, limits.
+//! Values that every part of Ciel shares: positions, names, references, task descriptors,
+//! failures, limits.
+//!
+//! Nothing here decides anything, and nothing here knows a socket, a file or a clock. Start with
+//! [`task::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes "earlier in
+//! the serial program" a comparison of two numbers.
+
+pub mod fact;
+pub mod failure;
+pub mod limits;
+pub mod name;
+pub mod order;
+pub mod reference;
+pub mod resources;
+pub mod task;
+
+pub use fact::Fact;
+pub use failure::{Failure, FailureKind, Frame};
+pub use name::{Label, Name};
+pub use order::{Mark, SerialOrder};
+pub use reference::{Content, Form, Handle, ObjectKey, Resolution, Value};
+pub use resources::Resources;
+pub use task::{Attempt, Class, Descriptor, Needs, Options, Site, StrandKey, TaskKey};
+
+/// Microseconds since the run began, as the shell's clock tells it.
+pub type Micros = u64;

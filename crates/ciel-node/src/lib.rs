@@ -1,1 +1,12 @@
-//! The pure machine of one machine: slots, queues, pools and budgets.
+//! The pure machine of one machine: slots, queues of ready tasks, worker pools.
+//!
+//! One door: [`Node::handle`]. It places ready tasks in serial order as far as resources reach, and
+//! keeps pools of workers. It does not know the graph (why a task is ready, what becomes of it),
+//! nor how a process is started. Read next: [`node`](crate::Node), then `queue`.
+
+mod check;
+mod node;
+mod pool;
+mod queue;
+
+pub use node::{Action, Capacity, Event, Node, Place, Run, WorkerKey};

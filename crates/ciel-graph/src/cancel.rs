@@ -1,0 +1,117 @@
+//! Cancellation and deadlines: work that is ended from outside.
+
+use ciel_model::{Failure, FailureKind, Mark, Micros, TaskKey};
+
+use crate::event::Action;
+use crate::graph::Graph;
+use crate::task::State;
+
+impl Graph {
+    pub(crate) fn on_cancel_requested(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(task) = self.tasks.get(&key) else {
+            return;
+        };
+        let (begin, end) = (task.strand.begin, task.strand.end);
+        let beneath =
+            |mark: Mark| self.order.precedes(begin, mark) && self.order.precedes(mark, end);
+        let mut all: Vec<TaskKey> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| beneath(task.strand.begin))
+            .map(|(key, _)| *key)
+            .collect();
+        all.sort();
+        for key in std::iter::once(key).chain(all) {
+            self.cancel_task(now, key, "it was cancelled", actions);
+        }
+    }
+
+    /// Ends one task, whatever its state.
+    pub(crate) fn cancel_task(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        why: &str,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(task) = self.tasks.get_mut(&key) else {
+            return;
+        };
+        let attempt = task.attempt;
+        match &task.state {
+            State::Dormant => self.live += 1,
+            State::Waiting { .. } | State::Twin => {}
+            State::Ready { resume } => {
+                let resumed = resume.is_some();
+                actions.push(Action::Withdraw { task: key, attempt });
+                if resumed {
+                    actions.push(Action::Stop { task: key, attempt });
+                }
+            }
+            State::Running { .. } | State::Suspended { .. } => {
+                actions.push(Action::Stop { task: key, attempt });
+            }
+        }
+        let failure = Failure::new(FailureKind::Cancelled, self.tasks[&key].label(), why);
+        self.fail_task(now, key, failure, actions);
+    }
+
+    /// Ends a task none of whose code has run, because the job has failed before it.
+    pub(crate) fn cancel_unstarted(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        actions: &mut Vec<Action>,
+    ) {
+        self.cancel_task(now, key, "the job failed before it started", actions);
+    }
+
+    /// Ends all work after `mark` that has not started.
+    pub(crate) fn cancel_unstarted_after(
+        &mut self,
+        now: Micros,
+        mark: Mark,
+        actions: &mut Vec<Action>,
+    ) {
+        let mut all: Vec<TaskKey> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| !task.has_started() && task.state != State::Dormant)
+            .filter(|(_, task)| self.order.precedes(mark, task.strand.end))
+            .map(|(key, _)| *key)
+            .collect();
+        all.sort();
+        for key in all {
+            self.cancel_unstarted(now, key, actions);
+        }
+    }
+
+    pub(crate) fn on_ticked(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        while let Some((at, key)) = self.deadlines.first().copied()
+            && at <= now
+        {
+            let task = &self.tasks[&key];
+            let attempt = task.attempt;
+            let limit = task.descriptor.options.timeout_us.unwrap_or(0);
+            let message = format!("it ran longer than {}", seconds(limit));
+            let failure = Failure::new(FailureKind::Timeout, task.label(), message)
+                .with_hint("give it more with the option timeout, or --timeout for all tasks");
+            actions.push(Action::Stop { task: key, attempt });
+            self.fail_attempt(now, key, failure, actions);
+        }
+    }
+}
+
+fn seconds(microseconds: u64) -> String {
+    let text = format!(
+        "{}.{:06}",
+        microseconds / 1_000_000,
+        microseconds % 1_000_000
+    );
+    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+}

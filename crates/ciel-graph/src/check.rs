@@ -1,0 +1,109 @@
+//! Invariants, asserted after every event in debug builds and in simulation.
+
+use ciel_model::{ObjectKey, TaskKey};
+use rustc_hash::FxHashMap;
+
+use crate::graph::Graph;
+use crate::objects::ObjectState;
+use crate::task::State;
+
+/// Tasks up to which a debug build checks everything after every event.
+const CHECKED_TASKS_MAX: usize = 48;
+
+impl Graph {
+    /// Everything, if the graph is small.
+    #[cfg(debug_assertions)]
+    pub(crate) fn check_some(&self) {
+        if self.tasks.len() <= CHECKED_TASKS_MAX && self.objects.len() <= 4 * CHECKED_TASKS_MAX {
+            self.check_all();
+        }
+    }
+
+    /// Asserts all invariants; linear in the size of the graph.
+    pub fn check_all(&self) {
+        self.check_live();
+        self.check_holders();
+        self.check_waiters();
+        self.check_deadlines();
+    }
+
+    fn check_live(&self) {
+        let live = self
+            .tasks
+            .values()
+            .filter(|task| task.state != State::Dormant)
+            .count();
+        assert_eq!(self.live, live as u64, "count of live tasks");
+    }
+
+    fn check_holders(&self) {
+        let mut holders: FxHashMap<ObjectKey, u32> = FxHashMap::default();
+        let mut hold = |key: &ObjectKey| *holders.entry(*key).or_default() += 1;
+        for task in self.tasks.values() {
+            task.table.iter().chain(&task.inputs).for_each(&mut hold);
+            for fact in &task.facts {
+                match fact {
+                    ciel_model::Fact::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),
+                    ciel_model::Fact::Constructed { object } => hold(object),
+                    ciel_model::Fact::Input { .. } => {}
+                }
+            }
+        }
+        self.verdict.held().for_each(|key| hold(&key));
+        let mut seen = Vec::new();
+        for (_, object) in self.objects.iter() {
+            match &object.state {
+                ObjectState::Alias(target) => hold(target),
+                ObjectState::Ready(stored) if !seen.contains(&std::sync::Arc::as_ptr(stored)) => {
+                    seen.push(std::sync::Arc::as_ptr(stored));
+                    stored.value.references.iter().for_each(&mut hold);
+                }
+                ObjectState::Ready(_) | ObjectState::Future { .. } | ObjectState::Failed(_) => {}
+            }
+        }
+        for (key, object) in self.objects.iter() {
+            let counted = holders.get(&key).copied().unwrap_or(0);
+            assert_eq!(
+                object.holders, counted,
+                "holders of {:?}: {object:?}",
+                object.name
+            );
+            assert!(counted > 0, "{:?} is held by nobody", object.name);
+        }
+    }
+
+    fn check_waiters(&self) {
+        let mut waits: FxHashMap<TaskKey, u32> = FxHashMap::default();
+        for (_, object) in self.objects.iter() {
+            if let ObjectState::Future {
+                waiters, producer, ..
+            } = &object.state
+            {
+                waiters
+                    .iter()
+                    .for_each(|task| *waits.entry(*task).or_default() += 1);
+                assert!(
+                    self.tasks.contains_key(producer),
+                    "{:?} has no producer",
+                    object.name
+                );
+            }
+        }
+        for (key, task) in &self.tasks {
+            if let State::Waiting { missing } | State::Suspended { missing, .. } = &task.state {
+                assert_eq!(
+                    waits.get(key),
+                    Some(missing),
+                    "what {} waits for",
+                    task.label()
+                );
+            }
+        }
+    }
+
+    fn check_deadlines(&self) {
+        for (at, key) in &self.deadlines {
+            assert_eq!(self.tasks[key].deadline, Some(*at), "deadline of {key:?}");
+        }
+    }
+}

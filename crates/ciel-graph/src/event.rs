@@ -1,0 +1,316 @@
+//! What goes in through the graph's door and what comes out.
+
+use std::sync::Arc;
+
+use ciel_model::{
+    Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey, Resolution,
+    StrandKey, TaskKey, Value,
+};
+
+use crate::story::Moment;
+
+/// What happened. Events about an attempt that is over are stale and change nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Somebody submits a program; the root's outputs are kept until the job ends.
+    RootSubmitted {
+        /// The root's name: the position everything else hangs from.
+        name: Name,
+        /// The root task; it has no inputs.
+        descriptor: Descriptor,
+    },
+    /// A place has been found for a ready task.
+    TaskPlaced {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+    },
+    /// A running task did something that others can see.
+    TaskStepped {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What.
+        step: Step,
+    },
+    /// A running task can go no further before all of `on` are there.
+    TaskBlocked {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Handles it still uses, in their new numbering; `None` keeps the table as it is.
+        kept: Option<Vec<Handle>>,
+        /// What it waits for, in the new numbering.
+        on: Vec<Handle>,
+        /// How it goes on.
+        continuation: Continuation,
+    },
+    /// A running task came to its end.
+    TaskFinished {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// One for each output that was not published before, in order.
+        outputs: Vec<Output>,
+        /// Whether it wrote anything to its ordered output: then equal calls do not share it.
+        printed: bool,
+    },
+    /// A running task ends by handing its outputs to a successor on the same strand.
+    TaskTailSpawned {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// The successor, with as many outputs.
+        descriptor: Descriptor,
+    },
+    /// An attempt failed by itself.
+    TaskFailed {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Why.
+        failure: Failure,
+    },
+    /// The worker of a running attempt is gone; the strand is replayed if it can be.
+    TaskLost {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What to tell if it cannot.
+        failure: Failure,
+    },
+    /// The live copy of a suspended strand is gone.
+    ContinuationLost {
+        /// Which.
+        task: TaskKey,
+    },
+    /// Somebody cancels a task and everything beneath it.
+    CancelRequested {
+        /// Which.
+        task: TaskKey,
+    },
+    /// Somebody ends the whole job.
+    JobCancelled {
+        /// What the job's failure is then.
+        failure: Failure,
+    },
+    /// Time passed; see [`crate::Graph::next_deadline`].
+    Ticked,
+}
+
+/// A visible act of a running task, in program order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A new task; its outputs get the next handles.
+    Spawn(Descriptor),
+    /// New data; it gets the next handle.
+    Construct(Value<Handle>),
+    /// An output is there before the task ends.
+    Publish {
+        /// Which output.
+        index: u32,
+        /// What.
+        value: Value<Handle>,
+    },
+    /// The outside was asked and answered.
+    Input {
+        /// What was asked.
+        kind: Arc<str>,
+        /// The answer.
+        value: Arc<[u8]>,
+    },
+}
+
+/// What a finished task gives for one output.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// The object itself.
+    Value(Value<Handle>),
+    /// Whatever that reference becomes.
+    Delegate(Handle),
+    /// It was published before.
+    Published,
+}
+
+/// How a suspended strand goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Continuation {
+    /// A live copy is kept by the shell.
+    Live,
+    /// The program is run again from its start with its recorded facts.
+    Replay,
+    /// A state that any worker of the executor can take up.
+    Saved(Arc<[u8]>),
+}
+
+/// What the shell has to do. Actions are performed in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// The task may run as soon as there is a place for it.
+    Offer {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What it needs.
+        descriptor: Arc<Descriptor>,
+        /// Its place in the serial order.
+        mark: Mark,
+        /// It was running before: a live copy may be somewhere.
+        resumed: bool,
+    },
+    /// A ready task is not to be run any more.
+    Withdraw {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+    },
+    /// Run it, now, where it was placed.
+    Begin(Box<Assignment>),
+    /// It asked for what is there already: go on.
+    Continue {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What it asked for, in order.
+        answers: Vec<(Handle, Resolution)>,
+    },
+    /// It waits; its place is free.
+    Suspend {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+    },
+    /// A running or suspended attempt is over for the graph: end it and whatever it started.
+    Stop {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+    },
+    /// Something about the ordered output of a strand.
+    Strand(StrandChange),
+    /// No one can name this object any more; its file can go.
+    DropObject(Name),
+    /// An attempt failed and will be tried again.
+    AttemptFailed {
+        /// Who.
+        task: Label,
+        /// Why.
+        failure: Arc<Failure>,
+        /// Retries left.
+        left: u32,
+    },
+    /// A task ended; for the history, as far as that is bounded.
+    Ended(Box<TaskSummary>),
+    /// The job is over.
+    JobEnded(Ending),
+}
+
+/// A change in the tree of ordered output, in program order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrandChange {
+    /// A root.
+    Root(StrandKey),
+    /// A child stands at this point of its parent's output.
+    Spawned {
+        /// The parent.
+        parent: StrandKey,
+        /// The child.
+        child: StrandKey,
+        /// Its output may be released before it commits.
+        live: bool,
+    },
+    /// An attempt's output is final so far.
+    Committed(StrandKey),
+    /// Nothing more comes from it.
+    Closed(StrandKey),
+    /// It will not be finished: the serial output ends here.
+    Discarded(StrandKey),
+    /// It has no place in the output.
+    Skipped(StrandKey),
+    /// It will be run again from its start; what it wrote must come again.
+    Rewound(StrandKey),
+    /// Its failed attempt's uncommitted output is dropped.
+    RolledBack(StrandKey),
+}
+
+/// Everything a shell needs to run an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    /// Which task.
+    pub task: TaskKey,
+    /// Which attempt.
+    pub attempt: Attempt,
+    /// Its strand.
+    pub strand: StrandKey,
+    /// As people call it.
+    pub label: Label,
+    /// What to run.
+    pub descriptor: Arc<Descriptor>,
+    /// How to enter it.
+    pub entry: Entry,
+}
+
+/// How an attempt is entered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// From its start; with what is known of its inputs (all of them if it needs them).
+    Start(Vec<(Handle, Resolution)>),
+    /// From its start, with the facts of the time before.
+    Replay {
+        /// Its inputs.
+        inputs: Vec<(Handle, Resolution)>,
+        /// What happened, in order.
+        facts: Vec<Fact>,
+    },
+    /// From saved bytes.
+    Restore {
+        /// The state.
+        bytes: Arc<[u8]>,
+        /// What it waited for.
+        answers: Vec<(Handle, Resolution)>,
+    },
+    /// The live copy.
+    Resume(Vec<(Handle, Resolution)>),
+}
+
+/// How the job ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// The root's first output as (name, object), or the job's failure.
+    pub result: Result<(Name, Value<ObjectKey>), Arc<Failure>>,
+    /// Every failure of a task whose error nobody handled, earliest in serial order first.
+    pub failures: Vec<Arc<Failure>>,
+}
+
+/// A task that ended, for the history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskSummary {
+    /// Who.
+    pub label: Label,
+    /// Which executor.
+    pub executor: Arc<str>,
+    /// Where it was spawned, `file:line`.
+    pub place: String,
+    /// Who spawned it.
+    pub parent: Option<Label>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// What happened to it.
+    pub story: Vec<(Micros, Moment)>,
+    /// Why it failed, if it did.
+    pub failure: Option<Arc<Failure>>,
+    /// Microseconds it ran, waiting not counted.
+    pub ran_us: Micros,
+}

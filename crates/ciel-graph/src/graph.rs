@@ -1,0 +1,257 @@
+//! The graph's door and its state.
+//!
+//! The parts: `spawn` (new tasks), `turn` (begin, block, wake), `settle` (finish, fail, retry),
+//! `cancel`, `verdict` (the job's failure and end), `view` (what people may ask), `check`
+//! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
+//! finds no task of its attempt and changes nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ciel_model::{Attempt, Failure, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey};
+use rustc_hash::FxHashMap;
+
+use crate::event::{Action, Event, Step, TaskSummary};
+use crate::objects::{Objects, Released};
+use crate::task::{State, Task};
+use crate::verdict::Verdict;
+use crate::view::Counts;
+
+/// What a failure does to the rest of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// All spawned work finishes, whatever fails.
+    pub keep_going: bool,
+    /// The first failed task in time ends the job.
+    pub fail_fast: bool,
+}
+
+/// The dynamic task graph of one job.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    pub(crate) policy: Policy,
+    pub(crate) order: SerialOrder,
+    pub(crate) tasks: FxHashMap<TaskKey, Task>,
+    pub(crate) objects: Objects,
+    pub(crate) next_task: u64,
+    pub(crate) next_strand: u64,
+    /// Outputs of pure calls made so far, by the identity of the call.
+    pub(crate) calls: FxHashMap<Name, Call>,
+    pub(crate) calls_purge_at: usize,
+    pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
+    /// Tasks that have not ended and will run, i.e. all but the dormant ones.
+    pub(crate) live: u64,
+    pub(crate) verdict: Verdict,
+    pub(crate) counts: Counts,
+    pub(crate) summaries: usize,
+}
+
+/// A pure call that others may share.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) task: TaskKey,
+    pub(crate) outputs: Vec<ObjectKey>,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new(policy: Policy) -> Graph {
+        Graph {
+            policy,
+            order: SerialOrder::default(),
+            tasks: FxHashMap::default(),
+            objects: Objects::default(),
+            next_task: 0,
+            next_strand: 0,
+            calls: FxHashMap::default(),
+            calls_purge_at: 1024,
+            deadlines: BTreeSet::new(),
+            live: 0,
+            verdict: Verdict::default(),
+            counts: Counts::default(),
+            summaries: 0,
+        }
+    }
+
+    /// The serial order of all marks that this graph gave out.
+    pub fn order(&self) -> &SerialOrder {
+        &self.order
+    }
+
+    /// When [`Event::Ticked`] is wanted at the latest.
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Takes one event at time `now` and appends what has to be done about it.
+    pub fn handle(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::RootSubmitted { name, descriptor } => {
+                self.on_root_submitted(now, name, descriptor, actions)
+            }
+            Event::TaskPlaced { task, attempt } => self.on_task_placed(now, task, attempt, actions),
+            Event::TaskStepped {
+                task,
+                attempt,
+                step,
+            } => self.on_task_stepped(now, task, attempt, step, actions),
+            Event::TaskBlocked {
+                task,
+                attempt,
+                kept,
+                on,
+                continuation,
+            } => self.on_task_blocked(now, task, attempt, kept, on, continuation, actions),
+            Event::TaskFinished {
+                task,
+                attempt,
+                outputs,
+                printed,
+            } => self.on_task_finished(now, task, attempt, outputs, printed, actions),
+            Event::TaskTailSpawned {
+                task,
+                attempt,
+                descriptor,
+            } => self.on_task_tail_spawned(now, task, attempt, descriptor, actions),
+            Event::TaskFailed {
+                task,
+                attempt,
+                failure,
+            } => self.on_task_failed(now, task, attempt, failure, actions),
+            Event::TaskLost {
+                task,
+                attempt,
+                failure,
+            } => self.on_task_lost(now, task, attempt, failure, actions),
+            Event::ContinuationLost { task } => self.on_continuation_lost(now, task, actions),
+            Event::CancelRequested { task } => self.on_cancel_requested(now, task, actions),
+            Event::JobCancelled { failure } => self.on_job_cancelled(now, failure, actions),
+            Event::Ticked => self.on_ticked(now, actions),
+        }
+        #[cfg(debug_assertions)]
+        self.check_some();
+    }
+
+    fn on_task_stepped(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        step: Step,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running(key, attempt).is_none() {
+            return;
+        }
+        let refused = match step {
+            Step::Spawn(descriptor) => self.spawn_child(now, key, descriptor, actions),
+            Step::Construct(value) => self.construct(key, value),
+            Step::Publish { index, value } => self.publish(now, key, index, value, actions),
+            Step::Input { kind, value } => self.record_input(key, kind, value),
+        };
+        if let Err(failure) = refused {
+            actions.push(Action::Stop { task: key, attempt });
+            self.fail_attempt(now, key, *failure, actions);
+        }
+    }
+
+    /// The task if `attempt` of it is running now; else the event is stale.
+    pub(crate) fn running(&mut self, key: TaskKey, attempt: Attempt) -> Option<&mut Task> {
+        self.tasks
+            .get_mut(&key)
+            .filter(|task| task.attempt == attempt && matches!(task.state, State::Running { .. }))
+    }
+
+    /// The task, which the caller knows to be there.
+    pub(crate) fn task_mut(&mut self, key: TaskKey) -> &mut Task {
+        self.tasks
+            .get_mut(&key)
+            .expect("the caller has just seen this task")
+    }
+
+    /// Offers a task that has all it needs to the node.
+    pub(crate) fn offer(&self, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = &self.tasks[&key];
+        let State::Ready { resume } = &task.state else {
+            unreachable!("only ready tasks are offered");
+        };
+        actions.push(Action::Offer {
+            task: key,
+            attempt: task.attempt,
+            descriptor: task.descriptor.clone(),
+            mark: task.strand.end,
+            resumed: resume.is_some(),
+        });
+    }
+
+    /// Acts on what a release let go of.
+    pub(crate) fn clear(&mut self, released: Released, actions: &mut Vec<Action>) {
+        let mut pending = released;
+        while !pending.is_empty() {
+            let mut next = Released::default();
+            for name in pending.files.drain(..) {
+                actions.push(Action::DropObject(name));
+            }
+            for producer in pending.unwanted.drain(..) {
+                self.forget_dormant(producer, &mut next);
+            }
+            pending = next;
+        }
+    }
+
+    /// A lazy task whose outputs nobody can ask for any more is dropped.
+    fn forget_dormant(&mut self, key: TaskKey, released: &mut Released) {
+        let Some(task) = self.tasks.get(&key) else {
+            return;
+        };
+        let wanted = task
+            .outputs
+            .iter()
+            .any(|output| self.objects.get(*output).is_some());
+        if wanted || task.state != State::Dormant {
+            return;
+        }
+        let task = self.tasks.remove(&key).expect("just seen");
+        self.order.remove(task.strand.begin);
+        self.order.remove(task.strand.end);
+        self.release_all(task.table, released);
+        self.release_all(task.inputs, released);
+    }
+
+    pub(crate) fn release_all(&mut self, keys: Vec<ObjectKey>, released: &mut Released) {
+        for key in keys {
+            self.objects.release(key, released);
+        }
+    }
+
+    /// Tells the history of a task that ended, as far as that is bounded.
+    pub(crate) fn summarise(
+        &mut self,
+        task: &Task,
+        failure: Option<Arc<Failure>>,
+        actions: &mut Vec<Action>,
+    ) {
+        let tells = task.descriptor.class != ciel_model::Class::Coordination || failure.is_some();
+        if !tells && self.summaries >= ciel_model::limits::HISTORY_TASKS_MAX {
+            return;
+        }
+        self.summaries += 1;
+        actions.push(Action::Ended(Box::new(TaskSummary {
+            label: task.label(),
+            executor: task.descriptor.executor.clone(),
+            place: task.place(),
+            parent: task.parent.clone(),
+            attempts: task.failures + task.losses + 1,
+            story: task.story.entries().to_vec(),
+            failure,
+            ran_us: task.ran_us,
+        })));
+    }
+
+    /// Whether new work at `mark` would come after the point at which the job has failed.
+    pub(crate) fn is_cut(&self, mark: Mark) -> bool {
+        self.verdict
+            .cut
+            .is_some_and(|cut| !self.order.precedes(mark, cut))
+    }
+}

@@ -1,0 +1,329 @@
+//! The table of objects: what each reference has become, and who still holds it.
+//!
+//! Reference counts suffice because the graph is acyclic by construction: a task can only hold
+//! references it was given or made. It does not know tasks beyond the keys of those that wait.
+
+use std::sync::Arc;
+
+use ciel_model::{Content, Failure, Name, ObjectKey, TaskKey, Value};
+use rustc_hash::FxHashMap;
+
+/// What an object is at the moment.
+#[derive(Clone, Debug)]
+pub(crate) enum ObjectState {
+    /// Its task has not finished.
+    Future {
+        producer: TaskKey,
+        waiters: Vec<TaskKey>,
+        aliases: Vec<ObjectKey>,
+    },
+    /// It will be what another, unfinished one will be.
+    Alias(ObjectKey),
+    /// There.
+    Ready(Arc<Stored>),
+    /// Its task failed.
+    Failed(Arc<Failure>),
+}
+
+/// A finished object; several keys may share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// Where the store keeps it.
+    pub(crate) name: Name,
+    /// What it is.
+    pub(crate) value: Value<ObjectKey>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) name: Name,
+    pub(crate) state: ObjectState,
+    /// Table entries, embedded references, aliases and roots that hold it.
+    pub(crate) holders: u32,
+    /// Its failure has been given to somebody, or would be.
+    pub(crate) asked: bool,
+}
+
+/// What a release let go of.
+#[derive(Debug, Default)]
+pub(crate) struct Released {
+    /// Names whose files can go.
+    pub(crate) files: Vec<Name>,
+    /// Producers of objects nobody will ever name.
+    pub(crate) unwanted: Vec<TaskKey>,
+}
+
+impl Released {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.unwanted.is_empty()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects {
+    table: FxHashMap<ObjectKey, Object>,
+    next: u64,
+}
+
+impl Objects {
+    /// A new future that `holders` others hold from the start.
+    pub(crate) fn create(&mut self, name: Name, producer: TaskKey, holders: u32) -> ObjectKey {
+        let state = ObjectState::Future {
+            producer,
+            waiters: Vec::new(),
+            aliases: Vec::new(),
+        };
+        self.insert(Object {
+            name,
+            state,
+            holders,
+            asked: false,
+        })
+    }
+
+    /// A new finished object that one other holds.
+    pub(crate) fn create_ready(&mut self, name: Name, value: Value<ObjectKey>) -> ObjectKey {
+        let state = ObjectState::Ready(Arc::new(Stored { name, value }));
+        self.insert(Object {
+            name,
+            state,
+            holders: 1,
+            asked: false,
+        })
+    }
+
+    fn insert(&mut self, object: Object) -> ObjectKey {
+        let key = ObjectKey(self.next);
+        self.next += 1;
+        self.table.insert(key, object);
+        key
+    }
+
+    pub(crate) fn get(&self, key: ObjectKey) -> Option<&Object> {
+        self.table.get(&key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ObjectKey, &Object)> {
+        self.table.iter().map(|(key, object)| (*key, object))
+    }
+
+    /// The object that `key` stands for: itself, or what it is an alias of.
+    pub(crate) fn target(&self, key: ObjectKey) -> ObjectKey {
+        match self.table.get(&key).map(|object| &object.state) {
+            Some(ObjectState::Alias(target)) => *target,
+            _ => key,
+        }
+    }
+
+    /// The state that matters to who asks: never an alias.
+    pub(crate) fn settled_state(&self, key: ObjectKey) -> &ObjectState {
+        let target = self.target(key);
+        &self
+            .table
+            .get(&target)
+            .expect("a held object is in the table")
+            .state
+    }
+
+    /// One more holder.
+    pub(crate) fn hold(&mut self, key: ObjectKey) {
+        self.table
+            .get_mut(&key)
+            .expect("only a held object can be held again")
+            .holders += 1;
+    }
+
+    /// Makes `task` wait for `key`; false if there is nothing to wait for.
+    pub(crate) fn wait(&mut self, key: ObjectKey, task: TaskKey) -> bool {
+        let target = self.target(key);
+        match &mut self
+            .table
+            .get_mut(&target)
+            .expect("a held object is in the table")
+            .state
+        {
+            ObjectState::Future { waiters, .. } => {
+                waiters.push(task);
+                true
+            }
+            ObjectState::Ready(_) | ObjectState::Failed(_) => false,
+            ObjectState::Alias(_) => unreachable!("a target is never an alias"),
+        }
+    }
+
+    /// Marks `key` as asked for, so that its failure, if it comes, is somebody's business.
+    pub(crate) fn ask(&mut self, key: ObjectKey) {
+        let target = self.target(key);
+        for key in [key, target] {
+            if let Some(object) = self.table.get_mut(&key) {
+                object.asked = true;
+            }
+        }
+    }
+
+    /// The future `key` becomes `state`, with all its aliases; gives who waited.
+    ///
+    /// Returns `None` if nobody holds it any more: then there is nothing to settle.
+    pub(crate) fn settle(&mut self, key: ObjectKey, state: &ObjectState) -> Option<Vec<TaskKey>> {
+        let object = self.table.get_mut(&key)?;
+        let asked = object.asked;
+        let before = std::mem::replace(&mut object.state, state.clone());
+        let ObjectState::Future {
+            waiters, aliases, ..
+        } = before
+        else {
+            unreachable!("{:?} settled twice", object.name);
+        };
+        for alias in aliases {
+            if let Some(object) = self.table.get_mut(&alias) {
+                object.state = state.clone();
+                object.asked |= asked;
+                self.table.get_mut(&key).expect("just seen").holders -= 1;
+            }
+        }
+        Some(waiters)
+    }
+
+    /// The future `key` becomes an alias of the future `target`, whoever waits for it waits there.
+    pub(crate) fn alias(&mut self, key: ObjectKey, target: ObjectKey) {
+        let Some(object) = self.table.get_mut(&key) else {
+            return;
+        };
+        let asked = object.asked;
+        let before = std::mem::replace(&mut object.state, ObjectState::Alias(target));
+        let ObjectState::Future {
+            waiters, aliases, ..
+        } = before
+        else {
+            unreachable!("only a future can be delegated");
+        };
+        for alias in &aliases {
+            if let Some(object) = self.table.get_mut(alias) {
+                object.state = ObjectState::Alias(target);
+            }
+        }
+        self.table.get_mut(&key).expect("just seen").holders -= aliases.len() as u32;
+        let object = self.table.get_mut(&target).expect("the target is held");
+        object.asked |= asked;
+        object.holders += 1 + aliases.len() as u32;
+        let ObjectState::Future {
+            waiters: mine,
+            aliases: others,
+            ..
+        } = &mut object.state
+        else {
+            unreachable!("the target is a future");
+        };
+        mine.extend(waiters);
+        others.push(key);
+        others.extend(aliases);
+    }
+
+    /// Drops `key` if nobody holds it.
+    pub(crate) fn collect(&mut self, key: ObjectKey, released: &mut Released) {
+        let mut pending = vec![key];
+        while let Some(key) = pending.pop() {
+            if self
+                .table
+                .get(&key)
+                .is_some_and(|object| object.holders == 0)
+            {
+                let object = self.table.remove(&key).expect("just seen");
+                self.let_go(key, object, &mut pending, released);
+            }
+        }
+    }
+
+    /// One holder less; what nobody holds any more goes, and what it held in turn.
+    pub(crate) fn release(&mut self, key: ObjectKey, released: &mut Released) {
+        let object = self
+            .table
+            .get_mut(&key)
+            .expect("a held object is in the table");
+        object.holders -= 1;
+        if object.holders == 0 {
+            self.collect(key, released);
+        }
+    }
+
+    fn let_go(
+        &mut self,
+        key: ObjectKey,
+        object: Object,
+        pending: &mut Vec<ObjectKey>,
+        released: &mut Released,
+    ) {
+        match object.state {
+            ObjectState::Future { producer, .. } => released.unwanted.push(producer),
+            ObjectState::Alias(target) => {
+                let Some(object) = self.table.get_mut(&target) else {
+                    return;
+                };
+                object.holders -= 1;
+                if let ObjectState::Future { aliases, .. } = &mut object.state {
+                    aliases.retain(|alias| *alias != key);
+                }
+                pending.push(target);
+            }
+            ObjectState::Ready(stored) => {
+                let Some(stored) = Arc::into_inner(stored) else {
+                    return;
+                };
+                if let Content::File { .. } = stored.value.content {
+                    released.files.push(stored.name);
+                }
+                for inner in stored.value.references {
+                    self.table
+                        .get_mut(&inner)
+                        .expect("embedded references are held")
+                        .holders -= 1;
+                    pending.push(inner);
+                }
+            }
+            ObjectState::Failed(_) => {}
+        }
+    }
+}
+
+impl Objects {
+    /// The future `key` will be made by another task.
+    pub(crate) fn reassign(&mut self, key: ObjectKey, to: TaskKey) {
+        if let Some(Object {
+            state: ObjectState::Future { producer, .. },
+            ..
+        }) = self.table.get_mut(&key)
+        {
+            *producer = to;
+        }
+    }
+}
+
+impl Objects {
+    /// Lets go of a state that no object will carry.
+    pub(crate) fn drop_state(&mut self, state: ObjectState, released: &mut Released) {
+        let ObjectState::Ready(stored) = state else {
+            return;
+        };
+        let Some(stored) = Arc::into_inner(stored) else {
+            return;
+        };
+        if let Content::File { .. } = stored.value.content {
+            released.files.push(stored.name);
+        }
+        for inner in stored.value.references {
+            self.release(inner, released);
+        }
+    }
+
+    /// Whether anybody waits for the future `key`.
+    pub(crate) fn is_waited_for(&self, key: ObjectKey) -> bool {
+        matches!(
+            self.table.get(&key).map(|object| &object.state),
+            Some(ObjectState::Future { waiters, .. }) if !waiters.is_empty()
+        )
+    }
+}

@@ -1,0 +1,482 @@
+//! Ends: outputs that are there, failures, retries and replays.
+
+use std::sync::Arc;
+
+use ciel_model::{
+    Attempt, Failure, FailureKind, Frame, Handle, Micros, ObjectKey, TaskKey, Value, limits,
+};
+
+use crate::event::{Action, Continuation, Output, StrandChange};
+use crate::graph::Graph;
+use crate::objects::{ObjectState, Released, Stored};
+use crate::spawn::Refusal;
+use crate::story::Moment;
+use crate::task::{Resume, State, Strand, Task};
+
+impl Graph {
+    pub(crate) fn publish(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        index: u32,
+        value: Value<Handle>,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        let Some(object) = task.outputs.get(index as usize).copied() else {
+            let message = format!(
+                "it published output {index}, but has {}",
+                task.outputs.len()
+            );
+            return Err(Box::new(Failure::new(
+                FailureKind::Refused,
+                task.label(),
+                message,
+            )));
+        };
+        let name = task.name.output(u64::from(index));
+        let value = self.adopt(key, value)?;
+        if self.is_future(object) {
+            let state = ObjectState::Ready(Arc::new(Stored { name, value }));
+            self.settle_object(now, object, state, actions);
+        }
+        Ok(())
+    }
+
+    fn let_go(&mut self, state: ObjectState, actions: &mut Vec<Action>) {
+        let mut released = Released::default();
+        self.objects.drop_state(state, &mut released);
+        self.clear(released, actions);
+    }
+
+    fn is_future(&self, object: ObjectKey) -> bool {
+        self.objects
+            .get(object)
+            .is_none_or(|object| matches!(object.state, ObjectState::Future { .. }))
+    }
+
+    pub(crate) fn on_task_finished(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        outputs: Vec<Output>,
+        printed: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running(key, attempt).is_none() {
+            return;
+        }
+        self.stop_clock(now, key);
+        match self.states_of(key, outputs) {
+            Ok(states) => self.commit(now, key, states, printed, actions),
+            Err(failure) => self.fail_attempt(now, key, *failure, actions),
+        }
+    }
+
+    /// What each output becomes; `None` for one that was published before.
+    fn states_of(
+        &mut self,
+        key: TaskKey,
+        outputs: Vec<Output>,
+    ) -> Result<Vec<Option<ObjectState>>, Refusal> {
+        let task = &self.tasks[&key];
+        if outputs.len() != task.outputs.len() {
+            let message = format!(
+                "it gave {} outputs instead of {}",
+                outputs.len(),
+                task.outputs.len()
+            );
+            return Err(Box::new(Failure::new(
+                FailureKind::TaskError,
+                task.label(),
+                message,
+            )));
+        }
+        let name = task.name;
+        let mut states = Vec::with_capacity(outputs.len());
+        for (index, output) in outputs.into_iter().enumerate() {
+            states.push(match output {
+                Output::Published => None,
+                Output::Delegate(handle) => {
+                    let object = self.keys_of(key, &[handle])?[0];
+                    Some(match self.objects.settled_state(object) {
+                        ObjectState::Future { .. } => {
+                            ObjectState::Alias(self.objects.target(object))
+                        }
+                        settled => settled.clone(),
+                    })
+                }
+                Output::Value(value) => {
+                    let value = self.adopt(key, value)?;
+                    let name = name.output(index as u64);
+                    Some(ObjectState::Ready(Arc::new(Stored { name, value })))
+                }
+            });
+        }
+        Ok(states)
+    }
+
+    fn commit(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        states: Vec<Option<ObjectState>>,
+        printed: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        let task = self.task_mut(key);
+        task.story.add(now, Moment::Finished);
+        let outputs = task.outputs.clone();
+        let strand = task.strand.key;
+        let twins = std::mem::take(&mut task.twins);
+        self.counts.finished += 1;
+        actions.push(Action::Strand(StrandChange::Committed(strand)));
+        if printed {
+            self.forget_call(key);
+            self.promote_twins(now, twins, actions);
+        } else {
+            self.keep_for_twins(now, key, &outputs, &states, twins, actions);
+        }
+        for (object, state) in outputs.iter().zip(states) {
+            match state {
+                Some(state) if self.is_future(*object) => {
+                    self.settle_object(now, *object, state, actions)
+                }
+                Some(state) => self.let_go(state, actions),
+                None => self.settle_published(now, *object, actions),
+            }
+        }
+        actions.push(Action::Strand(StrandChange::Closed(strand)));
+        self.end_strand(now, key, None, actions);
+    }
+
+    /// An output declared published that is not there is the task's failure.
+    fn settle_published(&mut self, now: Micros, object: ObjectKey, actions: &mut Vec<Action>) {
+        let Some(held) = self.objects.get(object) else {
+            return;
+        };
+        let ObjectState::Future { producer, .. } = held.state else {
+            return;
+        };
+        let label = self.tasks[&producer].label();
+        let message = "it ended without publishing one of its outputs";
+        let failure = Arc::new(Failure::new(FailureKind::TaskError, label, message));
+        self.settle_object(now, object, ObjectState::Failed(failure), actions);
+    }
+
+    /// The twins get what the leader got; done first, while all is in the table.
+    fn keep_for_twins(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        outputs: &[ObjectKey],
+        states: &[Option<ObjectState>],
+        twins: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
+        let delegated = states
+            .iter()
+            .any(|state| !matches!(state, Some(ObjectState::Ready(_))));
+        if delegated {
+            self.forget_call(key);
+            return self.promote_twins(now, twins, actions);
+        }
+        for twin in twins {
+            let Some(task) = self.tasks.get(&twin) else {
+                continue;
+            };
+            let mine = task.outputs.clone();
+            let shared = states
+                .iter()
+                .cloned()
+                .map(|state| state.expect("not delegated"));
+            for (object, state) in mine.into_iter().zip(shared) {
+                self.settle_object(now, object, state, actions);
+            }
+            self.close_twin(now, twin, actions);
+        }
+        debug_assert_eq!(outputs.len(), states.len());
+    }
+
+    /// An equal call has finished before: its outputs are this one's.
+    pub(crate) fn finish_as_twin(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        of: &[ObjectKey],
+        actions: &mut Vec<Action>,
+    ) {
+        let mine = self.tasks[&key].outputs.clone();
+        for (object, source) in mine.into_iter().zip(of) {
+            let state = match self.objects.settled_state(*source) {
+                ObjectState::Future { .. } => ObjectState::Alias(self.objects.target(*source)),
+                settled => settled.clone(),
+            };
+            self.settle_object(now, object, state, actions);
+        }
+        self.close_twin(now, key, actions);
+    }
+
+    fn close_twin(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        self.counts.shared += 1;
+        let task = self.task_mut(key);
+        task.story.add(now, Moment::Finished);
+        let strand = task.strand.key;
+        actions.push(Action::Strand(StrandChange::Closed(strand)));
+        self.end_strand(now, key, None, actions);
+    }
+
+    /// The leader gives nothing to share: the first twin runs by itself, the others follow it.
+    fn promote_twins(&mut self, now: Micros, twins: Vec<TaskKey>, actions: &mut Vec<Action>) {
+        for twin in twins {
+            if self
+                .tasks
+                .get(&twin)
+                .is_some_and(|task| task.state == State::Twin)
+            {
+                self.admit(now, twin, actions);
+            }
+        }
+    }
+
+    fn forget_call(&mut self, key: TaskKey) {
+        if let Some(call) = self.tasks[&key].call
+            && self.calls.get(&call).is_some_and(|entry| entry.task == key)
+        {
+            self.calls.remove(&call);
+        }
+    }
+
+    /// Gives a future its state and wakes who waited.
+    pub(crate) fn settle_object(
+        &mut self,
+        now: Micros,
+        object: ObjectKey,
+        state: ObjectState,
+        actions: &mut Vec<Action>,
+    ) {
+        let mut released = Released::default();
+        if self.objects.get(object).is_none() {
+            self.objects.drop_state(state, &mut released);
+        } else if let ObjectState::Alias(target) = state {
+            self.objects.alias(object, target);
+            if self.objects.is_waited_for(target) {
+                self.demand(now, target, actions);
+            }
+            self.objects.collect(object, &mut released);
+        } else {
+            let waiters = self.objects.settle(object, &state).unwrap_or_default();
+            drop(state);
+            for waiter in waiters {
+                self.wake(now, waiter, actions);
+            }
+            self.objects.collect(object, &mut released);
+        }
+        self.clear(released, actions);
+    }
+
+    /// Takes a task out of the graph; its outputs are settled or handed over.
+    pub(crate) fn dismiss(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        failure: Option<Arc<Failure>>,
+        actions: &mut Vec<Action>,
+    ) -> Strand {
+        self.stop_clock(now, key);
+        let task = self
+            .tasks
+            .remove(&key)
+            .expect("the caller has just seen this task");
+        self.live -= 1;
+        self.summarise(&task, failure.clone(), actions);
+        let mut released = Released::default();
+        let Task {
+            table,
+            inputs,
+            facts,
+            strand,
+            ..
+        } = task;
+        self.release_facts(facts, &mut released);
+        self.release_all(table, &mut released);
+        self.release_all(inputs, &mut released);
+        self.clear(released, actions);
+        strand
+    }
+
+    /// Takes the last task of a strand out of the graph, and judges the job.
+    fn end_strand(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        failure: Option<Arc<Failure>>,
+        actions: &mut Vec<Action>,
+    ) {
+        let failed = failure.is_some();
+        let strand = self.dismiss(now, key, failure, actions);
+        self.order.remove(strand.begin);
+        if !failed {
+            self.order.remove(strand.end);
+        }
+        self.judge(now, actions);
+    }
+
+    fn release_facts(&mut self, facts: Vec<ciel_model::Fact>, released: &mut Released) {
+        for fact in facts {
+            match fact {
+                ciel_model::Fact::Spawned { outputs, .. } => self.release_all(outputs, released),
+                ciel_model::Fact::Constructed { object } => self.objects.release(object, released),
+                ciel_model::Fact::Input { .. } => {}
+            }
+        }
+    }
+
+    pub(crate) fn on_task_failed(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        failure: Failure,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running(key, attempt).is_some() {
+            self.fail_attempt(now, key, failure, actions);
+        }
+    }
+
+    /// An attempt failed: another one, or the task's failure.
+    pub(crate) fn fail_attempt(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        failure: Failure,
+        actions: &mut Vec<Action>,
+    ) {
+        self.stop_clock(now, key);
+        let over = self.verdict.is_over();
+        let task = self.task_mut(key);
+        let retries = task.descriptor.options.retries;
+        if over || !failure.kind.is_retryable() || task.failures >= retries {
+            return self.fail_task(now, key, failure, actions);
+        }
+        task.failures += 1;
+        let left = retries - task.failures;
+        self.counts.retried += 1;
+        let label = self.tasks[&key].label();
+        let failure = Arc::new(failure);
+        actions.push(Action::AttemptFailed {
+            task: label,
+            failure,
+            left,
+        });
+        self.begin_again(now, key, Moment::Retried, actions);
+    }
+
+    pub(crate) fn on_task_lost(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        failure: Failure,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(task) = self.running(key, attempt) else {
+            return;
+        };
+        if !task.descriptor.replayable || task.losses >= limits::LOSSES_MAX {
+            return self.fail_attempt(now, key, failure, actions);
+        }
+        task.losses += 1;
+        self.counts.lost += 1;
+        self.stop_clock(now, key);
+        self.begin_again(now, key, Moment::Lost, actions);
+    }
+
+    /// The task is offered again from its start, as a new attempt.
+    fn begin_again(&mut self, now: Micros, key: TaskKey, why: Moment, actions: &mut Vec<Action>) {
+        let task = self.task_mut(key);
+        task.attempt.0 += 1;
+        task.ran_us = 0;
+        task.story.add(now, why);
+        let resume = task.descriptor.replayable.then(|| Resume {
+            on: Vec::new(),
+            continuation: Continuation::Replay,
+        });
+        let replays = resume.is_some();
+        task.state = State::Ready { resume };
+        let strand = task.strand.key;
+        if !replays {
+            self.reset_table(key, actions);
+            actions.push(Action::Strand(StrandChange::RolledBack(strand)));
+        }
+        self.offer(key, actions);
+    }
+
+    /// Makes a strand ready to be run again from its start with its recorded facts.
+    pub(crate) fn rewind(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = self.task_mut(key);
+        task.replayed = 0;
+        let strand = task.strand.key;
+        self.reset_table(key, actions);
+        actions.push(Action::Strand(StrandChange::Rewound(strand)));
+    }
+
+    fn reset_table(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
+        let inputs = self.tasks[&key].inputs.clone();
+        for input in &inputs {
+            self.objects.hold(*input);
+        }
+        let before = std::mem::replace(&mut self.task_mut(key).table, inputs);
+        let mut released = Released::default();
+        self.release_all(before, &mut released);
+        self.clear(released, actions);
+    }
+
+    /// The task failed for good: its outputs become the failure.
+    pub(crate) fn fail_task(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        failure: Failure,
+        actions: &mut Vec<Action>,
+    ) {
+        let task = self.task_mut(key);
+        let cancelled = failure.kind == FailureKind::Cancelled;
+        task.story.add(
+            now,
+            if cancelled {
+                Moment::Cancelled
+            } else {
+                Moment::Failed
+            },
+        );
+        let outputs = task.outputs.clone();
+        let strand = task.strand.key;
+        let frame = Frame {
+            task: task.label(),
+            place: task.place(),
+            note: String::new(),
+        };
+        let twins = std::mem::take(&mut task.twins);
+        match cancelled {
+            true => self.counts.cancelled += 1,
+            false => self.counts.failed += 1,
+        }
+        let failure = Arc::new(failure.through(frame));
+        self.forget_call(key);
+        self.note_failure(key, &failure);
+        actions.push(Action::Strand(match cancelled {
+            true => StrandChange::Discarded(strand),
+            false => StrandChange::Closed(strand),
+        }));
+        for object in outputs {
+            if self.is_future(object) {
+                self.settle_object(now, object, ObjectState::Failed(failure.clone()), actions);
+            }
+        }
+        self.promote_twins(now, twins, actions);
+        self.end_strand(now, key, Some(failure), actions);
+    }
+}

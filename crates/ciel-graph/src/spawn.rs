@@ -1,0 +1,492 @@
+//! New tasks: roots, children, successors, and the sharing of equal calls.
+
+use std::sync::Arc;
+
+use ciel_model::{
+    Attempt, Descriptor, Fact, Failure, FailureKind, Handle, Label, Micros, Name, Needs, ObjectKey,
+    StrandKey, TaskKey, Value,
+};
+
+use crate::event::{Action, StrandChange};
+use crate::graph::{Call, Graph};
+use crate::objects::ObjectState;
+use crate::story::{Moment, Story};
+use crate::task::{State, Strand, Task};
+
+/// Why a step cannot be taken; boxed because it is rare.
+pub(crate) type Refusal = Box<Failure>;
+
+impl Graph {
+    pub(crate) fn on_root_submitted(
+        &mut self,
+        now: Micros,
+        name: Name,
+        descriptor: Descriptor,
+        actions: &mut Vec<Action>,
+    ) {
+        let begin = self.order.push_last();
+        let end = self.order.push_last();
+        let strand = self.new_strand(name, begin, end);
+        actions.push(Action::Strand(StrandChange::Root(strand.key)));
+        let outputs = descriptor.outputs;
+        let key = self.new_task(now, name, descriptor, strand, None, Vec::new());
+        let outputs: Vec<ObjectKey> = (0..outputs)
+            .map(|index| self.objects.create(name.output(u64::from(index)), key, 1))
+            .collect();
+        for output in &outputs {
+            self.objects.ask(*output);
+        }
+        self.verdict.root = Some((key, outputs.clone()));
+        self.task_mut(key).outputs = outputs;
+        self.live += 1;
+        self.admit(now, key, actions);
+    }
+
+    fn new_strand(&mut self, name: Name, begin: ciel_model::Mark, end: ciel_model::Mark) -> Strand {
+        self.next_strand += 1;
+        Strand {
+            key: StrandKey(self.next_strand),
+            name,
+            spawns: 0,
+            constructs: 0,
+            begin,
+            end,
+        }
+    }
+
+    fn new_task(
+        &mut self,
+        now: Micros,
+        name: Name,
+        descriptor: Descriptor,
+        strand: Strand,
+        parent: Option<Label>,
+        table: Vec<ObjectKey>,
+    ) -> TaskKey {
+        let key = TaskKey(self.next_task);
+        self.next_task += 1;
+        self.counts.spawned += 1;
+        let mut story = Story::default();
+        story.add(now, Moment::Spawned);
+        let kept = descriptor.replayable || descriptor.options.retries > 0;
+        let inputs = if kept { table.clone() } else { Vec::new() };
+        for held in table.iter().chain(&inputs) {
+            self.objects.hold(*held);
+        }
+        let task = Task {
+            name,
+            descriptor: Arc::new(descriptor),
+            parent,
+            strand,
+            state: State::Dormant,
+            attempt: Attempt(0),
+            failures: 0,
+            losses: 0,
+            table,
+            inputs,
+            outputs: Vec::new(),
+            facts: Vec::new(),
+            replayed: 0,
+            twins: Vec::new(),
+            call: None,
+            ran_us: 0,
+            deadline: None,
+            story,
+        };
+        self.tasks.insert(key, task);
+        key
+    }
+
+    /// A running task spawns; its outputs get the next handles of its table.
+    pub(crate) fn spawn_child(
+        &mut self,
+        now: Micros,
+        parent: TaskKey,
+        descriptor: Descriptor,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Refusal> {
+        let inputs = self.keys_of(parent, &descriptor.inputs)?;
+        let recorded = self.tasks[&parent]
+            .facts
+            .get(self.tasks[&parent].replayed)
+            .cloned();
+        if let Some(fact) = recorded {
+            return self.spawn_again(parent, &descriptor, fact);
+        }
+        let key = self.create_child(now, parent, descriptor, inputs, actions);
+        self.settle_in(now, key, actions);
+        Ok(())
+    }
+
+    fn create_child(
+        &mut self,
+        now: Micros,
+        parent: TaskKey,
+        descriptor: Descriptor,
+        inputs: Vec<ObjectKey>,
+        actions: &mut Vec<Action>,
+    ) -> TaskKey {
+        let spawner = self.task_mut(parent);
+        let label = spawner.label();
+        let end_of_parent = spawner.strand.end;
+        let parent_strand = spawner.strand.key;
+        let name = spawner.strand.name.spawn(spawner.strand.spawns);
+        spawner.strand.spawns += 1;
+        let records = spawner.descriptor.replayable;
+        let begin = self.order.insert_before(end_of_parent);
+        let end = self.order.insert_before(end_of_parent);
+        let strand = self.new_strand(name, begin, end);
+        let child_strand = strand.key;
+        let (lazy, live, count) = (
+            descriptor.options.lazy,
+            descriptor.options.live,
+            descriptor.outputs,
+        );
+        let call = records.then(|| descriptor.call_hash());
+        let key = self.new_task(now, name, descriptor, strand, Some(label), inputs);
+        actions.push(Action::Strand(StrandChange::Spawned {
+            parent: parent_strand,
+            child: child_strand,
+            live,
+        }));
+        if lazy {
+            actions.push(Action::Strand(StrandChange::Skipped(child_strand)));
+        }
+        let outputs: Vec<ObjectKey> = (0..count)
+            .map(|index| {
+                self.objects
+                    .create(name.output(u64::from(index)), key, 1 + u32::from(records))
+            })
+            .collect();
+        let place = self.tasks[&key].place();
+        let spawner = self.task_mut(parent);
+        spawner.table.extend(&outputs);
+        if let Some(call) = call {
+            let outputs = outputs.clone();
+            spawner.facts.push(Fact::Spawned {
+                child: key,
+                call,
+                outputs,
+                place,
+            });
+            spawner.replayed += 1;
+        }
+        self.task_mut(key).outputs = outputs;
+        key
+    }
+
+    /// Decides what becomes of a task that has just been created.
+    fn settle_in(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = &self.tasks[&key];
+        if task.descriptor.options.lazy {
+            return;
+        }
+        self.live += 1;
+        if self.is_cut(task.strand.end) {
+            return self.cancel_unstarted(now, key, actions);
+        }
+        if task.descriptor.pure && self.join_equal_call(now, key, actions) {
+            return;
+        }
+        self.admit(now, key, actions);
+    }
+
+    /// Waits for what the task needs to start, or offers it.
+    pub(crate) fn admit(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = &self.tasks[&key];
+        let needed = match task.descriptor.needs {
+            Needs::Nothing => Vec::new(),
+            Needs::Everything => task.table.clone(),
+        };
+        let missing = self.wait_for(now, key, &needed, actions);
+        let task = self.task_mut(key);
+        if missing > 0 {
+            task.state = State::Waiting { missing };
+            return;
+        }
+        task.state = State::Ready { resume: None };
+        task.story.add(now, Moment::Ready);
+        self.offer(key, actions);
+    }
+
+    /// Asks for `objects` on behalf of a task; gives how many are not there.
+    pub(crate) fn wait_for(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        objects: &[ObjectKey],
+        actions: &mut Vec<Action>,
+    ) -> u32 {
+        let mut missing = 0;
+        for object in objects {
+            self.objects.ask(*object);
+            if self.objects.wait(*object, key) {
+                missing += 1;
+                self.demand(now, *object, actions);
+            }
+        }
+        missing
+    }
+
+    /// Wakes the lazy task that makes `object`, if it sleeps.
+    pub(crate) fn demand(&mut self, now: Micros, object: ObjectKey, actions: &mut Vec<Action>) {
+        let ObjectState::Future { producer, .. } = self.objects.settled_state(object) else {
+            return;
+        };
+        let producer = *producer;
+        if self
+            .tasks
+            .get(&producer)
+            .is_some_and(|task| task.state == State::Dormant)
+        {
+            self.live += 1;
+            self.admit(now, producer, actions);
+        }
+    }
+
+    /// A replayed spawn: the recorded child is given again, if it is the same call.
+    fn spawn_again(
+        &mut self,
+        parent: TaskKey,
+        descriptor: &Descriptor,
+        fact: Fact,
+    ) -> Result<(), Refusal> {
+        let asked = format!("{} at {}", descriptor.what, place_of(descriptor));
+        match fact {
+            Fact::Spawned { call, outputs, .. } if call == descriptor.call_hash() => {
+                for output in &outputs {
+                    self.objects.hold(*output);
+                }
+                let task = self.task_mut(parent);
+                task.table.extend(outputs);
+                task.replayed += 1;
+                Ok(())
+            }
+            Fact::Spawned { place, .. } => {
+                Err(self.differs(parent, &asked, &format!("a spawn at {place}")))
+            }
+            Fact::Constructed { .. } => Err(self.differs(parent, &asked, "a new object")),
+            Fact::Input { kind, .. } => Err(self.differs(parent, &asked, &kind)),
+        }
+    }
+
+    fn differs(&self, key: TaskKey, now: &str, before: &str) -> Refusal {
+        let message = format!("run again, it asked for {now} where it had asked for {before}");
+        Box::new(
+            Failure::new(
+                FailureKind::NonDeterministic,
+                self.tasks[&key].label(),
+                message,
+            )
+            .with_hint("a task must spawn the same tasks in the same order every time"),
+        )
+    }
+
+    /// The keys of a task's handles.
+    pub(crate) fn keys_of(
+        &self,
+        key: TaskKey,
+        handles: &[Handle],
+    ) -> Result<Vec<ObjectKey>, Refusal> {
+        let task = &self.tasks[&key];
+        let look_up = |handle: &Handle| {
+            task.table.get(handle.0 as usize).copied().ok_or_else(|| {
+                let message = format!("it used handle {}, which it was never given", handle.0);
+                Box::new(Failure::new(FailureKind::Refused, task.label(), message))
+            })
+        };
+        handles.iter().map(look_up).collect()
+    }
+
+    /// The same value with engine keys, each held once more.
+    pub(crate) fn adopt(
+        &mut self,
+        key: TaskKey,
+        value: Value<Handle>,
+    ) -> Result<Value<ObjectKey>, Refusal> {
+        let references = self.keys_of(key, &value.references)?;
+        for reference in &references {
+            self.objects.hold(*reference);
+        }
+        Ok(Value {
+            form: value.form,
+            content: value.content,
+            references,
+        })
+    }
+
+    /// New data of a running task; it gets the next handle.
+    pub(crate) fn construct(&mut self, key: TaskKey, value: Value<Handle>) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        if let Some(fact) = task.facts.get(task.replayed).cloned() {
+            let Fact::Constructed { object } = fact else {
+                return Err(self.differs(key, "a new object", "something else"));
+            };
+            self.objects.hold(object);
+            let task = self.task_mut(key);
+            task.table.push(object);
+            task.replayed += 1;
+            return Ok(());
+        }
+        let value = self.adopt(key, value)?;
+        let task = self.task_mut(key);
+        let name = task.strand.name.construct(task.strand.constructs);
+        task.strand.constructs += 1;
+        let records = task.descriptor.replayable;
+        let object = self.objects.create_ready(name, value);
+        if records {
+            self.objects.hold(object);
+        }
+        let task = self.task_mut(key);
+        task.table.push(object);
+        if records {
+            task.facts.push(Fact::Constructed { object });
+            task.replayed += 1;
+        }
+        Ok(())
+    }
+
+    /// Records what the outside answered.
+    pub(crate) fn record_input(
+        &mut self,
+        key: TaskKey,
+        kind: Arc<str>,
+        value: Arc<[u8]>,
+    ) -> Result<(), Refusal> {
+        let task = self.task_mut(key);
+        if !task.descriptor.replayable {
+            return Ok(());
+        }
+        match task.facts.get(task.replayed) {
+            None => task.facts.push(Fact::Input { kind, value }),
+            Some(Fact::Input { kind: before, .. }) if *before == kind => {}
+            Some(_) => return Err(self.differs(key, &kind, "something else")),
+        }
+        self.task_mut(key).replayed += 1;
+        Ok(())
+    }
+
+    /// Shares the result of an equal pure call; false if there is none to share.
+    fn join_equal_call(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) -> bool {
+        let call = self.identity_of(key);
+        let Some(Call {
+            task: leader,
+            outputs,
+        }) = self.calls.get(&call).cloned()
+        else {
+            self.register_call(call, key);
+            return false;
+        };
+        if self.tasks.contains_key(&leader) {
+            self.task_mut(leader).twins.push(key);
+            self.task_mut(key).state = State::Twin;
+            return true;
+        }
+        let there = |output: &ObjectKey| {
+            self.objects
+                .get(*output)
+                .is_some_and(|object| !matches!(object.state, ObjectState::Failed(_)))
+        };
+        if !outputs.iter().all(there) {
+            self.register_call(call, key);
+            return false;
+        }
+        self.finish_as_twin(now, key, &outputs, actions);
+        true
+    }
+
+    fn register_call(&mut self, call: Name, key: TaskKey) {
+        if self.calls.len() >= self.calls_purge_at {
+            let (tasks, objects) = (&self.tasks, &self.objects);
+            self.calls.retain(|_, call| {
+                tasks.contains_key(&call.task)
+                    || call
+                        .outputs
+                        .iter()
+                        .all(|output| objects.get(*output).is_some())
+            });
+            self.calls_purge_at = (self.calls.len() * 2).max(1024);
+        }
+        let outputs = self.tasks[&key].outputs.clone();
+        self.calls.insert(call, Call { task: key, outputs });
+        self.task_mut(key).call = Some(call);
+    }
+
+    /// What makes two pure calls equal: the call and the objects it is given.
+    fn identity_of(&self, key: TaskKey) -> Name {
+        let task = &self.tasks[&key];
+        let mut seed = task.descriptor.call_hash().0.to_be_bytes().to_vec();
+        for input in &task.table {
+            seed.extend_from_slice(&self.objects.target(*input).0.to_be_bytes());
+        }
+        Name::of_root(&seed)
+    }
+
+    pub(crate) fn on_task_tail_spawned(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        descriptor: Descriptor,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running(key, attempt).is_none() {
+            return;
+        }
+        let inputs = self.keys_of(key, &descriptor.inputs).and_then(|inputs| {
+            let (want, have) = (self.tasks[&key].outputs.len(), descriptor.outputs as usize);
+            if want == have {
+                return Ok(inputs);
+            }
+            let message = format!("its successor has {have} outputs instead of {want}");
+            Err(Box::new(Failure::new(
+                FailureKind::Refused,
+                self.tasks[&key].label(),
+                message,
+            )))
+        });
+        match inputs {
+            Ok(inputs) => self.hand_over(now, key, descriptor, inputs, actions),
+            Err(failure) => {
+                actions.push(Action::Stop { task: key, attempt });
+                self.fail_attempt(now, key, *failure, actions);
+            }
+        }
+    }
+
+    fn hand_over(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        descriptor: Descriptor,
+        inputs: Vec<ObjectKey>,
+        actions: &mut Vec<Action>,
+    ) {
+        self.stop_clock(now, key);
+        let task = self.task_mut(key);
+        let mut strand = task.strand.clone();
+        let name = strand.name.spawn(strand.spawns);
+        strand.spawns += 1;
+        let outputs = std::mem::take(&mut task.outputs);
+        let label = task.label();
+        task.story.add(now, Moment::TailSpawned);
+        actions.push(Action::Strand(StrandChange::Committed(strand.key)));
+        let successor = self.new_task(now, name, descriptor, strand, Some(label), inputs);
+        for output in &outputs {
+            self.objects.reassign(*output, successor);
+        }
+        if let Some((root, _)) = &mut self.verdict.root
+            && *root == key
+        {
+            *root = successor;
+        }
+        self.task_mut(successor).outputs = outputs;
+        self.live += 1;
+        self.dismiss(now, key, None, actions);
+        self.admit(now, successor, actions);
+    }
+}
+
+fn place_of(descriptor: &Descriptor) -> String {
+    format!("{}:{}", descriptor.site.file, descriptor.site.line)
+}

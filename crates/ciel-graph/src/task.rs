@@ -1,0 +1,113 @@
+//! A task inside the graph: its states and what it holds.
+
+use std::sync::Arc;
+
+use ciel_model::{
+    Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey,
+};
+
+use crate::event::Continuation;
+use crate::story::Story;
+
+/// Where a task is in its life. Ended tasks are not kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    /// Marked lazy, and nobody has asked for it.
+    Dormant,
+    /// Some inputs it needs to start are not there.
+    Waiting { missing: u32 },
+    /// An equal call is on its way; its result will do.
+    Twin,
+    /// Offered to the node; `resume` if it has run before.
+    Ready { resume: Option<Resume> },
+    /// Placed and running.
+    Running { since: Micros },
+    /// Waits for references; holds no place.
+    Suspended { missing: u32, resume: Resume },
+}
+
+/// How a suspended attempt goes on when all is there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Resume {
+    /// What it waits for.
+    pub(crate) on: Vec<Handle>,
+    /// By what means.
+    pub(crate) continuation: Continuation,
+}
+
+/// The chain of tasks that a task belongs to; a tail-spawn moves it to the successor.
+#[derive(Clone, Debug)]
+pub(crate) struct Strand {
+    pub(crate) key: StrandKey,
+    pub(crate) name: Name,
+    /// Spawn events so far.
+    pub(crate) spawns: u64,
+    /// Objects constructed so far.
+    pub(crate) constructs: u64,
+    /// Before everything that the strand spawns.
+    pub(crate) begin: Mark,
+    /// After everything that the strand spawned so far, and before everything after it.
+    pub(crate) end: Mark,
+}
+
+/// A task that has not ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) name: Name,
+    pub(crate) descriptor: Arc<Descriptor>,
+    pub(crate) parent: Option<Label>,
+    pub(crate) strand: Strand,
+    pub(crate) state: State,
+    pub(crate) attempt: Attempt,
+    /// Failed attempts so far.
+    pub(crate) failures: u32,
+    /// Workers lost so far.
+    pub(crate) losses: u32,
+    /// What the task can name; each entry holds its object.
+    pub(crate) table: Vec<ObjectKey>,
+    /// What it was given, held only if it may be run again from its start.
+    pub(crate) inputs: Vec<ObjectKey>,
+    /// What it is to make; not held.
+    pub(crate) outputs: Vec<ObjectKey>,
+    /// Recorded facts, if replayable.
+    pub(crate) facts: Vec<Fact>,
+    /// Facts already met again by a replay; equals `facts.len()` otherwise.
+    pub(crate) replayed: usize,
+    /// Equal calls that wait for this one.
+    pub(crate) twins: Vec<TaskKey>,
+    /// The key under which equal calls find it, if pure.
+    pub(crate) call: Option<Name>,
+    /// Microseconds it ran in this attempt, up to its last suspension.
+    pub(crate) ran_us: Micros,
+    /// When its current turn must end.
+    pub(crate) deadline: Option<Micros>,
+    pub(crate) story: Story,
+}
+
+impl Task {
+    /// As people call it.
+    pub(crate) fn label(&self) -> Label {
+        Label {
+            what: self.descriptor.what.clone(),
+            name: self.name,
+        }
+    }
+
+    /// `file:line` of its spawn; empty when unknown.
+    pub(crate) fn place(&self) -> String {
+        let site = &self.descriptor.site;
+        match site.line {
+            0 => site.file.to_string(),
+            line => format!("{}:{line}", site.file),
+        }
+    }
+
+    /// Whether any of its code has run.
+    pub(crate) fn has_started(&self) -> bool {
+        match self.state {
+            State::Dormant | State::Waiting { .. } | State::Twin => false,
+            State::Ready { ref resume } => resume.is_some(),
+            State::Running { .. } | State::Suspended { .. } => true,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The job's failure and the job's end.
+//!
+//! The job's failure is the failure that leaves the root; if the root ends well, the earliest
+//! failed task in serial order whose error nobody asked for. Once it is known, work that comes
+//! after it in serial order and has not started is cancelled, so that the output is a prefix that
+//! holds everything before it.
+
+use std::sync::Arc;
+
+use ciel_model::{Failure, FailureKind, Mark, Micros, Name, ObjectKey, TaskKey};
+use rustc_hash::FxHashMap;
+
+use crate::event::{Action, Ending};
+use crate::graph::Graph;
+use crate::objects::ObjectState;
+
+/// What is known of the job's outcome.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Verdict {
+    /// The root task while it lives, and its outputs, which the verdict holds.
+    pub(crate) root: Option<(TaskKey, Vec<ObjectKey>)>,
+    /// Tasks that failed, in time order.
+    failed: Vec<Failed>,
+    /// Where each failed task stood.
+    marks: FxHashMap<Name, Mark>,
+    /// Work that comes at or after this mark is not begun any more.
+    pub(crate) cut: Option<Mark>,
+    /// The job's failure, once it is decided.
+    decided: Option<Arc<Failure>>,
+    /// Everything is to end, running or not.
+    ending: bool,
+    /// Strands that ended since failures were last looked through.
+    ends: u64,
+    told: bool,
+}
+
+/// A failed task; its outputs are held so that one can see who asks for them.
+#[derive(Clone, Debug)]
+struct Failed {
+    mark: Mark,
+    outputs: Vec<ObjectKey>,
+    failure: Arc<Failure>,
+}
+
+impl Verdict {
+    /// Whether the job is being taken down as a whole.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ending
+    }
+
+    /// Outputs of failed tasks, each held once.
+    pub(crate) fn held(&self) -> impl Iterator<Item = ObjectKey> {
+        let roots = self.root.iter().flat_map(|(_, outputs)| outputs);
+        roots
+            .chain(self.failed.iter().flat_map(|failed| &failed.outputs))
+            .copied()
+    }
+}
+
+impl Graph {
+    /// Takes note of a task that failed for good; its outputs are not settled yet.
+    pub(crate) fn note_failure(&mut self, key: TaskKey, failure: &Arc<Failure>) {
+        if failure.kind == FailureKind::Cancelled {
+            return;
+        }
+        let task = &self.tasks[&key];
+        let (name, mark) = (task.name, task.strand.end);
+        let outputs = task.outputs.clone();
+        let there = |key: &ObjectKey| self.objects.get(*key).is_some();
+        let outputs: Vec<ObjectKey> = outputs.into_iter().filter(there).collect();
+        for output in &outputs {
+            self.objects.hold(*output);
+        }
+        self.verdict.marks.insert(name, mark);
+        self.verdict.failed.push(Failed {
+            mark,
+            outputs,
+            failure: failure.clone(),
+        });
+        if self.policy.fail_fast && self.verdict.decided.is_none() {
+            self.verdict.decided = Some(failure.clone());
+        }
+    }
+
+    /// Called whenever a strand has ended: decides what can be decided.
+    pub(crate) fn judge(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        self.verdict.ends += 1;
+        if self.verdict.told || self.verdict.ending && self.live > 0 {
+            return;
+        }
+        if self.policy.fail_fast && self.verdict.decided.is_some() && !self.verdict.ending {
+            self.end_everything(now, actions);
+        }
+        let Some(root) = self.root_result() else {
+            return;
+        };
+        if self.verdict.decided.is_none() {
+            self.decide(now, &root, actions);
+        }
+        if self.live == 0 && !self.verdict.told {
+            self.verdict.told = true;
+            actions.push(Action::JobEnded(self.ending(root)));
+        }
+    }
+
+    /// What the root's first output has become, once it is settled.
+    fn root_result(&self) -> Option<ObjectState> {
+        let (_, outputs) = self.verdict.root.as_ref()?;
+        match self.objects.settled_state(*outputs.first()?) {
+            ObjectState::Future { .. } => None,
+            settled => Some(settled.clone()),
+        }
+    }
+
+    fn decide(&mut self, now: Micros, root: &ObjectState, actions: &mut Vec<Action>) {
+        let (failure, mark) = match root {
+            ObjectState::Failed(failure) => (
+                failure.clone(),
+                self.verdict.marks.get(&failure.origin.name).copied(),
+            ),
+            _ => match self.earliest_unhandled() {
+                Some((failure, mark)) => (failure, Some(mark)),
+                None => return,
+            },
+        };
+        self.verdict.decided = Some(failure);
+        if let Some(mark) = mark
+            && !self.policy.keep_going
+        {
+            self.verdict.cut = Some(mark);
+            self.cancel_unstarted_after(now, mark, actions);
+        }
+    }
+
+    /// The job's failure when the root ended well: the earliest failure nobody asked for, if
+    /// nothing that still runs can fail before it or ask for it. Looked for rarely enough that it
+    /// costs each ending strand a constant.
+    fn earliest_unhandled(&mut self) -> Option<(Arc<Failure>, Mark)> {
+        let work = self.verdict.failed.len() as u64 + self.live;
+        if self.verdict.failed.is_empty() || (self.live > 0 && self.verdict.ends < work / 8) {
+            return None;
+        }
+        self.verdict.ends = 0;
+        let (index, askable) = self.unhandled().into_iter().next()?;
+        let failed = &self.verdict.failed[index];
+        let mark = failed.mark;
+        let earlier = |task: &crate::task::Task| self.order.precedes(task.strand.end, mark);
+        if self.live > 0 && (askable || self.tasks.values().any(earlier)) {
+            return None;
+        }
+        Some((failed.failure.clone(), mark))
+    }
+
+    /// Failures nobody asked for, by index, earliest in serial order first, each with whether
+    /// somebody still can.
+    fn unhandled(&self) -> Vec<(usize, bool)> {
+        let mut found: Vec<(usize, bool)> = Vec::new();
+        for (index, failed) in self.verdict.failed.iter().enumerate() {
+            let objects = || {
+                failed
+                    .outputs
+                    .iter()
+                    .filter_map(|key| self.objects.get(*key))
+            };
+            if !objects().any(|object| object.asked) {
+                found.push((index, objects().any(|object| object.holders > 1)));
+            }
+        }
+        let mark = |index: usize| self.verdict.failed[index].mark;
+        found.sort_by(|a, b| self.order.compare(mark(a.0), mark(b.0)));
+        found
+    }
+
+    fn ending(&mut self, root: ObjectState) -> Ending {
+        let failures: Vec<Arc<Failure>> = self
+            .unhandled()
+            .into_iter()
+            .map(|(index, _)| self.verdict.failed[index].failure.clone())
+            .collect();
+        let failure = self
+            .verdict
+            .decided
+            .clone()
+            .or_else(|| failures.first().cloned());
+        let result = match (failure, root) {
+            (Some(failure), _) | (None, ObjectState::Failed(failure)) => Err(failure),
+            (None, ObjectState::Ready(stored)) => Ok((stored.name, stored.value.clone())),
+            (None, ObjectState::Future { .. } | ObjectState::Alias(_)) => {
+                unreachable!("the root's result is settled")
+            }
+        };
+        Ending { result, failures }
+    }
+
+    /// Ends all work at once, whatever its state.
+    pub(crate) fn end_everything(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        self.verdict.ending = true;
+        let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
+        all.sort();
+        for key in all {
+            self.cancel_task(now, key, "the job ended", actions);
+        }
+    }
+
+    pub(crate) fn on_job_cancelled(
+        &mut self,
+        now: Micros,
+        failure: Failure,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.verdict.told || self.verdict.ending {
+            return;
+        }
+        self.verdict.decided = Some(Arc::new(failure));
+        self.end_everything(now, actions);
+    }
+}

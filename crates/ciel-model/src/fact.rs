@@ -1,0 +1,38 @@
+//! Facts: the records that recovery is a fold over.
+//!
+//! Today they live in memory, as long as the strand they belong to; the journal will keep the same
+//! records. A fact says what happened, never what to do about it.
+
+use std::sync::Arc;
+
+use crate::name::Name;
+use crate::reference::ObjectKey;
+use crate::task::TaskKey;
+
+/// One fact of a strand, in the order in which the strand's program made it.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub enum Fact {
+    /// The strand spawned a child.
+    Spawned {
+        /// The child.
+        child: TaskKey,
+        /// The identity of what was asked for, to tell a replay that asks for something else.
+        call: Name,
+        /// The child's outputs.
+        outputs: Vec<ObjectKey>,
+        /// Where, for messages.
+        place: String,
+    },
+    /// The strand brought data into the store.
+    Constructed {
+        /// The object.
+        object: ObjectKey,
+    },
+    /// The strand asked the outside and was answered.
+    Input {
+        /// What it asked for: `clock`, `random`, … .
+        kind: Arc<str>,
+        /// The answer, as the executor spells it.
+        value: Arc<[u8]>,
+    },
+}

@@ -1,0 +1,192 @@
+//! Task failures: data that flows through the graph like any other object.
+//!
+//! They never mix with bugs (which assert) or with operating errors (typed per act). A failure is
+//! told in terms of the user's program: which task, which line, why, what to do.
+
+use std::fmt;
+
+use crate::name::Label;
+
+/// What kind of failure, with a stable code for programs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+pub enum FailureKind {
+    /// The task's own code failed.
+    TaskError,
+    /// The process that ran it died, more often than replay is allowed.
+    WorkerLost,
+    /// Somebody cancelled it, or the job ended first.
+    Cancelled,
+    /// It ran longer than it may.
+    Timeout,
+    /// It took more memory than it may.
+    OutOfMemory,
+    /// A value of it cannot be written as bytes.
+    NotSerializable,
+    /// It answered differently when it was run again.
+    NonDeterministic,
+    /// An object it needs is gone and cannot be made again.
+    ObjectLost,
+    /// There is no room for what it writes.
+    DiskFull,
+    /// What it asks for cannot be had: an executor, a resource, an argument.
+    Refused,
+}
+
+impl FailureKind {
+    /// Every kind.
+    pub const ALL: [FailureKind; 10] = [
+        FailureKind::TaskError,
+        FailureKind::WorkerLost,
+        FailureKind::Cancelled,
+        FailureKind::Timeout,
+        FailureKind::OutOfMemory,
+        FailureKind::NotSerializable,
+        FailureKind::NonDeterministic,
+        FailureKind::ObjectLost,
+        FailureKind::DiskFull,
+        FailureKind::Refused,
+    ];
+
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            FailureKind::TaskError => "TaskError",
+            FailureKind::WorkerLost => "WorkerLost",
+            FailureKind::Cancelled => "Cancelled",
+            FailureKind::Timeout => "Timeout",
+            FailureKind::OutOfMemory => "OutOfMemory",
+            FailureKind::NotSerializable => "NotSerializable",
+            FailureKind::NonDeterministic => "NonDeterministic",
+            FailureKind::ObjectLost => "ObjectLost",
+            FailureKind::DiskFull => "DiskFull",
+            FailureKind::Refused => "Refused",
+        }
+    }
+
+    /// The kind of that code.
+    pub fn from_code(code: &str) -> Option<FailureKind> {
+        FailureKind::ALL
+            .into_iter()
+            .find(|kind| kind.code() == code)
+    }
+
+    /// Whether running the task again may help.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            FailureKind::TaskError
+            | FailureKind::WorkerLost
+            | FailureKind::Timeout
+            | FailureKind::OutOfMemory
+            | FailureKind::DiskFull
+            | FailureKind::ObjectLost => true,
+            FailureKind::Cancelled
+            | FailureKind::NotSerializable
+            | FailureKind::NonDeterministic
+            | FailureKind::Refused => false,
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// One step of the way from the failure to the root, innermost first.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Frame {
+    /// The task whose code this is.
+    pub task: Label,
+    /// File and line in it, or the command; empty when unknown.
+    pub place: String,
+    /// What happened there, e.g. `in fib`, `dereferenced f@…`.
+    pub note: String,
+}
+
+/// Why a task failed.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Failure {
+    /// What kind.
+    pub kind: FailureKind,
+    /// The user's own name for it (an exception type, a thrown kind); the code of `kind` if none.
+    pub type_name: String,
+    /// What happened, without task and place.
+    pub message: String,
+    /// The task in which it began.
+    pub origin: Label,
+    /// From where it began outwards; bounded by [`crate::limits::FAILURE_FRAMES_MAX`].
+    pub frames: Vec<Frame>,
+    /// An excerpt to show as it is: source lines with a caret, the last lines of standard error.
+    pub excerpt: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The value thrown, as JSON text, if the language has such.
+    pub value: Option<String>,
+}
+
+impl Failure {
+    /// A failure that begins in `origin`.
+    pub fn new(kind: FailureKind, origin: Label, message: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            type_name: kind.code().to_string(),
+            message: message.into(),
+            origin,
+            frames: Vec::new(),
+            excerpt: String::new(),
+            hint: None,
+            value: None,
+        }
+    }
+
+    /// The same with a hint.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same as seen one task further out.
+    pub fn through(mut self, frame: Frame) -> Failure {
+        if self.frames.len() < crate::limits::FAILURE_FRAMES_MAX {
+            self.frames.push(frame);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.origin, self.type_name, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_reads_back() {
+        for kind in FailureKind::ALL {
+            assert_eq!(FailureKind::from_code(kind.code()), Some(kind));
+        }
+    }
+
+    #[test]
+    fn frames_are_bounded() {
+        let origin = Label {
+            what: "f".into(),
+            name: crate::Name(1),
+        };
+        let mut failure = Failure::new(FailureKind::TaskError, origin.clone(), "no");
+        for _ in 0..10_000 {
+            let frame = Frame {
+                task: origin.clone(),
+                place: String::new(),
+                note: String::new(),
+            };
+            failure = failure.through(frame);
+        }
+        assert_eq!(failure.frames.len(), crate::limits::FAILURE_FRAMES_MAX);
+    }
+}

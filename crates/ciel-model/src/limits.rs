@@ -1,0 +1,70 @@
+//! Every bound of the engine, with its unit, in one place.
+
+/// Bytes: a value below this travels inside messages and records; a larger one is a file.
+pub const INLINE_BYTES_MAX: usize = 1024;
+
+/// Times a task is replayed because its worker died before that is its failure.
+pub const LOSSES_MAX: u32 = 3;
+
+/// Outputs of one task.
+pub const OUTPUTS_MAX: u32 = 10_000;
+
+/// Retries a task may ask for.
+pub const RETRIES_MAX: u32 = 1_000;
+
+/// Frames that a failure keeps on its way to the root.
+pub const FAILURE_FRAMES_MAX: usize = 32;
+
+/// Transitions that a task's story keeps; older ones are dropped from the middle.
+pub const STORY_ENTRIES_MAX: usize = 16;
+
+/// Ready tasks that a scheduling round looks at before it gives up finding one that fits.
+pub const BACKFILL_SCAN_MAX: usize = 64;
+
+/// Times a ready task may be overtaken by later ones that fit before nothing may overtake it.
+pub const OVERTAKEN_MAX: u32 = 200;
+
+/// Pooled workers beyond the number of slots.
+pub const SPARE_WORKERS_MAX: usize = 2;
+
+/// Strands that may be parked in one pooled worker.
+pub const PARKED_STRANDS_MAX: usize = 10_000;
+
+/// Bytes of held-back output that stay in memory; the rest lies on disk.
+pub const HELD_OUTPUT_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes of one piece handed to the output at once.
+pub const OUTPUT_PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of an object that a script may load as a value.
+pub const SCRIPT_LOAD_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of a script's heap unless told otherwise.
+pub const SCRIPT_HEAP_BYTES_MAX: usize = 256 << 20;
+
+/// Instructions a script runs before others get a turn.
+pub const SCRIPT_FUEL: u64 = 50_000;
+
+/// Bytes of standard error kept for a failure message.
+pub const ERROR_TAIL_BYTES_MAX: usize = 4096;
+
+/// Lines of standard error shown in a failure message.
+pub const ERROR_TAIL_LINES_MAX: usize = 20;
+
+/// Bytes of standard error of one task kept for `ciel logs`.
+pub const LOG_BYTES_MAX: usize = 1 << 20;
+
+/// Tasks of a run that its history tells of in full; beyond it only failures and processes.
+pub const HISTORY_TASKS_MAX: usize = 10_000;
+
+/// Milliseconds between asking a process to end and killing it.
+pub const KILL_GRACE_MS: u64 = 1_000;
+
+/// Milliseconds a worker has to say hello.
+pub const HELLO_MS_MAX: u64 = 30_000;
+
+/// Milliseconds between two samples of a limited task's memory.
+pub const MEMORY_SAMPLE_MS: u64 = 50;
+
+/// Per cent by which a task may exceed its declared memory.
+pub const MEMORY_EXCESS_PERCENT: u64 = 20;

@@ -1,0 +1,154 @@
+//! Names: what a position is called on the wire, in the store and in front of people.
+//!
+//! A name is the hash of a path of counters in the spawn tree, so work that is done again gets the
+//! same names. It does not order anything: see [`crate::order`] for that.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The 128-bit name of a position: a task, an object, a run.
+///
+/// Printed as 32 hexadecimal digits; [`Name::from_str`] reads that form back.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize,
+)]
+pub struct Name(pub u128);
+
+/// What a derived name stands for; it keeps names of different kinds apart.
+#[derive(Clone, Copy)]
+enum Branch {
+    Spawn = 1,
+    Output = 2,
+    Construct = 3,
+}
+
+impl Name {
+    /// The name of a root: the hash of whatever tells its run from others.
+    pub fn of_root(seed: &[u8]) -> Name {
+        Name::from_hash(blake3::hash(seed))
+    }
+
+    /// The `index`-th spawn event of the strand or task named `self`, from 0.
+    pub fn spawn(self, index: u64) -> Name {
+        self.derive(Branch::Spawn, index)
+    }
+
+    /// The `index`-th output of the task named `self`, from 0.
+    pub fn output(self, index: u64) -> Name {
+        self.derive(Branch::Output, index)
+    }
+
+    /// The `index`-th object that the task named `self` constructs, from 0.
+    pub fn construct(self, index: u64) -> Name {
+        self.derive(Branch::Construct, index)
+    }
+
+    /// The first eight hexadecimal digits, as people see them.
+    pub fn short(self) -> String {
+        format!("{:08x}", self.0 >> 96)
+    }
+
+    fn derive(self, branch: Branch, index: u64) -> Name {
+        let mut bytes = [0u8; 25];
+        bytes[..16].copy_from_slice(&self.0.to_be_bytes());
+        bytes[16] = branch as u8;
+        bytes[17..].copy_from_slice(&index.to_be_bytes());
+        Name::from_hash(blake3::hash(&bytes))
+    }
+
+    fn from_hash(hash: blake3::Hash) -> Name {
+        let mut bytes = [0u8; 16];
+        bytes.copy_from_slice(&hash.as_bytes()[..16]);
+        Name(u128::from_be_bytes(bytes))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.short())
+    }
+}
+
+impl FromStr for Name {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Name, Self::Err> {
+        u128::from_str_radix(text, 16).map(Name)
+    }
+}
+
+/// A task as people name it: `fib@3f9c12ab`.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Label {
+    /// The function, command or executor.
+    pub what: Arc<str>,
+    /// The task.
+    pub name: Name,
+}
+
+impl Label {
+    /// Whether `text`, as typed by a person, may mean this task: `fib@3f9c`, `3f9c`, `@3f9c` or
+    /// `fib`.
+    pub fn answers_to(&self, text: &str) -> bool {
+        let (what, digits) = match text.rsplit_once('@') {
+            Some((what, digits)) => (what, digits),
+            None => ("", text),
+        };
+        let named = !digits.is_empty() && self.name.to_string().starts_with(digits);
+        (named && (what.is_empty() || *self.what == *what)) || *self.what == *text
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.what, self.name.short())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_different_branches_differ_and_repeat() {
+        let root = Name::of_root(b"job");
+        assert_eq!(root.spawn(3), Name::of_root(b"job").spawn(3));
+        let all = [
+            root,
+            root.spawn(0),
+            root.spawn(1),
+            root.output(0),
+            root.construct(0),
+        ];
+        for (i, a) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|b| a != b));
+        }
+    }
+
+    #[test]
+    fn printed_name_reads_back() {
+        let name = Name::of_root(b"x").spawn(1);
+        assert_eq!(name.to_string().parse::<Name>(), Ok(name));
+    }
+
+    #[test]
+    fn label_answers_to_what_people_type() {
+        let label = Label {
+            what: "fib".into(),
+            name: Name(0x3f9c_12ab << 96),
+        };
+        for text in ["fib@3f9c12ab", "fib@3f9", "3f9c", "@3f", "fib"] {
+            assert!(label.answers_to(text), "{text}");
+        }
+        for text in ["fab@3f9c12ab", "3f9d", "fi", "", "@"] {
+            assert!(!label.answers_to(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Objects and references: what tasks pass to each other.
+//!
+//! An object is immutable bytes with a name decided beforehand; a task sees it only through a
+//! [`Handle`] into its own table (a capability, like a file descriptor). How bytes are kept is not
+//! known here: a [`Content::File`] is found by the object's name in the store.
+
+use std::sync::Arc;
+
+use crate::failure::Failure;
+use crate::name::Name;
+
+/// The engine's key of an object; never reused within a run.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
+pub struct ObjectKey(pub u64);
+
+/// An object as one task names it: an index into the task's table.
+///
+/// The numbering is a contract between a task and the graph, so that a spawn needs no reply: the
+/// inputs are `0..n`; each spawn adds its outputs at the next numbers; a construct adds one; a value
+/// that is delivered adds the references inside it, in order of delivery.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
+pub struct Handle(pub u32);
+
+/// How the bytes of an object are to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+pub enum Form {
+    /// Plain bytes, as a shell command writes them.
+    Bytes,
+    /// JSON text in which `{"$ref": i}` is the i-th embedded reference.
+    Json,
+    /// A Skywriting value in its wire form.
+    Skywriting,
+    /// A Python pickle.
+    Pickle,
+}
+
+/// Where the bytes are.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub enum Content {
+    /// Here; below [`crate::limits::INLINE_BYTES_MAX`] unless a store is absent.
+    Inline(Arc<[u8]>),
+    /// In the store, under the object's name.
+    File {
+        /// Number of bytes.
+        length: u64,
+    },
+}
+
+impl Content {
+    /// Number of bytes.
+    pub fn length(&self) -> u64 {
+        match self {
+            Content::Inline(bytes) => bytes.len() as u64,
+            Content::File { length } => *length,
+        }
+    }
+}
+
+/// A finished object. `R` is how embedded references are named: [`Handle`] by the task that made
+/// it, [`ObjectKey`] inside the engine.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Value<R> {
+    /// How to read the bytes.
+    pub form: Form,
+    /// The bytes.
+    pub content: Content,
+    /// The references inside, in the order in which the bytes number them.
+    pub references: Vec<R>,
+}
+
+impl<R> Value<R> {
+    /// A small value without references.
+    pub fn inline(form: Form, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Value {
+            form,
+            content: Content::Inline(bytes.into()),
+            references: Vec::new(),
+        }
+    }
+}
+
+/// What became of a reference, as told to a task that asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Resolution {
+    /// Not there yet.
+    Future,
+    /// There. References inside have been added to the asking task's table, so they are handles.
+    Ready {
+        /// The object's name: where the store keeps it, and what people may see.
+        name: Name,
+        /// The object.
+        value: Value<Handle>,
+    },
+    /// The task that should have made it failed.
+    Failed(Arc<Failure>),
+}

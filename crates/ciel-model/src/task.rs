@@ -1,0 +1,147 @@
+//! Tasks as they are asked for: descriptors, options, keys.
+//!
+//! A descriptor says what to run and with which references; it does not know where or when, nor
+//! what its payload means (only the executor does).
+
+use std::sync::{Arc, LazyLock};
+
+use crate::name::Name;
+use crate::reference::Handle;
+use crate::resources::Resources;
+
+/// The engine's key of a task; never reused within a run.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
+pub struct TaskKey(pub u64);
+
+/// The engine's key of a strand: a chain of tail-spawned tasks; never reused within a run.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
+pub struct StrandKey(pub u64);
+
+/// Which try of a task this is, from 0. A message about an older one is stale and dropped.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub struct Attempt(pub u32);
+
+/// Which inputs must be there before a task can start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Needs {
+    /// None: the task waits by itself for what it wants.
+    Nothing,
+    /// All of them.
+    Everything,
+}
+
+/// How tasks of an executor are run.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Class {
+    /// On a thread of the engine: scripts and small internal work. They have slots of their own,
+    /// as many as the machine has cores, so coordination never waits for computation.
+    Coordination,
+    /// One process for each task.
+    Process,
+    /// A worker process of the pool of that executor.
+    Pooled(Arc<str>),
+}
+
+/// What can be said about a task beside what it does.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct Options {
+    /// What it needs of a machine.
+    pub resources: Resources,
+    /// How often it is tried again after a failure of its own.
+    pub retries: u32,
+    /// Microseconds it may run, waiting not counted.
+    pub timeout_us: Option<u64>,
+    /// Runs only on demand.
+    pub lazy: bool,
+    /// Its output may go out while it runs.
+    pub live: bool,
+}
+
+/// Where in the user's program a task was spawned.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct Site {
+    /// File; empty when unknown.
+    pub file: Arc<str>,
+    /// Line from 1; 0 when unknown.
+    pub line: u32,
+}
+
+/// A task to be run.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Descriptor {
+    /// Who runs it.
+    pub executor: Arc<str>,
+    /// How it is run.
+    pub class: Class,
+    /// Name for people: the function or command.
+    pub what: Arc<str>,
+    /// What to run, as the executor understands it; it names inputs by index.
+    pub payload: Arc<[u8]>,
+    /// The references it is given: handles of the spawner, which become the task's `0..n`.
+    pub inputs: Vec<Handle>,
+    /// Which of them it must have to start.
+    pub needs: Needs,
+    /// Number of outputs.
+    pub outputs: u32,
+    /// The rest.
+    pub options: Arc<Options>,
+    /// Where it was spawned.
+    pub site: Site,
+    /// Equal calls share one result.
+    pub pure: bool,
+    /// The strand's spawns are kept so that it can be run again from its start.
+    pub replayable: bool,
+}
+
+impl Descriptor {
+    /// A task with one output, default options and nothing special about it.
+    pub fn plain(executor: &str, class: Class, what: &str, payload: impl Into<Arc<[u8]>>) -> Self {
+        Descriptor {
+            executor: executor.into(),
+            class,
+            what: what.into(),
+            payload: payload.into(),
+            inputs: Vec::new(),
+            needs: Needs::Nothing,
+            outputs: 1,
+            options: Options::shared_default(),
+            site: Site::default(),
+            pure: false,
+            replayable: false,
+        }
+    }
+
+    /// The identity of the call: executor, payload, number of outputs; inputs not included.
+    pub fn call_hash(&self) -> Name {
+        let mut seed = Vec::with_capacity(self.payload.len() + self.executor.len() + 8);
+        seed.extend_from_slice(&self.outputs.to_be_bytes());
+        seed.extend_from_slice(&(self.executor.len() as u32).to_be_bytes());
+        seed.extend_from_slice(self.executor.as_bytes());
+        seed.extend_from_slice(&self.payload);
+        Name::of_root(&seed)
+    }
+}
+
+impl Options {
+    /// The default options, one copy for all tasks.
+    pub fn shared_default() -> Arc<Options> {
+        static DEFAULT: LazyLock<Arc<Options>> = LazyLock::new(Arc::default);
+        DEFAULT.clone()
+    }
+}

@@ -1,0 +1,35 @@
+//! Invariants, asserted after every event in debug builds and in simulation.
+
+use crate::node::{Node, Place};
+use crate::pool::WorkerState;
+
+impl Node {
+    /// Asserts all invariants; linear in what is placed.
+    pub fn check_all(&self) {
+        let mut free = self.capacity.resources.clone();
+        let mut threads = 0;
+        for (run, placed) in &self.placed {
+            match placed.place {
+                Place::Thread => threads += 1,
+                Place::Process => free.take(&placed.resources),
+                Place::Worker(worker) => {
+                    free.take(&placed.resources);
+                    // A worker that has just died is already gone from the pool.
+                    if let Some(worker) = self.pools.workers.get(&worker) {
+                        assert_eq!(worker.state, WorkerState::Busy(run.task));
+                    }
+                }
+            }
+        }
+        assert_eq!(free, self.free, "free resources");
+        assert_eq!(threads, self.threads_busy, "busy threads");
+        assert!(
+            threads <= self.capacity.threads,
+            "more scripts than threads"
+        );
+        assert!(
+            !self.capacity.serial || self.placed.len() <= 1,
+            "serial means one at a time"
+        );
+    }
+}

@@ -1,0 +1,489 @@
+//! The node's door: what is offered, what is placed where.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ciel_model::{Attempt, Class, Mark, Micros, Resources, SerialOrder, TaskKey, limits};
+use rustc_hash::FxHashMap;
+
+use crate::pool::Pools;
+use crate::queue::Queue;
+
+/// One attempt of one task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Run {
+    /// The task.
+    pub task: TaskKey,
+    /// The attempt.
+    pub attempt: Attempt,
+}
+
+/// The node's key of a pooled worker process; never reused within a run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct WorkerKey(pub u64);
+
+/// What this machine has to give.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// For processes and workers.
+    pub resources: Resources,
+    /// Threads for scripts and small internal work.
+    pub threads: u32,
+    /// One thing at a time, the earliest in serial order: the serial program.
+    pub serial: bool,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A task may run as soon as there is a place.
+    TaskOffered {
+        /// Which.
+        run: Run,
+        /// Its place in the serial order.
+        mark: Mark,
+        /// How it is run.
+        class: Class,
+        /// What it needs; nothing is taken for coordination.
+        resources: Resources,
+        /// It ran before, so a live copy of it may be parked in a worker.
+        resumed: bool,
+    },
+    /// It is not to be run any more.
+    TaskWithdrawn {
+        /// Which.
+        run: Run,
+    },
+    /// A placed task is over, or suspended; its place is free.
+    TaskLeft {
+        /// Which.
+        run: Run,
+        /// Its live copy stays in its worker.
+        parked: bool,
+    },
+    /// A script has used up its turn and wants another.
+    TaskPreempted {
+        /// Which.
+        run: Run,
+    },
+    /// A parked strand is not wanted any more.
+    TaskForgotten {
+        /// Which task.
+        task: TaskKey,
+    },
+    /// A worker said hello, or is free after its task left.
+    WorkerReady {
+        /// Which.
+        worker: WorkerKey,
+    },
+    /// A worker process is gone, with what was parked in it.
+    WorkerGone {
+        /// Which.
+        worker: WorkerKey,
+    },
+}
+
+/// What the shell has to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// The task has its place.
+    Place {
+        /// Which.
+        run: Run,
+        /// Where.
+        place: Place,
+    },
+    /// A preempted script has its next turn.
+    NextTurn {
+        /// Which.
+        run: Run,
+    },
+    /// No machine of this size can ever run it.
+    Refuse {
+        /// Which.
+        run: Run,
+        /// What is lacking, in words.
+        lacking: String,
+    },
+    /// A worker process is wanted.
+    StartWorker {
+        /// Its key.
+        worker: WorkerKey,
+        /// Its executor.
+        executor: Arc<str>,
+    },
+    /// A worker process is not wanted any more.
+    StopWorker {
+        /// Which.
+        worker: WorkerKey,
+    },
+    /// The live copy of a suspended task went with its worker.
+    ContinuationLost {
+        /// Which task.
+        task: TaskKey,
+    },
+}
+
+/// Where a task runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A thread of the engine.
+    Thread,
+    /// A process of its own.
+    Process,
+    /// That worker.
+    Worker(WorkerKey),
+}
+
+/// A ready task in a queue.
+#[derive(Clone, Debug)]
+struct Ready {
+    run: Run,
+    class: Class,
+    resources: Resources,
+    resumed: bool,
+}
+
+/// A task in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) place: Place,
+    pub(crate) resources: Resources,
+}
+
+/// The machine of one machine.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub(crate) capacity: Capacity,
+    pub(crate) free: Resources,
+    pub(crate) placed: FxHashMap<Run, Placed>,
+    pub(crate) threads_busy: u32,
+    /// Scripts that wait for their first turn or go on after waiting.
+    coordination: Queue<Ready>,
+    /// Scripts that wait for another turn, oldest first.
+    turns: VecDeque<Run>,
+    /// Whose turn is next: a preempted script's?
+    turn_next: bool,
+    /// Everything that takes resources.
+    computation: Queue<Ready>,
+    /// Runs in either queue.
+    queued: FxHashMap<Run, ()>,
+    /// How often the first of `computation` has been overtaken.
+    overtaken: u32,
+    pub(crate) pools: Pools,
+}
+
+impl Node {
+    /// A node with nothing to do.
+    pub fn new(capacity: Capacity) -> Node {
+        let slots = (capacity.resources.millicores as usize)
+            .div_ceil(1000)
+            .max(1);
+        Node {
+            free: capacity.resources.clone(),
+            placed: FxHashMap::default(),
+            threads_busy: 0,
+            coordination: Queue::default(),
+            turns: VecDeque::new(),
+            turn_next: false,
+            computation: Queue::default(),
+            queued: FxHashMap::default(),
+            overtaken: 0,
+            pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
+            capacity,
+        }
+    }
+
+    /// Number of ready tasks without a place.
+    pub fn queued(&self) -> usize {
+        self.queued.len() + self.turns.len()
+    }
+
+    /// Number of tasks in their places, preempted scripts not counted.
+    pub fn placed(&self) -> usize {
+        self.placed.len()
+    }
+
+    /// What is free now.
+    pub fn free(&self) -> &Resources {
+        &self.free
+    }
+
+    /// Whether this run waits in a queue, and if so for want of what.
+    pub fn waits_for(&self, run: Run, need: &Resources) -> Option<String> {
+        self.queued.contains_key(&run).then(|| {
+            self.free
+                .lacking(need)
+                .unwrap_or_else(|| "its turn in serial order".to_string())
+        })
+    }
+
+    /// Takes one event and appends what has to be done about it. `order` is the graph's.
+    pub fn handle(
+        &mut self,
+        _now: Micros,
+        event: Event,
+        order: &SerialOrder,
+        actions: &mut Vec<Action>,
+    ) {
+        match event {
+            Event::TaskOffered {
+                run,
+                mark,
+                class,
+                resources,
+                resumed,
+            } => self.on_task_offered(
+                order,
+                mark,
+                Ready {
+                    run,
+                    class,
+                    resources,
+                    resumed,
+                },
+                actions,
+            ),
+            Event::TaskWithdrawn { run } => self.on_task_withdrawn(order, run),
+            Event::TaskLeft { run, parked } => self.on_task_left(run, parked),
+            Event::TaskPreempted { run } => self.on_task_preempted(run),
+            Event::TaskForgotten { task } => self.pools.forget(task),
+            Event::WorkerReady { worker } => self.pools.on_ready(worker),
+            Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
+        }
+        self.place(order, actions);
+        #[cfg(debug_assertions)]
+        self.check_all();
+    }
+
+    fn on_task_offered(
+        &mut self,
+        order: &SerialOrder,
+        mark: Mark,
+        ready: Ready,
+        actions: &mut Vec<Action>,
+    ) {
+        if ready.class == Class::Coordination {
+            self.queued.insert(ready.run, ());
+            return self.coordination.push(order, mark, ready);
+        }
+        if let Some(lacking) = self.capacity.resources.lacking(&ready.resources) {
+            return actions.push(Action::Refuse {
+                run: ready.run,
+                lacking,
+            });
+        }
+        self.queued.insert(ready.run, ());
+        self.computation.push(order, mark, ready);
+    }
+
+    fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run) {
+        self.pools.forget(run.task);
+        if self.queued.remove(&run).is_none() {
+            return;
+        }
+        // Withdrawn entries are passed over when they come up; when most are, they are swept out.
+        if self.computation.len() + self.coordination.len() > 64 + 2 * self.queued.len() {
+            let queued = &self.queued;
+            self.computation
+                .retain(order, |ready| queued.contains_key(&ready.run));
+            self.coordination
+                .retain(order, |ready| queued.contains_key(&ready.run));
+        }
+    }
+
+    fn on_task_left(&mut self, run: Run, parked: bool) {
+        self.turns.retain(|waiting| *waiting != run);
+        let Some(Placed { place, resources }) = self.placed.remove(&run) else {
+            return;
+        };
+        match place {
+            Place::Thread => self.threads_busy -= 1,
+            Place::Process => self.free.give_back(&resources),
+            Place::Worker(worker) => {
+                self.free.give_back(&resources);
+                self.pools.on_left(worker, run.task, parked);
+            }
+        }
+    }
+
+    fn on_task_preempted(&mut self, run: Run) {
+        if self.placed.remove(&run).is_some() {
+            self.threads_busy -= 1;
+            self.turns.push_back(run);
+        }
+    }
+
+    fn on_worker_gone(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
+        for task in self.pools.on_gone(worker) {
+            actions.push(Action::ContinuationLost { task });
+        }
+    }
+
+    /// A scheduling round: threads first, then whatever takes resources.
+    fn place(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+        if self.capacity.serial {
+            return self.place_earliest(order, actions);
+        }
+        while self.threads_busy < self.capacity.threads && self.place_on_thread(order, actions) {}
+        self.place_computation(order, actions);
+    }
+
+    /// The serial program: one thing at a time, the earliest that is ready. A script that stepped
+    /// aside for its child goes on when nothing earlier is ready, the innermost first.
+    fn place_earliest(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+        self.drop_withdrawn(order);
+        if !self.placed.is_empty() {
+            return;
+        }
+        let script = self.coordination.first().map(|(mark, _)| mark);
+        let other = self.computation.first().map(|(mark, _)| mark);
+        match (script, other) {
+            (Some(script), Some(other)) if order.precedes(script, other) => {
+                self.first_turn(order, actions);
+            }
+            (_, Some(_)) => self.place_computation(order, actions),
+            (Some(_), None) => {
+                self.first_turn(order, actions);
+            }
+            (None, None) => {
+                if let Some(run) = self.turns.pop_back() {
+                    self.seat(run);
+                    actions.push(Action::NextTurn { run });
+                }
+            }
+        }
+    }
+
+    fn drop_withdrawn(&mut self, order: &SerialOrder) {
+        for queue in [&mut self.coordination, &mut self.computation] {
+            while queue
+                .first()
+                .is_some_and(|(_, ready)| !self.queued.contains_key(&ready.run))
+            {
+                queue.pop(order);
+            }
+        }
+    }
+
+    /// Places one script, old and new ones by turns; false if none waits.
+    fn place_on_thread(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) -> bool {
+        self.turn_next = !self.turn_next;
+        if (self.turn_next && self.next_turn(actions)) || self.first_turn(order, actions) {
+            return true;
+        }
+        self.next_turn(actions)
+    }
+
+    fn next_turn(&mut self, actions: &mut Vec<Action>) -> bool {
+        let Some(run) = self.turns.pop_front() else {
+            return false;
+        };
+        self.seat(run);
+        actions.push(Action::NextTurn { run });
+        true
+    }
+
+    fn first_turn(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) -> bool {
+        while let Some((_, ready)) = self.coordination.pop(order) {
+            if self.queued.remove(&ready.run).is_some() {
+                self.seat(ready.run);
+                actions.push(Action::Place {
+                    run: ready.run,
+                    place: Place::Thread,
+                });
+                return true;
+            }
+        }
+        false
+    }
+
+    fn seat(&mut self, run: Run) {
+        self.threads_busy += 1;
+        let resources = Resources {
+            millicores: 0,
+            ..Resources::default()
+        };
+        self.placed.insert(
+            run,
+            Placed {
+                place: Place::Thread,
+                resources,
+            },
+        );
+    }
+
+    /// Places what fits, earliest first; later tasks may overtake one that does not fit, but not
+    /// for ever.
+    fn place_computation(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+        let mut passed = Vec::new();
+        while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
+            if self.free.millicores == 0 || (self.capacity.serial && !self.placed.is_empty()) {
+                break;
+            }
+            let Some((mark, ready)) = self.computation.pop(order) else {
+                break;
+            };
+            if !self.queued.contains_key(&ready.run) {
+                continue;
+            }
+            match self.place_for(&ready, actions) {
+                Some(place) => {
+                    self.settle(&ready, place, actions);
+                    self.overtaken = if passed.is_empty() {
+                        0
+                    } else {
+                        self.overtaken + 1
+                    };
+                }
+                None => passed.push((mark, ready)),
+            }
+        }
+        for (mark, ready) in passed {
+            self.computation.push(order, mark, ready);
+        }
+    }
+
+    fn may_overtake(&self, passed: usize) -> bool {
+        passed == 0 || self.overtaken < limits::OVERTAKEN_MAX
+    }
+
+    /// Where a task can go now, if anywhere; asks for a worker if one is lacking.
+    fn place_for(&mut self, ready: &Ready, actions: &mut Vec<Action>) -> Option<Place> {
+        if !self.free.holds(&ready.resources) {
+            return None;
+        }
+        match &ready.class {
+            Class::Pooled(executor) => {
+                let home = if ready.resumed {
+                    self.pools.home(ready.run.task)
+                } else {
+                    None
+                };
+                self.pools
+                    .worker_for(executor, home, actions)
+                    .map(Place::Worker)
+            }
+            Class::Process | Class::Coordination => Some(Place::Process),
+        }
+    }
+
+    fn settle(&mut self, ready: &Ready, place: Place, actions: &mut Vec<Action>) {
+        self.queued.remove(&ready.run);
+        self.free.take(&ready.resources);
+        if let Place::Worker(worker) = place {
+            self.pools.on_taken(worker, ready.run.task);
+        }
+        self.placed.insert(
+            ready.run,
+            Placed {
+                place,
+                resources: ready.resources.clone(),
+            },
+        );
+        actions.push(Action::Place {
+            run: ready.run,
+            place,
+        });
+    }
+}

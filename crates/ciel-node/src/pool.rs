@@ -1,0 +1,162 @@
+//! Pools of worker processes, one for each executor that keeps workers.
+//!
+//! It does not know how a worker is started or spoken to.
+
+use std::sync::Arc;
+
+use ciel_model::TaskKey;
+use rustc_hash::FxHashMap;
+
+use crate::node::{Action, WorkerKey};
+
+/// What a worker does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkerState {
+    /// It has not said hello yet.
+    Starting,
+    /// It waits for work.
+    Idle,
+    /// It runs a task.
+    Busy(TaskKey),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub(crate) executor: Arc<str>,
+    pub(crate) state: WorkerState,
+    /// Strands whose live copies it keeps.
+    pub(crate) parked: Vec<TaskKey>,
+}
+
+/// All workers of this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Pools {
+    pub(crate) workers: FxHashMap<WorkerKey, Worker>,
+    homes: FxHashMap<TaskKey, WorkerKey>,
+    most: usize,
+    next: u64,
+}
+
+impl Pools {
+    pub(crate) fn new(most: usize) -> Pools {
+        Pools {
+            workers: FxHashMap::default(),
+            homes: FxHashMap::default(),
+            most,
+            next: 0,
+        }
+    }
+
+    /// Where the live copy of a suspended task is.
+    pub(crate) fn home(&self, task: TaskKey) -> Option<WorkerKey> {
+        self.homes.get(&task).copied()
+    }
+
+    /// A worker that can run a task of `executor` now: its home if it has one, else any idle one;
+    /// if there is none, one is asked for as far as there may be more.
+    pub(crate) fn worker_for(
+        &mut self,
+        executor: &Arc<str>,
+        home: Option<WorkerKey>,
+        actions: &mut Vec<Action>,
+    ) -> Option<WorkerKey> {
+        if let Some(home) = home {
+            return (self.workers[&home].state == WorkerState::Idle).then_some(home);
+        }
+        let fits = |worker: &Worker| worker.executor == *executor;
+        let idle = self.pick(|worker| fits(worker) && worker.state == WorkerState::Idle);
+        let coming = self.pick(|worker| fits(worker) && worker.state == WorkerState::Starting);
+        if idle.is_none() && coming.is_none() && self.make_room(actions) {
+            self.start(executor, actions);
+        }
+        idle
+    }
+
+    /// The oldest worker of that kind.
+    fn pick(&self, fits: impl Fn(&Worker) -> bool) -> Option<WorkerKey> {
+        self.workers
+            .iter()
+            .filter(|(_, worker)| fits(worker))
+            .map(|(key, _)| *key)
+            .min()
+    }
+
+    fn start(&mut self, executor: &Arc<str>, actions: &mut Vec<Action>) {
+        let worker = WorkerKey(self.next);
+        self.next += 1;
+        let state = WorkerState::Starting;
+        let executor = executor.clone();
+        self.workers.insert(
+            worker,
+            Worker {
+                executor: executor.clone(),
+                state,
+                parked: Vec::new(),
+            },
+        );
+        actions.push(Action::StartWorker { worker, executor });
+    }
+
+    /// Whether there may be one more worker, if need be after an idle one of another kind goes.
+    fn make_room(&mut self, actions: &mut Vec<Action>) -> bool {
+        if self.workers.len() < self.most {
+            return true;
+        }
+        let idle = |worker: &Worker| worker.state == WorkerState::Idle && worker.parked.is_empty();
+        let Some(worker) = self.pick(idle) else {
+            return false;
+        };
+        self.workers.remove(&worker);
+        actions.push(Action::StopWorker { worker });
+        true
+    }
+
+    pub(crate) fn on_taken(&mut self, worker: WorkerKey, task: TaskKey) {
+        let held = self
+            .workers
+            .get_mut(&worker)
+            .expect("a chosen worker exists");
+        held.state = WorkerState::Busy(task);
+        held.parked.retain(|parked| *parked != task);
+        self.homes.remove(&task);
+    }
+
+    pub(crate) fn on_left(&mut self, worker: WorkerKey, task: TaskKey, parked: bool) {
+        let Some(held) = self.workers.get_mut(&worker) else {
+            return;
+        };
+        held.state = WorkerState::Idle;
+        if parked {
+            held.parked.push(task);
+            self.homes.insert(task, worker);
+        }
+    }
+
+    pub(crate) fn on_ready(&mut self, worker: WorkerKey) {
+        if let Some(worker) = self.workers.get_mut(&worker)
+            && worker.state == WorkerState::Starting
+        {
+            worker.state = WorkerState::Idle;
+        }
+    }
+
+    /// Forgets a worker; gives the tasks whose live copies went with it.
+    pub(crate) fn on_gone(&mut self, worker: WorkerKey) -> Vec<TaskKey> {
+        let Some(worker) = self.workers.remove(&worker) else {
+            return Vec::new();
+        };
+        for task in &worker.parked {
+            self.homes.remove(task);
+        }
+        worker.parked
+    }
+
+    /// A parked strand is not wanted any more.
+    pub(crate) fn forget(&mut self, task: TaskKey) {
+        if let Some(home) = self.homes.remove(&task)
+            && let Some(worker) = self.workers.get_mut(&home)
+        {
+            worker.parked.retain(|parked| *parked != task);
+        }
+    }
+}

@@ -28,7 +28,7 @@ pub(crate) enum ObjectState {
 /// A finished object; several keys may share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// Where the store keeps it.
+    /// Its name, as people may see it.
     pub(crate) name: Name,
     /// What it is.
     pub(crate) value: Value<ObjectKey>,
@@ -273,8 +273,8 @@ impl Objects {
                 let Some(stored) = Arc::into_inner(stored) else {
                     return;
                 };
-                if let Content::File { .. } = stored.value.content {
-                    released.files.push(stored.name);
+                if let Content::File { name, .. } = stored.value.content {
+                    released.files.push(name);
                 }
                 for inner in stored.value.references {
                     self.table
@@ -311,8 +311,8 @@ impl Objects {
         let Some(stored) = Arc::into_inner(stored) else {
             return;
         };
-        if let Content::File { .. } = stored.value.content {
-            released.files.push(stored.name);
+        if let Content::File { name, .. } = stored.value.content {
+            released.files.push(name);
         }
         for inner in stored.value.references {
             self.release(inner, released);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Failure, FailureKind, Frame, Handle, Micros, ObjectKey, TaskKey, Value, limits,
+    Attempt, Class, Failure, FailureKind, Frame, Handle, Micros, ObjectKey, TaskKey, Value, limits,
 };
 
 use crate::event::{Action, Continuation, Output, StrandChange};
@@ -385,7 +385,8 @@ impl Graph {
         let Some(task) = self.running(key, attempt) else {
             return;
         };
-        if !task.descriptor.replayable || task.losses >= limits::LOSSES_MAX {
+        let again = task.descriptor.replayable || task.descriptor.class == Class::Process;
+        if !again || task.losses >= limits::LOSSES_MAX {
             return self.fail_attempt(now, key, failure, actions);
         }
         task.losses += 1;

@@ -2,7 +2,7 @@
 //!
 //! An object is immutable bytes with a name decided beforehand; a task sees it only through a
 //! [`Handle`] into its own table (a capability, like a file descriptor). How bytes are kept is not
-//! known here: a [`Content::File`] is found by the object's name in the store.
+//! known here: a [`Content::File`] is found by its name in the store.
 
 use std::sync::Arc;
 
@@ -43,8 +43,10 @@ pub enum Form {
 pub enum Content {
     /// Here; below [`crate::limits::INLINE_BYTES_MAX`] unless a store is absent.
     Inline(Arc<[u8]>),
-    /// In the store, under the object's name.
+    /// In the store.
     File {
+        /// Under this name.
+        name: Name,
         /// Number of bytes.
         length: u64,
     },
@@ -55,7 +57,7 @@ impl Content {
     pub fn length(&self) -> u64 {
         match self {
             Content::Inline(bytes) => bytes.len() as u64,
-            Content::File { length } => *length,
+            Content::File { length, .. } => *length,
         }
     }
 }
@@ -90,7 +92,7 @@ pub enum Resolution {
     Future,
     /// There. References inside have been added to the asking task's table, so they are handles.
     Ready {
-        /// The object's name: where the store keeps it, and what people may see.
+        /// The object's name, as people may see it.
         name: Name,
         /// The object.
         value: Value<Handle>,

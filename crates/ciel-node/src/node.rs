@@ -117,6 +117,13 @@ pub enum Action {
         /// Which.
         worker: WorkerKey,
     },
+    /// The live copy of a task that is not wanted any more can go.
+    DropParked {
+        /// Where it is.
+        worker: WorkerKey,
+        /// Which task.
+        task: TaskKey,
+    },
     /// The live copy of a suspended task went with its worker.
     ContinuationLost {
         /// Which task.
@@ -247,7 +254,7 @@ impl Node {
             Event::TaskWithdrawn { run } => self.on_task_withdrawn(order, run),
             Event::TaskLeft { run, parked } => self.on_task_left(run, parked),
             Event::TaskPreempted { run } => self.on_task_preempted(run),
-            Event::TaskForgotten { task } => self.pools.forget(task),
+            Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
         }
@@ -312,6 +319,13 @@ impl Node {
             self.threads_busy -= 1;
             self.turns.push_back(run);
         }
+    }
+
+    fn on_task_forgotten(&mut self, task: TaskKey, actions: &mut Vec<Action>) {
+        if let Some(worker) = self.pools.home(task) {
+            actions.push(Action::DropParked { worker, task });
+        }
+        self.pools.forget(task);
     }
 
     fn on_worker_gone(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {

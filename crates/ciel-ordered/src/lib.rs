@@ -1,1 +1,27 @@
-//! Ordered streams: segments and the serial frontier.
+//! Ordered streams: the output of all strands in serial order, live as far as it is final.
+//!
+//! A pure machine. Strands write concurrently; [`OrderedStream`] hands the bytes out in the order
+//! of the serial program: a child's whole output stands where its parent spawned it. The point up
+//! to which everything is final is the *serial frontier*.
+//!
+//! It does not know tasks, channels, files, threads or clocks: a strand is a [`StrandKey`], bytes
+//! that lie on disk are an [`Extent`] whose meaning is the caller's. Read next: [`stream`] (the
+//! acts of strands), then `frontier` (how bytes come out), `history` (how a replay is compared).
+
+mod error;
+mod fingerprint;
+mod frontier;
+mod history;
+pub mod limits;
+mod piece;
+mod retain;
+mod segment;
+mod spill;
+mod strand;
+pub mod stream;
+
+pub use error::OrderedError;
+pub use piece::{Chunk, Extent, Piece, StrandKey};
+pub use segment::{Segment, SegmentPart};
+pub use spill::{Spill, Ticket};
+pub use stream::{After, Gauges, OrderedStream};

@@ -3,10 +3,11 @@
 //! It does not know what they do. Read next: `machine`.
 
 macro_rules! builtins {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $least:literal $most:expr;)*) => {
+    ($(#[doc = $usage:literal] $variant:ident $name:literal $least:literal $most:expr;)*) => {
         /// A builtin function.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-        pub enum Builtin { $($(#[$doc])* $variant,)* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(serde::Serialize, serde::Deserialize)]
+        pub enum Builtin { $(#[doc = $usage] $variant,)* }
 
         impl Builtin {
             /// All of them, in the order of declaration.
@@ -20,6 +21,11 @@ macro_rules! builtins {
             /// Least and most number of arguments.
             pub fn arity(self) -> (usize, usize) {
                 match self { $(Builtin::$variant => ($least, $most),)* }
+            }
+
+            /// How it is called, for messages.
+            pub fn usage(self) -> &'static str {
+                match self { $(Builtin::$variant => $usage.trim_ascii(),)* }
             }
 
             /// The builtin of that name.

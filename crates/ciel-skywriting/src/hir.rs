@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::builtins::Builtin;
 
 /// A range of bytes of one source file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct Span {
     /// Index into [`Program::sources`].
     pub source: u16,
@@ -29,7 +31,9 @@ pub struct Source {
 }
 
 /// Index into [`Program::functions`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct FunctionId(pub u32);
 
 /// A variable of a function activation: parameters first, then captures and locals.
@@ -113,7 +117,14 @@ pub struct Stmt {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StmtKind {
     /// `place op value;`
-    Assign { place: Place, op: AssignOp, value: Expr },
+    Assign {
+        /// Where to.
+        place: Place,
+        /// How.
+        op: AssignOp,
+        /// What.
+        value: Expr,
+    },
     /// `return;` gives null.
     Return(Option<Expr>),
     /// Out of the innermost loop.
@@ -123,17 +134,53 @@ pub enum StmtKind {
     /// For its effect.
     Expr(Expr),
     /// Two ways.
-    If { condition: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt> },
+    If {
+        /// Decides.
+        condition: Expr,
+        /// When it is true.
+        then: Vec<Stmt>,
+        /// When it is false; empty for no `else`.
+        otherwise: Vec<Stmt>,
+    },
     /// Test first.
-    While { condition: Expr, body: Vec<Stmt> },
+    While {
+        /// Tested before each round.
+        condition: Expr,
+        /// One round.
+        body: Vec<Stmt>,
+    },
     /// Test last.
-    DoWhile { body: Vec<Stmt>, condition: Expr },
+    DoWhile {
+        /// One round.
+        body: Vec<Stmt>,
+        /// Tested after each round; `continue` goes here.
+        condition: Expr,
+    },
     /// Over a list, the keys of a dictionary, or the characters of a string.
-    For { variable: Slot, iterable: Expr, body: Vec<Stmt> },
+    For {
+        /// Holds the element; keeps the last one after the loop.
+        variable: Slot,
+        /// Evaluated once.
+        iterable: Expr,
+        /// One round.
+        body: Vec<Stmt>,
+    },
     /// Makes the closure and stores it.
-    Function { slot: Slot, function: FunctionId },
+    Function {
+        /// Where to; a cell if some closure of the level captures it.
+        slot: Slot,
+        /// What it runs.
+        function: FunctionId,
+    },
     /// A failure inside `body` is bound to `variable` as a dictionary, and `handler` runs.
-    Try { body: Vec<Stmt>, variable: Slot, handler: Vec<Stmt> },
+    Try {
+        /// What may fail.
+        body: Vec<Stmt>,
+        /// Holds the failure; stays visible afterwards.
+        variable: Slot,
+        /// What runs then.
+        handler: Vec<Stmt>,
+    },
     /// Fails with a value.
     Throw(Expr),
 }
@@ -197,15 +244,32 @@ pub enum ExprKind {
     /// `*x`, lazy.
     Dereference(Box<Expr>),
     /// Both sides are evaluated.
-    Binary { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
+    Binary {
+        /// What to do with them.
+        op: BinaryOp,
+        /// Evaluated first.
+        left: Box<Expr>,
+        /// Evaluated second.
+        right: Box<Expr>,
+    },
     /// Short-circuit.
     And(Box<Expr>, Box<Expr>),
     /// Short-circuit.
     Or(Box<Expr>, Box<Expr>),
     /// `base[key]`, and `base.name` with a string literal as key.
-    Index { base: Box<Expr>, key: Box<Expr> },
+    Index {
+        /// A list, dictionary or string.
+        base: Box<Expr>,
+        /// A position or a key.
+        key: Box<Expr>,
+    },
     /// `f(…)`; `callee` may be a [`ExprKind::Builtin`].
-    Call { callee: Box<Expr>, arguments: Vec<Expr> },
+    Call {
+        /// Evaluated first.
+        callee: Box<Expr>,
+        /// In order.
+        arguments: Vec<Expr>,
+    },
     /// `function (…) {…}` or `lambda …: …` as a value.
     Closure(FunctionId),
 }

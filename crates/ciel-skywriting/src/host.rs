@@ -3,13 +3,17 @@
 //! The machine emits spawns like any other SDK; it does not know who runs them. Read next:
 //! `machine`.
 
+use std::sync::Arc;
+
 /// A reference as one task sees it: an index into the task's table, like a file descriptor.
 ///
 /// Numbering is a contract: the handles `0..n` are the references the task was given; each spawn
 /// adds its outputs at the next numbers, in order; a value or error that arrives by
 /// [`Answer::Value`] adds the references inside it at the next numbers, in the order in which
 /// answers are delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct Handle(pub u32);
 
 /// What a script wants to have run.
@@ -25,17 +29,18 @@ pub struct SpawnRequest {
     /// `pure`, and any unchecked others); `Null` for none.
     pub options: serde_json::Value,
     /// Name for people: the function, or the executor.
-    pub label: String,
+    pub label: Arc<str>,
     /// Line of the spawn, from 1.
     pub line: u32,
     /// File of the spawn.
-    pub file: String,
+    pub file: Arc<str>,
 }
 
 /// The kinds of work a script can spawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// A call of a function of this program: bytes for [`crate::Machine::for_call`].
+    /// A call of a function of this program: bytes for
+    /// [`Machine::for_call`](crate::machine::Machine::for_call).
     Call(Vec<u8>),
     /// A task of another executor, with its arguments as JSON in which reference number `i` of
     /// [`SpawnRequest::references`] is spelt `{"$ref": i}` (a user's own key that begins with `$`
@@ -56,8 +61,8 @@ pub trait Host {
     /// Ordered standard output.
     fn print(&mut self, line: &str);
 
-    /// The handle of the object that the job was given under `name`, if any; it gets the next
-    /// handle of the table at its first asking.
+    /// The handle of the object that the job was given under `name`, if any: the next number of
+    /// the table, or a number that it already has there.
     fn package(&mut self, name: &str) -> Option<Handle>;
 }
 
@@ -67,20 +72,33 @@ pub enum Answer {
     /// A Skywriting value as made by a task that finished: its bytes name `references` references,
     /// which have been added to the table at the next numbers.
     Value {
-        /// What [`crate::Ended::value`] gave.
-        bytes: std::sync::Arc<[u8]>,
+        /// What [`Ended::value`](crate::machine::Ended::value) gave.
+        bytes: Arc<[u8]>,
         /// How many references it names.
         references: u32,
     },
     /// A JSON value (what a task in another language returned) with `{"$ref": i}` in it.
     Json {
         /// JSON text.
-        bytes: std::sync::Arc<[u8]>,
+        bytes: Arc<[u8]>,
         /// How many references it names.
         references: u32,
     },
-    /// Plain bytes of an executor: the JSON value they spell, or `text()` of them.
-    Bytes(std::sync::Arc<[u8]>),
+    /// Plain bytes of an executor, at most 16 MiB: the JSON value they spell, or `text()` of them.
+    Bytes {
+        /// The object's name for people, shown when the job's result is not text.
+        name: String,
+        /// All of them.
+        bytes: Arc<[u8]>,
+    },
+    /// Plain bytes that are too many for a script. A strict use is an error with a hint; in the
+    /// job's result it appears as `{"object": name, "bytes": n}`.
+    Large {
+        /// The object's name for people.
+        name: String,
+        /// How many.
+        bytes: u64,
+    },
     /// The task that should have made it failed.
     Error(Thrown),
 }

@@ -8,5 +8,12 @@
 
 pub mod builtins;
 pub mod diagnostic;
+pub mod front;
 pub mod hir;
 pub mod host;
+
+mod lexer;
+mod parser;
+mod resolve;
+mod stdlib;
+mod syntax;

@@ -1,1 +1,24 @@
-//! Objects as files of the run folder, mapped read-only.
+//! The state folder: runs that never share a folder, objects as whole files mapped read-only,
+//! scratch files of task attempts, and spilled output.
+//!
+//! It does not know tasks, references or why anybody wants an object: names are plain numbers.
+//! It never follows a symbolic link and never touches a file it did not make. `README.md` beside
+//! this crate's code describes the layout on disk. Read next: [`folder`], [`run`], [`objects`].
+
+mod budget;
+mod directory;
+pub mod error;
+pub mod folder;
+pub mod limits;
+pub mod objects;
+pub mod run;
+pub mod scratch;
+pub mod spill;
+
+pub use budget::Budget;
+pub use error::StoreError;
+pub use folder::{Cleaned, RunEntry, RunState, StateFolder};
+pub use objects::{Mapped, Object, ObjectName, Objects};
+pub use run::RunFolder;
+pub use scratch::Scratch;
+pub use spill::{Extent, SpillFiles};

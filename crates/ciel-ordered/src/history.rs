@@ -1,0 +1,350 @@
+//! What an open strand has written since its last mark, small enough to keep: lengths and
+//! fingerprints, with which a replay is compared.
+//!
+//! The output since the mark is a path through (own bytes, points), where a point is a child or
+//! an included segment. A checkpoint fixes one place on that path and the fingerprint of the
+//! stretch before it. A replay must pass through every checkpoint with the same fingerprints; its
+//! bytes are not stored again. This module does not know where the pieces are or whether they
+//! have been released. Read next: `stream`.
+
+use crate::fingerprint::Fingerprint;
+use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINT_POINTS_MAX};
+use crate::piece::Piece;
+
+/// A place on the path of a strand's output, and the fingerprint since the last checkpoint.
+#[derive(Debug, Clone)]
+struct Progress {
+    bytes: u64,
+    points: u64,
+    stretch: Fingerprint,
+}
+
+impl Progress {
+    fn start() -> Progress {
+        Progress {
+            bytes: 0,
+            points: 0,
+            stretch: Fingerprint::new(),
+        }
+    }
+
+    fn take_piece(&mut self, piece: &Piece, from: u64, length: u64) {
+        self.bytes += length;
+        match piece {
+            Piece::Bytes(bytes) => {
+                self.stretch
+                    .absorb(&bytes[from as usize..(from + length) as usize]);
+            }
+            Piece::Extent(_) => self.stretch.absorb_unknown(),
+        }
+    }
+
+    fn take_point(&mut self, key: u64) {
+        self.points += 1;
+        self.stretch.absorb_point(key);
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            bytes: self.bytes,
+            points: self.points,
+            value: self.stretch.value(),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Checkpoint {
+    bytes: u64,
+    points: u64,
+    value: Option<[u64; 2]>,
+}
+
+impl Checkpoint {
+    /// Equal as far as both are known.
+    fn agrees(&self, other: &Checkpoint) -> bool {
+        self.value.is_none() || other.value.is_none() || self.value == other.value
+    }
+}
+
+#[derive(Debug)]
+enum Run {
+    /// Everything that comes is new.
+    First,
+    /// What comes is compared; `next` is the checkpoint ahead, one past the last for the end.
+    Again { at: Progress, next: usize },
+    /// The replay differed.
+    Diverged,
+}
+
+/// Why an act does not fit the history. Offsets count the strand's own bytes from its start.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// The replay differs; everything before this byte agreed.
+    Mismatch(u64),
+    /// It had differed before.
+    Diverged,
+}
+
+/// The history of one strand since its last mark.
+#[derive(Debug)]
+pub(crate) struct History {
+    bytes_before_mark: u64,
+    end: Progress,
+    checkpoints: Vec<Checkpoint>,
+    run: Run,
+}
+
+impl History {
+    pub(crate) fn new() -> History {
+        History {
+            bytes_before_mark: 0,
+            end: Progress::start(),
+            checkpoints: Vec::new(),
+            run: Run::First,
+        }
+    }
+
+    /// Takes a piece that the strand writes now; says how many of its first bytes were known
+    /// already. The rest is recorded as new.
+    pub(crate) fn take_piece(&mut self, piece: &Piece) -> Result<u64, Misfit> {
+        let known = self.compare_piece(piece)?;
+        if known < piece.length() {
+            self.end.take_piece(piece, known, piece.length() - known);
+            if self.stretch_length().0 >= CHECKPOINT_BYTES_MAX {
+                self.lay_checkpoint();
+            }
+        }
+        Ok(known)
+    }
+
+    /// Takes a child or segment at this point; says whether it was known already.
+    pub(crate) fn take_point(&mut self, key: u64) -> Result<bool, Misfit> {
+        match &mut self.run {
+            Run::Diverged => Err(Misfit::Diverged),
+            Run::First => {
+                self.end.take_point(key);
+                let (bytes, points) = self.stretch_length();
+                if bytes > 0 || points >= CHECKPOINT_POINTS_MAX {
+                    self.lay_checkpoint();
+                }
+                Ok(false)
+            }
+            Run::Again { at, next } => {
+                if at.points == target(&self.checkpoints, &self.end, *next).points {
+                    return Err(self.diverge());
+                }
+                at.take_point(key);
+                self.pass_checkpoints()?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Checks that nothing known is missing when the strand ends or is marked.
+    pub(crate) fn expect_complete(&mut self) -> Result<(), Misfit> {
+        match self.run {
+            Run::First | Run::Diverged => Ok(()),
+            Run::Again { .. } => Err(self.diverge()),
+        }
+    }
+
+    /// From here on replays begin at this point.
+    pub(crate) fn mark(&mut self) {
+        self.bytes_before_mark += self.end.bytes;
+        self.forget_since_mark();
+    }
+
+    /// The output since the mark has been taken back.
+    pub(crate) fn forget_since_mark(&mut self) {
+        self.end = Progress::start();
+        self.checkpoints = Vec::new();
+        self.run = Run::First;
+    }
+
+    /// The strand is run again from the last mark.
+    pub(crate) fn rewind(&mut self) {
+        let nothing_known = self.end.bytes == 0 && self.end.points == 0;
+        self.run = match nothing_known {
+            true => Run::First,
+            false => Run::Again {
+                at: Progress::start(),
+                next: 0,
+            },
+        };
+    }
+
+    fn compare_piece(&mut self, piece: &Piece) -> Result<u64, Misfit> {
+        let mut known = 0;
+        while known < piece.length() {
+            match &mut self.run {
+                Run::First => break,
+                Run::Diverged => return Err(Misfit::Diverged),
+                Run::Again { at, next } => {
+                    let room = target(&self.checkpoints, &self.end, *next).bytes - at.bytes;
+                    if room == 0 {
+                        return Err(self.diverge());
+                    }
+                    let length = room.min(piece.length() - known);
+                    at.take_piece(piece, known, length);
+                    known += length;
+                    self.pass_checkpoints()?;
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Compares at each checkpoint that the replay stands on; at the end of what is known the
+    /// replay is over.
+    fn pass_checkpoints(&mut self) -> Result<(), Misfit> {
+        while let Run::Again { at, next } = &mut self.run {
+            let ahead = target(&self.checkpoints, &self.end, *next);
+            if (at.bytes, at.points) != (ahead.bytes, ahead.points) {
+                return Ok(());
+            }
+            if !ahead.agrees(&at.checkpoint()) {
+                return Err(self.diverge());
+            }
+            at.stretch = Fingerprint::new();
+            *next += 1;
+            if *next > self.checkpoints.len() {
+                self.run = Run::First;
+            }
+        }
+        Ok(())
+    }
+
+    fn lay_checkpoint(&mut self) {
+        self.checkpoints.push(self.end.checkpoint());
+        self.end.stretch = Fingerprint::new();
+    }
+
+    /// Bytes and points since the last checkpoint.
+    fn stretch_length(&self) -> (u64, u64) {
+        let last = self
+            .checkpoints
+            .last()
+            .map_or((0, 0), |last| (last.bytes, last.points));
+        (self.end.bytes - last.0, self.end.points - last.1)
+    }
+
+    /// The offset is that of the last checkpoint that agreed: what differs lies behind it.
+    fn diverge(&mut self) -> Misfit {
+        let passed = match &self.run {
+            Run::Again { next, .. } => *next,
+            Run::First | Run::Diverged => 0,
+        };
+        let agreed = passed
+            .checked_sub(1)
+            .map_or(0, |last| self.checkpoints[last].bytes);
+        self.run = Run::Diverged;
+        Misfit::Mismatch(self.bytes_before_mark + agreed)
+    }
+}
+
+/// The place ahead of a replay: a checkpoint, or the end of what is known.
+fn target(checkpoints: &[Checkpoint], end: &Progress, next: usize) -> Checkpoint {
+    checkpoints
+        .get(next)
+        .cloned()
+        .unwrap_or_else(|| end.checkpoint())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(history: &mut History, text: &str) -> Result<u64, Misfit> {
+        history.take_piece(&Piece::Bytes(text.as_bytes().to_vec()))
+    }
+
+    fn two_runs_of_text_and_a_child() -> History {
+        let mut history = History::new();
+        write(&mut history, "before").unwrap();
+        history.take_point(1).unwrap();
+        write(&mut history, "after").unwrap();
+        history.rewind();
+        history
+    }
+
+    #[test]
+    fn equal_replay_cut_otherwise_is_known_and_what_follows_is_new() {
+        let mut history = two_runs_of_text_and_a_child();
+        assert_eq!(write(&mut history, "be"), Ok(2));
+        assert_eq!(write(&mut history, "fore"), Ok(4));
+        assert_eq!(history.take_point(1), Ok(true));
+        assert_eq!(write(&mut history, "after that"), Ok(5));
+        assert_eq!(history.take_point(2), Ok(false));
+    }
+
+    #[test]
+    fn replay_with_other_bytes_is_reported_from_the_last_checkpoint_that_agreed() {
+        let mut history = two_runs_of_text_and_a_child();
+        write(&mut history, "before").unwrap();
+        history.take_point(1).unwrap();
+        assert_eq!(write(&mut history, "AFTER"), Err(Misfit::Mismatch(6)));
+        assert_eq!(write(&mut history, "more"), Err(Misfit::Diverged));
+    }
+
+    #[test]
+    fn replay_without_the_child_is_reported() {
+        let mut history = two_runs_of_text_and_a_child();
+        assert_eq!(write(&mut history, "beforeafter"), Err(Misfit::Mismatch(0)));
+    }
+
+    #[test]
+    fn replay_that_ends_early_is_reported() {
+        let mut history = two_runs_of_text_and_a_child();
+        write(&mut history, "bef").unwrap();
+        assert_eq!(history.expect_complete(), Err(Misfit::Mismatch(0)));
+    }
+
+    #[test]
+    fn replay_against_an_extent_compares_its_length_only() {
+        let mut history = History::new();
+        let extent = crate::piece::Extent {
+            blob: 0,
+            offset: 0,
+            length: 4,
+        };
+        history.take_piece(&Piece::Extent(extent)).unwrap();
+        history.take_point(1).unwrap();
+        history.rewind();
+        assert_eq!(write(&mut history, "four"), Ok(4));
+        assert_eq!(history.take_point(1), Ok(true));
+        assert_eq!(history.expect_complete(), Ok(()));
+    }
+
+    #[test]
+    fn replay_after_a_mark_begins_at_the_mark() {
+        let mut history = History::new();
+        write(&mut history, "first task").unwrap();
+        history.mark();
+        write(&mut history, "second").unwrap();
+        history.rewind();
+        assert_eq!(write(&mut history, "sec"), Ok(3));
+        assert_eq!(write(&mut history, "OND"), Err(Misfit::Mismatch(10)));
+    }
+
+    #[test]
+    fn long_output_is_compared_now_and_then() {
+        let line = "x".repeat(CHECKPOINT_BYTES_MAX as usize);
+        let mut history = History::new();
+        (0..3).for_each(|_| assert_eq!(write(&mut history, &line), Ok(0)));
+        history.rewind();
+        assert_eq!(write(&mut history, &line), Ok(CHECKPOINT_BYTES_MAX));
+        let other = "y".repeat(CHECKPOINT_BYTES_MAX as usize);
+        assert_eq!(
+            write(&mut history, &other),
+            Err(Misfit::Mismatch(CHECKPOINT_BYTES_MAX))
+        );
+    }
+
+    #[test]
+    fn many_children_without_writes_share_checkpoints() {
+        let mut history = History::new();
+        (0..6400).for_each(|key| assert_eq!(history.take_point(key), Ok(false)));
+        assert_eq!(history.checkpoints.len(), 100);
+    }
+}

@@ -1,0 +1,88 @@
+//! The values that go in and come out: keys, pieces, extents, chunks.
+//!
+//! It does not know the order of anything. Read next: `stream`.
+
+/// Names one strand. The engine maps its own ids to it; the machine only compares keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StrandKey(pub u64);
+
+impl std::fmt::Display for StrandKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "strand {:016x}", self.0)
+    }
+}
+
+/// Bytes that lie outside this machine, in a blob of the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// Which blob; its meaning is the caller's.
+    pub blob: u64,
+    /// First byte within the blob.
+    pub offset: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+impl Extent {
+    /// The part of this extent that begins `start` bytes in and is at most `length` long.
+    pub fn part(self, start: u64, length: u64) -> Extent {
+        let start = start.min(self.length);
+        Extent {
+            blob: self.blob,
+            offset: self.offset + start,
+            length: length.min(self.length - start),
+        }
+    }
+}
+
+/// Some output of a strand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Bytes in memory.
+    Bytes(Vec<u8>),
+    /// Bytes in a blob of the caller. Their content is unknown here, so a replay is compared with
+    /// them in length only.
+    Extent(Extent),
+}
+
+impl Piece {
+    /// Number of bytes.
+    pub fn length(&self) -> u64 {
+        match self {
+            Piece::Bytes(bytes) => bytes.len() as u64,
+            Piece::Extent(extent) => extent.length,
+        }
+    }
+
+    /// What is left without the first `known` bytes.
+    pub(crate) fn after(self, known: u64) -> Piece {
+        match self {
+            piece if known == 0 => piece,
+            Piece::Bytes(mut bytes) => {
+                bytes.drain(..known as usize);
+                Piece::Bytes(bytes)
+            }
+            Piece::Extent(extent) => Piece::Extent(extent.part(known, u64::MAX)),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Piece {
+    fn from(bytes: Vec<u8>) -> Piece {
+        Piece::Bytes(bytes)
+    }
+}
+
+/// The next bytes of the serial order. It may leave through the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The root whose output this is.
+    pub root: StrandKey,
+    /// The strand that wrote it; for an included segment, the strand that included it.
+    pub strand: StrandKey,
+    /// The bytes; never empty.
+    pub piece: Piece,
+    /// The extent of this piece is used elsewhere too (a segment, a retained strand): the caller
+    /// must not recycle it when the bytes are out.
+    pub shared: bool,
+}

@@ -1,0 +1,312 @@
+//! The strands in memory: a slab of small entries, and a body for those that wrote or spawned.
+//!
+//! A strand that never writes costs one entry, one item of its parent and one row of the key
+//! index: under 100 bytes. This module keeps the byte counters true; it does not know the order
+//! in which anything is released. Read next: `frontier`.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::history::History;
+use crate::limits::COALESCED_BYTES_MAX;
+use crate::piece::{Extent, Piece, StrandKey};
+use crate::segment::Segment;
+
+/// Place of a strand in the slab. [`NOWHERE`] stands for none, to keep the links small.
+pub(crate) type Place = u32;
+
+/// An emptied row of more items than this gives its memory back.
+const ROOMY_ITEMS: usize = 64;
+
+/// No strand.
+pub(crate) const NOWHERE: Place = u32::MAX;
+
+/// How far a strand has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// More may come.
+    Open,
+    /// Nothing more comes; the frontier passes at its end.
+    Closed,
+    /// Nothing more comes and the frontier stops at its end.
+    Stopped,
+}
+
+/// Why the released pieces of a strand are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retention {
+    /// They are not.
+    None,
+    /// The caller asked for this strand.
+    Asked,
+    /// An ancestor is retained.
+    Inherited,
+    /// Both.
+    Both,
+}
+
+/// One strand. `up` is where the frontier goes after it; `down` is the child it has entered.
+#[derive(Debug)]
+pub(crate) struct Strand {
+    pub(crate) key: StrandKey,
+    pub(crate) body: Option<Box<Body>>,
+    pub(crate) up: Place,
+    pub(crate) down: Place,
+    pub(crate) ending: Ending,
+    pub(crate) retention: Retention,
+    /// It was retained once, so a segment may use its extents.
+    pub(crate) shared: bool,
+    /// Some released piece of a retained strand was not kept.
+    pub(crate) lost: bool,
+    /// Only committed pieces may go out.
+    pub(crate) held: bool,
+    /// The frontier has left it; it stays only because it is retained.
+    pub(crate) passed: bool,
+}
+
+/// What stands in a strand's output, in order.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Bytes(Vec<u8>),
+    Extent(Box<Extent>),
+    Child(Place),
+    Segment(Segment),
+    /// Bytes that the caller is writing to a blob, under this ticket.
+    Spilling(u64),
+}
+
+impl Item {
+    /// Bytes in memory.
+    pub(crate) fn memory(&self) -> u64 {
+        match self {
+            Item::Bytes(bytes) => bytes.len() as u64,
+            Item::Extent(_) | Item::Child(_) | Item::Segment(_) | Item::Spilling(_) => 0,
+        }
+    }
+}
+
+/// The items of a strand that wrote or spawned. Items are numbered from 0 for good; `first` is
+/// the number of the one in front.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) items: VecDeque<Item>,
+    pub(crate) first: u64,
+    /// Of a held strand, items below this number are committed.
+    pub(crate) final_until: u64,
+    /// Items in front that are released and only retained.
+    pub(crate) taken: usize,
+    /// Bytes of the next item that are released.
+    pub(crate) part_taken: u64,
+    /// Bytes in memory that are not released.
+    pub(crate) held_bytes: u64,
+    pub(crate) history: Option<Box<History>>,
+}
+
+impl Body {
+    fn new() -> Body {
+        Body {
+            items: VecDeque::new(),
+            first: 0,
+            final_until: 0,
+            taken: 0,
+            part_taken: 0,
+            held_bytes: 0,
+            history: None,
+        }
+    }
+
+    /// Number of the item that would come next from the strand.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.items.len() as u64
+    }
+
+    /// Number of the next item to release.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.taken as u64
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.taken == self.items.len()
+    }
+
+    /// Takes the released item in front away, and gives back the slack after a long row.
+    pub(crate) fn pop_front(&mut self) {
+        self.items.pop_front();
+        self.first += 1;
+        if self.items.is_empty() && self.items.capacity() > ROOMY_ITEMS {
+            self.items.shrink_to_fit();
+        }
+    }
+
+    pub(crate) fn history(&mut self) -> &mut History {
+        self.history.get_or_insert_with(|| Box::new(History::new()))
+    }
+
+    /// Adds a piece that is not empty; small writes are joined, but never across a commit.
+    pub(crate) fn push_piece(&mut self, piece: Piece) {
+        let may_join = self.end() > self.final_until && !self.is_exhausted();
+        match (piece, self.items.back_mut()) {
+            (Piece::Bytes(bytes), Some(Item::Bytes(last)))
+                if may_join && last.len() + bytes.len() <= COALESCED_BYTES_MAX =>
+            {
+                self.held_bytes += bytes.len() as u64;
+                extend_within_bound(last, &bytes);
+            }
+            (Piece::Bytes(bytes), _) => {
+                self.held_bytes += bytes.len() as u64;
+                self.items.push_back(Item::Bytes(bytes));
+            }
+            (Piece::Extent(extent), _) => self.items.push_back(Item::Extent(Box::new(extent))),
+        }
+    }
+
+    /// Gives back the slack of the growing buffers when nothing more comes.
+    fn shrink(&mut self) {
+        self.items.shrink_to_fit();
+        if let Some(Item::Bytes(bytes)) = self.items.back_mut() {
+            bytes.shrink_to_fit();
+        }
+    }
+}
+
+/// Grows by doubling, but never past the bound of a joined buffer.
+fn extend_within_bound(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    let needed = buffer.len() + bytes.len();
+    if needed > buffer.capacity() {
+        let capacity = needed.max((2 * buffer.capacity()).min(COALESCED_BYTES_MAX));
+        buffer.reserve_exact(capacity - buffer.len());
+    }
+    buffer.extend_from_slice(bytes);
+}
+
+impl Strand {
+    fn new(key: StrandKey, up: Place) -> Strand {
+        Strand {
+            key,
+            body: None,
+            up,
+            down: NOWHERE,
+            ending: Ending::Open,
+            retention: Retention::None,
+            shared: false,
+            lost: false,
+            held: false,
+            passed: false,
+        }
+    }
+
+    pub(crate) fn body(&mut self) -> &mut Body {
+        self.body.get_or_insert_with(|| Box::new(Body::new()))
+    }
+
+    /// Nothing that it has now is still to be released.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.body.as_ref().is_none_or(|body| body.is_exhausted())
+    }
+
+    /// The frontier has nothing to do here any more.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ending == Ending::Closed && self.is_exhausted()
+    }
+
+    /// The next item is final.
+    pub(crate) fn may_release(&self) -> bool {
+        let next_is_final = |body: &Body| !self.held || body.next() < body.final_until;
+        self.body
+            .as_ref()
+            .is_some_and(|body| !body.is_exhausted() && next_is_final(body))
+    }
+
+    pub(crate) fn retain(&mut self, retention: Retention) {
+        self.retention = retention;
+        self.shared = true;
+    }
+
+    pub(crate) fn is_retained(&self) -> bool {
+        self.retention != Retention::None
+    }
+
+    /// Nothing more comes: what only an open strand needs is dropped.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.ending = ending;
+        if let Some(body) = &mut self.body {
+            body.history = None;
+            body.shrink();
+            if body.items.is_empty() {
+                self.body = None;
+            }
+        }
+    }
+}
+
+/// All strands that have a place, by place and by key.
+#[derive(Debug, Default)]
+pub(crate) struct Strands {
+    entries: Vec<Strand>,
+    free: Vec<Place>,
+    places: FxHashMap<StrandKey, Place>,
+}
+
+impl Strands {
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn find(&self, key: StrandKey) -> Option<Place> {
+        self.places.get(&key).copied()
+    }
+
+    /// Adds a strand whose key is not known.
+    pub(crate) fn insert(&mut self, key: StrandKey, up: Place) -> Place {
+        let strand = Strand::new(key, up);
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.entries[place as usize] = strand;
+                place
+            }
+            None => {
+                self.entries.push(strand);
+                Place::try_from(self.entries.len() - 1).expect("fewer than 2^32 strands live")
+            }
+        };
+        let before = self.places.insert(key, place);
+        assert!(before.is_none() && place != NOWHERE, "{key} has two places");
+        place
+    }
+
+    /// Takes a strand out; its items are the caller's to account for.
+    pub(crate) fn remove(&mut self, place: Place) -> Option<Box<Body>> {
+        let strand = &mut self[place];
+        let (key, body) = (strand.key, strand.body.take());
+        let known = self.places.remove(&key);
+        assert_eq!(known, Some(place), "{key} is not where its key says");
+        self.free.push(place);
+        body
+    }
+}
+
+impl std::ops::Index<Place> for Strands {
+    type Output = Strand;
+
+    fn index(&self, place: Place) -> &Strand {
+        &self.entries[place as usize]
+    }
+}
+
+impl std::ops::IndexMut<Place> for Strands {
+    fn index_mut(&mut self, place: Place) -> &mut Strand {
+        &mut self.entries[place as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strand_and_item_stay_small() {
+        assert!(size_of::<Strand>() <= 32);
+        assert!(size_of::<Item>() <= 24);
+    }
+}

@@ -1,0 +1,391 @@
+//! The ordered stream and the acts of its strands.
+//!
+//! The order, exactly: the output of a strand is its events in program order, where a write gives
+//! its bytes, a spawn gives the child's whole output at that point, and an included segment gives
+//! its own. A tail-spawned task goes on with the same strand. Acts of different strands may come
+//! in any order; those of one strand come in its program order.
+//!
+//! This file only lays pieces in their places. It does not know when bytes go out (`frontier`),
+//! how memory is bounded (`spill`), or how segments are made (`retain`).
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::error::OrderedError;
+use crate::history::{History, Misfit};
+use crate::piece::{Extent, Piece, StrandKey};
+use crate::segment::{Segment, SegmentWalk};
+use crate::spill::Spilled;
+use crate::strand::{Body, Ending, Item, NOWHERE, Place, Retention, Strands};
+
+/// What the frontier does at the end of a discarded strand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// It stops there for good: the output of this root is a prefix. For a strand that failed,
+    /// was cancelled or never ran.
+    Stop,
+    /// It passes on. For a lazy strand, whose output has no place here.
+    Skip,
+}
+
+/// What the machine holds at an instant, and what it has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Strands that have a place.
+    pub strands: usize,
+    /// Bytes in memory that are not released; segments are their owners' and not counted.
+    pub held_bytes: u64,
+    /// Bytes in extents that are not released.
+    pub extent_bytes: u64,
+    /// Bytes in memory that are released and kept for segments.
+    pub retained_bytes: u64,
+    /// Bytes released so far.
+    pub released_bytes: u64,
+    /// Steps of the frontier so far: chunks, strands entered and strands left.
+    pub steps: u64,
+}
+
+/// The output of all strands of some roots, one root after another in order of opening.
+#[derive(Debug)]
+pub struct OrderedStream {
+    pub(crate) strands: Strands,
+    pub(crate) roots: VecDeque<Place>,
+    /// The strand at the serial frontier.
+    pub(crate) at: Place,
+    pub(crate) root: Option<StrandKey>,
+    pub(crate) walk: SegmentWalk,
+    pub(crate) spilled: FxHashMap<u64, Spilled>,
+    pub(crate) tickets: u64,
+    pub(crate) dropped: Vec<Extent>,
+    pub(crate) stopped: Option<StrandKey>,
+    pub(crate) gauges: Gauges,
+}
+
+impl Default for OrderedStream {
+    fn default() -> OrderedStream {
+        OrderedStream::new()
+    }
+}
+
+impl OrderedStream {
+    /// An empty stream.
+    pub fn new() -> OrderedStream {
+        OrderedStream {
+            strands: Strands::default(),
+            roots: VecDeque::new(),
+            at: NOWHERE,
+            root: None,
+            walk: SegmentWalk::default(),
+            spilled: FxHashMap::default(),
+            tickets: 0,
+            dropped: Vec::new(),
+            stopped: None,
+            gauges: Gauges::default(),
+        }
+    }
+
+    /// Opens a root; its output stands after that of all roots opened before.
+    pub fn open_root(&mut self, root: StrandKey) -> Result<(), OrderedError> {
+        if self.strands.find(root).is_some() {
+            return Err(OrderedError::AlreadyKnown { strand: root });
+        }
+        let place = self.strands.insert(root, NOWHERE);
+        self.roots.push_back(place);
+        Ok(())
+    }
+
+    /// The child's whole output stands at this point of the parent's. In a replay the child is
+    /// matched with the one spawned before and keeps its output.
+    pub fn spawn(&mut self, parent: StrandKey, child: StrandKey) -> Result<(), OrderedError> {
+        let place = self.open_place(parent)?;
+        let known = self.strands.find(child);
+        if known.is_some_and(|known| self.strands[known].up != place) {
+            return Err(OrderedError::AlreadyKnown { strand: child });
+        }
+        if self.take_point(place, child.0)? {
+            return Ok(());
+        }
+        if known.is_some() {
+            return Err(OrderedError::AlreadyKnown { strand: child });
+        }
+        let child = self.strands.insert(child, place);
+        if self.strands[place].is_retained() {
+            self.strands[child].retain(Retention::Inherited);
+        }
+        self.strands[place]
+            .body()
+            .items
+            .push_back(Item::Child(child));
+        Ok(())
+    }
+
+    /// The strand writes. In a replay, what it wrote before is compared and not stored again.
+    pub fn write(
+        &mut self,
+        strand: StrandKey,
+        piece: impl Into<Piece>,
+    ) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        let piece = piece.into();
+        if piece.length() == 0 {
+            return Ok(());
+        }
+        let body = self.strands[place].body();
+        let known = body
+            .history()
+            .take_piece(&piece)
+            .map_err(|misfit| refusal(strand, misfit))?;
+        if known == piece.length() {
+            return Ok(());
+        }
+        let rest = piece.after(known);
+        match &rest {
+            Piece::Bytes(bytes) => self.gauges.held_bytes += bytes.len() as u64,
+            Piece::Extent(extent) => self.gauges.extent_bytes += extent.length,
+        }
+        body.push_piece(rest);
+        Ok(())
+    }
+
+    /// A finished segment stands at this point of the strand's output: a memoised twin.
+    pub fn include(&mut self, strand: StrandKey, segment: Segment) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        if !self.take_point(place, segment.length().rotate_left(32))? {
+            self.strands[place]
+                .body()
+                .items
+                .push_back(Item::Segment(segment));
+        }
+        Ok(())
+    }
+
+    /// Nothing more comes from this strand. A held one still needs its commit.
+    pub fn close(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        self.expect_complete(place)?;
+        self.strands[place].end(Ending::Closed);
+        self.drop_out_if_finished(place);
+        Ok(())
+    }
+
+    /// The strand is given up: what of it is final stays, what is held and not committed is
+    /// dropped with the children spawned there. Acts of those then find no place.
+    pub fn discard(&mut self, strand: StrandKey, after: After) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        self.drop_uncommitted(place);
+        self.strands[place].end(match after {
+            After::Stop => Ending::Stopped,
+            After::Skip => Ending::Closed,
+        });
+        self.drop_out_if_finished(place);
+        Ok(())
+    }
+
+    /// What the strand writes from here on waits for a commit, and can be rolled back. A strand
+    /// that is held already stays as it is.
+    pub fn hold(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        if self.strands[place].held {
+            return Ok(());
+        }
+        self.commit(strand)?;
+        self.strands[place].held = true;
+        Ok(())
+    }
+
+    /// Everything held so far is final, and nothing more is held.
+    pub fn release(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        self.commit(strand)?;
+        if let Some(place) = self.strands.find(strand) {
+            self.strands[place].held = false;
+        }
+        Ok(())
+    }
+
+    /// Everything written so far is final; replays begin here. Also for a closed strand.
+    pub fn commit(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        let place = self.place(strand)?;
+        self.mark_place(place)?;
+        if let Some(body) = &mut self.strands[place].body {
+            body.final_until = body.end();
+        }
+        Ok(())
+    }
+
+    /// The held strand's attempt failed: what is not committed is dropped, with the children
+    /// spawned there. The next attempt may spawn them anew.
+    pub fn rollback(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        let place = self.place(strand)?;
+        if !self.strands[place].held {
+            return Err(OrderedError::NotHeld { strand });
+        }
+        self.drop_uncommitted(place);
+        if let Some(history) = self.history(place) {
+            history.forget_since_mark();
+        }
+        self.drop_out_if_finished(place);
+        Ok(())
+    }
+
+    /// The strand's worker died and it is run again from its last mark (its start, the last
+    /// [`mark`](Self::mark), hold or commit). What comes must repeat what came.
+    pub fn rewind(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        if let Some(history) = self.history(place) {
+            history.rewind();
+        }
+        Ok(())
+    }
+
+    /// The strand's state is saved, or its next task begins: replays will begin here. An endless
+    /// strand that is marked now and then needs memory only for what is not released.
+    pub fn mark(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        self.mark_place(place)
+    }
+
+    /// What the machine holds and has done.
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            strands: self.strands.len(),
+            ..self.gauges
+        }
+    }
+
+    /// Bytes of all strands in memory that are not released.
+    pub fn held_bytes(&self) -> u64 {
+        self.gauges.held_bytes
+    }
+
+    /// Bytes of this strand alone in memory that are not released; 0 if it has no place.
+    pub fn held_by(&self, strand: StrandKey) -> u64 {
+        let body = self
+            .strands
+            .find(strand)
+            .and_then(|place| self.strands[place].body.as_ref());
+        body.map_or(0, |body| body.held_bytes)
+    }
+
+    /// Extents that were dropped before their release since the last call; the caller may recycle
+    /// them.
+    pub fn take_dropped(&mut self) -> Vec<Extent> {
+        std::mem::take(&mut self.dropped)
+    }
+
+    pub(crate) fn place(&self, strand: StrandKey) -> Result<Place, OrderedError> {
+        self.strands
+            .find(strand)
+            .ok_or(OrderedError::Unknown { strand })
+    }
+
+    pub(crate) fn open_place(&self, strand: StrandKey) -> Result<Place, OrderedError> {
+        let place = self.place(strand)?;
+        match self.strands[place].ending {
+            Ending::Open => Ok(place),
+            Ending::Closed | Ending::Stopped => Err(OrderedError::Closed { strand }),
+        }
+    }
+
+    fn history(&mut self, place: Place) -> Option<&mut History> {
+        self.strands[place].body.as_mut()?.history.as_deref_mut()
+    }
+
+    fn take_point(&mut self, place: Place, key: u64) -> Result<bool, OrderedError> {
+        let strand = &mut self.strands[place];
+        let key_of_strand = strand.key;
+        strand
+            .body()
+            .history()
+            .take_point(key)
+            .map_err(|misfit| refusal(key_of_strand, misfit))
+    }
+
+    fn expect_complete(&mut self, place: Place) -> Result<(), OrderedError> {
+        let strand = self.strands[place].key;
+        match self.history(place) {
+            Some(history) => history
+                .expect_complete()
+                .map_err(|misfit| refusal(strand, misfit)),
+            None => Ok(()),
+        }
+    }
+
+    fn mark_place(&mut self, place: Place) -> Result<(), OrderedError> {
+        self.expect_complete(place)?;
+        if let Some(history) = self.history(place) {
+            history.mark();
+        }
+        Ok(())
+    }
+
+    fn drop_uncommitted(&mut self, place: Place) {
+        let strand = &mut self.strands[place];
+        let Some(body) = strand.body.as_mut().filter(|_| strand.held) else {
+            return;
+        };
+        let kept = body.final_until.saturating_sub(body.first) as usize;
+        let items: Vec<Item> = body.items.drain(kept.min(body.items.len())..).collect();
+        body.held_bytes -= items.iter().map(Item::memory).sum::<u64>();
+        for item in items {
+            self.drop_item(item);
+        }
+    }
+
+    /// Drops an item that is not released, and everything beneath it.
+    fn drop_item(&mut self, item: Item) {
+        match item {
+            Item::Bytes(bytes) => self.gauges.held_bytes -= bytes.len() as u64,
+            Item::Extent(extent) => {
+                self.gauges.extent_bytes -= extent.length;
+                self.dropped.push(*extent);
+            }
+            Item::Child(child) => self.drop_beneath(child),
+            Item::Segment(_) => {}
+            Item::Spilling(ticket) => {
+                self.spilled.remove(&ticket);
+            }
+        }
+    }
+
+    /// Removes a strand and all its descendants, released or not.
+    pub(crate) fn drop_beneath(&mut self, top: Place) {
+        let mut places = vec![top];
+        while let Some(place) = places.pop() {
+            let shared = self.strands[place].shared;
+            if let Some(body) = self.strands.remove(place) {
+                self.drop_body(*body, shared, &mut places);
+            }
+        }
+    }
+
+    /// Extents of a strand that was retained may live on in a segment and are not reported.
+    fn drop_body(&mut self, body: Body, shared: bool, places: &mut Vec<Place>) {
+        let (taken, part) = (body.taken, body.part_taken);
+        for (index, item) in body.items.into_iter().enumerate() {
+            let part = if index == taken { part } else { 0 };
+            match item {
+                Item::Child(child) => places.push(child),
+                Item::Bytes(bytes) if index < taken => {
+                    self.gauges.retained_bytes -= bytes.len() as u64;
+                }
+                Item::Extent(_) if index < taken => {}
+                Item::Bytes(bytes) => self.gauges.held_bytes -= bytes.len() as u64 - part,
+                Item::Extent(extent) => {
+                    self.gauges.extent_bytes -= extent.length - part;
+                    if !shared {
+                        self.dropped.push(extent.part(part, u64::MAX));
+                    }
+                }
+                item @ (Item::Segment(_) | Item::Spilling(_)) => self.drop_item(item),
+            }
+        }
+    }
+}
+
+fn refusal(strand: StrandKey, misfit: Misfit) -> OrderedError {
+    match misfit {
+        Misfit::Mismatch(offset) => OrderedError::Mismatch { strand, offset },
+        Misfit::Diverged => OrderedError::Diverged { strand },
+    }
+}

@@ -1,0 +1,129 @@
+//! Random programs in random orders print what the serial interpreter prints.
+
+mod world;
+
+use ciel_ordered::{OrderedError, OrderedStream, StrandKey};
+use proptest::prelude::*;
+use world::{Random, World};
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_program_prints_the_serial_output_and_leaves_nothing(
+        seed in any::<u64>(),
+        size in 1..40usize,
+    ) {
+        let mut world = World::new(seed, size, true);
+        world.run();
+        let gauges = world.stream.gauges();
+        prop_assert_eq!(gauges.strands, 0);
+        prop_assert_eq!((gauges.held_bytes, gauges.extent_bytes, gauges.retained_bytes), (0, 0, 0));
+        prop_assert_eq!(gauges.released_bytes, world.output.len() as u64);
+        prop_assert_eq!(world.stream.frontier(), None);
+    }
+
+    #[test]
+    fn retained_strand_gives_a_segment_of_its_serial_output(
+        seed in any::<u64>(),
+        size in 1..40usize,
+    ) {
+        let mut world = World::new(seed, size, false);
+        world.run();
+        for strand in 0..world.program.plans.len() {
+            if !world.program.plans[strand].retained {
+                continue;
+            }
+            let segment = world.stream.segment_of(world.key(strand)).unwrap();
+            let mut expected = Vec::new();
+            world.program.interpret(strand, &mut expected);
+            prop_assert_eq!(world.read_segment(&segment), expected);
+        }
+        for strand in 0..world.program.plans.len() {
+            if world.program.plans[strand].retained {
+                world.stream.forget(world.key(strand)).unwrap();
+            }
+        }
+        let gauges = world.stream.gauges();
+        prop_assert_eq!((gauges.strands, gauges.retained_bytes), (0, 0));
+    }
+
+    #[test]
+    fn replay_with_a_difference_is_reported_and_releases_nothing_of_it(
+        seed in any::<u64>(),
+        release in any::<bool>(),
+    ) {
+        let mut random = Random(seed);
+        let first: Vec<Option<Vec<u8>>> = (0..1 + random.below(8))
+            .map(|_| (!random.one_in(3)).then(|| [vec![b'x'], random.text(40)].concat()))
+            .collect();
+        let mut second = first.clone();
+        let changed = random.below(first.len());
+        match &mut second[changed] {
+            Some(bytes) => {
+                let at = random.below(bytes.len());
+                bytes[at] ^= 1;
+            }
+            None => second[changed] = Some(vec![b'?']),
+        }
+        let strand = StrandKey(0);
+        let mut stream = OrderedStream::new();
+        stream.open_root(strand).unwrap();
+        perform(&mut stream, strand, &first).unwrap();
+        let mut output = if release { drain(&mut stream) } else { Vec::new() };
+        stream.rewind(strand).unwrap();
+        let outcome = perform(&mut stream, strand, &second).and_then(|()| stream.close(strand));
+        let agreeing: usize = first[..changed].iter().flatten().map(Vec::len).sum();
+        let changed_until = agreeing + first[changed].as_ref().map_or(0, Vec::len);
+        match outcome {
+            Err(OrderedError::Mismatch { offset, .. }) => {
+                prop_assert!(offset <= changed_until as u64);
+            }
+            other => prop_assert!(false, "{:?} changed in {:?} gave {:?}", changed, first, other),
+        }
+        let diverged = OrderedError::Diverged { strand };
+        prop_assert_eq!(stream.write(strand, b"more".to_vec()), Err(diverged));
+        stream.close(strand).unwrap();
+        output.extend(drain(&mut stream));
+        prop_assert_eq!(output, first.into_iter().flatten().flatten().collect::<Vec<u8>>());
+    }
+}
+
+/// Writes the given bytes; where there are none, spawns the next child, which ends at once.
+fn perform(
+    stream: &mut OrderedStream,
+    strand: StrandKey,
+    events: &[Option<Vec<u8>>],
+) -> Result<(), OrderedError> {
+    let mut children = 1;
+    for event in events {
+        match event {
+            Some(bytes) => stream.write(strand, bytes.clone())?,
+            None => {
+                let child = StrandKey(children);
+                children += 1;
+                stream.spawn(strand, child)?;
+                match stream.close(child) {
+                    Ok(()) | Err(OrderedError::Closed { .. } | OrderedError::Unknown { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn drain(stream: &mut OrderedStream) -> Vec<u8> {
+    let mut output = Vec::new();
+    while let Some(chunk) = stream.take_ready(u64::MAX) {
+        match chunk.piece {
+            ciel_ordered::Piece::Bytes(bytes) => output.extend(bytes),
+            ciel_ordered::Piece::Extent(_) => unreachable!("nothing was spilled"),
+        }
+    }
+    output
+}

@@ -1,0 +1,276 @@
+//! What each act does, one situation at a time.
+
+use ciel_ordered::{
+    After, Extent, OrderedError, OrderedStream, Piece, Segment, SegmentPart, StrandKey,
+};
+
+const ROOT: StrandKey = StrandKey(1);
+const CHILD: StrandKey = StrandKey(2);
+const OTHER: StrandKey = StrandKey(3);
+
+fn stream_with_root() -> OrderedStream {
+    let mut stream = OrderedStream::new();
+    stream.open_root(ROOT).unwrap();
+    stream
+}
+
+fn write(stream: &mut OrderedStream, strand: StrandKey, text: &str) {
+    stream.write(strand, text.as_bytes().to_vec()).unwrap();
+}
+
+fn drain(stream: &mut OrderedStream) -> String {
+    let mut output = Vec::new();
+    while let Some(chunk) = stream.take_ready(u64::MAX) {
+        match chunk.piece {
+            Piece::Bytes(bytes) => output.extend(bytes),
+            Piece::Extent(extent) => output.extend(format!("[{}]", extent.length).bytes()),
+        }
+    }
+    String::from_utf8(output).unwrap()
+}
+
+#[test]
+fn child_writing_late_prints_at_its_spawn_point() {
+    let mut stream = stream_with_root();
+    write(&mut stream, ROOT, "one ");
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, "three");
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "one ");
+    assert_eq!(stream.frontier(), Some(CHILD));
+    assert_eq!((stream.held_bytes(), stream.held_by(ROOT)), (5, 5));
+    write(&mut stream, CHILD, "two ");
+    assert_eq!(drain(&mut stream), "two ");
+    stream.close(CHILD).unwrap();
+    assert_eq!(drain(&mut stream), "three");
+    assert_eq!(stream.frontier(), None);
+}
+
+#[test]
+fn roots_print_in_order_of_opening_and_chunks_name_them() {
+    let mut stream = stream_with_root();
+    stream.open_root(OTHER).unwrap();
+    write(&mut stream, OTHER, "second");
+    stream.close(OTHER).unwrap();
+    assert!(stream.take_ready(u64::MAX).is_none());
+    stream.close(ROOT).unwrap();
+    let chunk = stream.take_ready(u64::MAX).unwrap();
+    assert_eq!(
+        (chunk.root, chunk.strand, chunk.shared),
+        (OTHER, OTHER, false)
+    );
+}
+
+#[test]
+fn stopped_strand_lets_its_own_output_out_and_nothing_after_it() {
+    let mut stream = stream_with_root();
+    stream.open_root(StrandKey(9)).unwrap();
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, "after");
+    write(&mut stream, CHILD, "before");
+    stream.discard(CHILD, After::Stop).unwrap();
+    assert_eq!(drain(&mut stream), "before");
+    assert_eq!(stream.stopped_at(), Some(CHILD));
+    assert_eq!(stream.held_bytes(), 0);
+    let late = stream.write(ROOT, b"late".to_vec());
+    assert_eq!(late, Err(OrderedError::Unknown { strand: ROOT }));
+    write(&mut stream, StrandKey(9), "next root");
+    assert_eq!(drain(&mut stream), "next root");
+}
+
+#[test]
+fn skipped_strand_lets_the_frontier_pass() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.discard(CHILD, After::Skip).unwrap();
+    write(&mut stream, ROOT, "after");
+    assert_eq!(drain(&mut stream), "after");
+}
+
+#[test]
+fn held_strand_prints_at_its_commit_only() {
+    let mut stream = stream_with_root();
+    stream.hold(ROOT).unwrap();
+    write(&mut stream, ROOT, "first");
+    assert_eq!(drain(&mut stream), "");
+    stream.commit(ROOT).unwrap();
+    write(&mut stream, ROOT, "second");
+    assert_eq!(drain(&mut stream), "first");
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "");
+    stream.commit(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "second");
+}
+
+#[test]
+fn rolled_back_attempt_leaves_nothing_and_its_children_have_no_place() {
+    let mut stream = stream_with_root();
+    stream.hold(ROOT).unwrap();
+    write(&mut stream, ROOT, "failed");
+    let extent = Extent {
+        blob: 4,
+        offset: 0,
+        length: 9,
+    };
+    stream.write(ROOT, Piece::Extent(extent)).unwrap();
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, CHILD, "child of the failed attempt");
+    stream.rollback(ROOT).unwrap();
+    assert_eq!(stream.take_dropped(), [extent]);
+    let late = stream.write(CHILD, b"late".to_vec());
+    assert_eq!(late, Err(OrderedError::Unknown { strand: CHILD }));
+    write(&mut stream, ROOT, "well");
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.release(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "well");
+    assert_eq!(stream.gauges().strands, 2);
+}
+
+#[test]
+fn strand_not_held_cannot_be_rolled_back() {
+    let mut stream = stream_with_root();
+    assert_eq!(
+        stream.rollback(ROOT),
+        Err(OrderedError::NotHeld { strand: ROOT })
+    );
+}
+
+#[test]
+fn replay_after_release_prints_only_what_is_new() {
+    let mut stream = stream_with_root();
+    write(&mut stream, ROOT, "ab");
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.close(CHILD).unwrap();
+    write(&mut stream, ROOT, "cd");
+    assert_eq!(drain(&mut stream), "abcd");
+    stream.rewind(ROOT).unwrap();
+    write(&mut stream, ROOT, "ab");
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, "cdef");
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "ef");
+}
+
+#[test]
+fn replay_that_ends_short_is_a_mismatch_and_may_then_close_as_it_is() {
+    let mut stream = stream_with_root();
+    write(&mut stream, ROOT, "abc");
+    stream.rewind(ROOT).unwrap();
+    write(&mut stream, ROOT, "ab");
+    let mismatch = OrderedError::Mismatch {
+        strand: ROOT,
+        offset: 0,
+    };
+    assert_eq!(stream.close(ROOT), Err(mismatch));
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "abc");
+}
+
+#[test]
+fn twins_print_one_segment_at_two_places() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.retain(CHILD).unwrap();
+    write(&mut stream, CHILD, "twin ");
+    stream.spawn(CHILD, OTHER).unwrap();
+    write(&mut stream, OTHER, "with child ");
+    assert_eq!(drain(&mut stream), "twin with child ");
+    assert_eq!(
+        stream.segment_of(CHILD).unwrap_err().code(),
+        "ordered.no-segment"
+    );
+    stream.close(CHILD).unwrap();
+    stream.close(OTHER).unwrap();
+    let segment = stream.segment_of(CHILD).unwrap();
+    assert_eq!(segment.length(), 16);
+    stream.include(ROOT, segment.clone()).unwrap();
+    stream.include(ROOT, segment).unwrap();
+    assert_eq!(drain(&mut stream), "twin with child twin with child ");
+    stream.forget(CHILD).unwrap();
+    assert_eq!(
+        (stream.gauges().strands, stream.gauges().retained_bytes),
+        (1, 0)
+    );
+}
+
+#[test]
+fn spilled_piece_holds_the_frontier_until_its_extent_comes() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, &"x".repeat(1000));
+    let spills = stream.spillable(1);
+    assert_eq!(
+        (spills.len(), spills[0].bytes.len(), stream.held_bytes()),
+        (1, 1000, 0)
+    );
+    stream.close(CHILD).unwrap();
+    assert_eq!(drain(&mut stream), "");
+    let extent = Extent {
+        blob: 1,
+        offset: 50,
+        length: 1000,
+    };
+    stream.replace(spills[0].ticket, extent).unwrap();
+    assert_eq!(stream.gauges().extent_bytes, 1000);
+    let first = stream.take_ready(600).unwrap().piece;
+    assert_eq!(
+        first,
+        Piece::Extent(Extent {
+            blob: 1,
+            offset: 50,
+            length: 600
+        })
+    );
+    let second = stream.take_ready(600).unwrap().piece;
+    assert_eq!(
+        second,
+        Piece::Extent(Extent {
+            blob: 1,
+            offset: 650,
+            length: 400
+        })
+    );
+    assert_eq!(
+        stream.replace(spills[0].ticket, extent),
+        Err(OrderedError::UnknownTicket)
+    );
+}
+
+#[test]
+fn pieces_furthest_from_the_frontier_are_spilled_first() {
+    let mut stream = stream_with_root();
+    let text = |byte: &str| byte.repeat(200);
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, &text("m"));
+    stream.spawn(ROOT, OTHER).unwrap();
+    write(&mut stream, OTHER, &text("z"));
+    write(&mut stream, CHILD, &text("a"));
+    let order: Vec<u8> = (0..3).map(|_| stream.spillable(1)[0].bytes[0]).collect();
+    assert_eq!(order, b"zma");
+}
+
+#[test]
+fn keys_used_twice_and_acts_after_the_end_are_refused() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    let known = |strand| Err(OrderedError::AlreadyKnown { strand });
+    assert_eq!(stream.open_root(CHILD), known(CHILD));
+    assert_eq!(stream.spawn(ROOT, CHILD), known(CHILD));
+    assert_eq!(stream.spawn(CHILD, ROOT), known(ROOT));
+    stream.close(CHILD).unwrap();
+    assert_eq!(
+        stream.close(CHILD),
+        Err(OrderedError::Closed { strand: CHILD })
+    );
+}
+
+#[test]
+fn deeply_nested_segments_print_and_vanish_without_recursion() {
+    let mut segment = Segment::new(vec![SegmentPart::Bytes((*b"core").into())]);
+    for _ in 0..1_000_000 {
+        segment = Segment::new(vec![SegmentPart::Segment(segment)]);
+    }
+    let mut stream = stream_with_root();
+    stream.include(ROOT, segment).unwrap();
+    assert_eq!(drain(&mut stream), "core");
+}

@@ -1,0 +1,7153 @@
+impl serde::Serialize for Answer {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if self.result.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Answer", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if let Some(v) = self.result.as_ref() {
+            match v {
+                answer::Result::Reference(v) => {
+                    struct_ser.serialize_field("reference", v)?;
+                }
+                answer::Result::Opened(v) => {
+                    struct_ser.serialize_field("opened", v)?;
+                }
+                answer::Result::Observed(v) => {
+                    struct_ser.serialize_field("observed", v)?;
+                }
+                answer::Result::Refused(v) => {
+                    struct_ser.serialize_field("refused", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Answer {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "reference",
+            "opened",
+            "observed",
+            "refused",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Reference,
+            Opened,
+            Observed,
+            Refused,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "reference" => Ok(GeneratedField::Reference),
+                            "opened" => Ok(GeneratedField::Opened),
+                            "observed" => Ok(GeneratedField::Observed),
+                            "refused" => Ok(GeneratedField::Refused),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Answer;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Answer")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Answer, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut result__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Reference => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reference"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(answer::Result::Reference)
+;
+                        }
+                        GeneratedField::Opened => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("opened"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(answer::Result::Opened)
+;
+                        }
+                        GeneratedField::Observed => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observed"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(answer::Result::Observed)
+;
+                        }
+                        GeneratedField::Refused => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("refused"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(answer::Result::Refused)
+;
+                        }
+                    }
+                }
+                Ok(Answer {
+                    request: request__.unwrap_or_default(),
+                    result: result__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Answer", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for BlockOn {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        if self.wait != 0 {
+            len += 1;
+        }
+        if self.timeout_ms.is_some() {
+            len += 1;
+        }
+        if self.continuation.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.BlockOn", len)?;
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        if self.wait != 0 {
+            let v = Wait::try_from(self.wait)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.wait)))?;
+            struct_ser.serialize_field("wait", &v)?;
+        }
+        if let Some(v) = self.timeout_ms.as_ref() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("timeoutMs", ToString::to_string(&v).as_str())?;
+        }
+        if let Some(v) = self.continuation.as_ref() {
+            match v {
+                block_on::Continuation::Parked(v) => {
+                    struct_ser.serialize_field("parked", v)?;
+                }
+                block_on::Continuation::Saved(v) => {
+                    struct_ser.serialize_field("saved", v)?;
+                }
+                block_on::Continuation::Replay(v) => {
+                    struct_ser.serialize_field("replay", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for BlockOn {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "references",
+            "wait",
+            "timeout_ms",
+            "timeoutMs",
+            "parked",
+            "saved",
+            "replay",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            References,
+            Wait,
+            TimeoutMs,
+            Parked,
+            Saved,
+            Replay,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "references" => Ok(GeneratedField::References),
+                            "wait" => Ok(GeneratedField::Wait),
+                            "timeoutMs" | "timeout_ms" => Ok(GeneratedField::TimeoutMs),
+                            "parked" => Ok(GeneratedField::Parked),
+                            "saved" => Ok(GeneratedField::Saved),
+                            "replay" => Ok(GeneratedField::Replay),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = BlockOn;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.BlockOn")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<BlockOn, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut references__ = None;
+                let mut wait__ = None;
+                let mut timeout_ms__ = None;
+                let mut continuation__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                        GeneratedField::Wait => {
+                            if wait__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("wait"));
+                            }
+                            wait__ = Some(map_.next_value::<Wait>()? as i32);
+                        }
+                        GeneratedField::TimeoutMs => {
+                            if timeout_ms__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("timeoutMs"));
+                            }
+                            timeout_ms__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::Parked => {
+                            if continuation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("parked"));
+                            }
+                            continuation__ = map_.next_value::<::std::option::Option<_>>()?.map(block_on::Continuation::Parked)
+;
+                        }
+                        GeneratedField::Saved => {
+                            if continuation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("saved"));
+                            }
+                            continuation__ = map_.next_value::<::std::option::Option<_>>()?.map(block_on::Continuation::Saved)
+;
+                        }
+                        GeneratedField::Replay => {
+                            if continuation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replay"));
+                            }
+                            continuation__ = map_.next_value::<::std::option::Option<_>>()?.map(block_on::Continuation::Replay)
+;
+                        }
+                    }
+                }
+                Ok(BlockOn {
+                    references: references__.unwrap_or_default(),
+                    wait: wait__.unwrap_or_default(),
+                    timeout_ms: timeout_ms__,
+                    continuation: continuation__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.BlockOn", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Cancel {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.grace_ms != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Cancel", len)?;
+        if self.grace_ms != 0 {
+            struct_ser.serialize_field("graceMs", &self.grace_ms)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Cancel {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "grace_ms",
+            "graceMs",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            GraceMs,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "graceMs" | "grace_ms" => Ok(GeneratedField::GraceMs),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Cancel;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Cancel")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Cancel, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut grace_ms__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::GraceMs => {
+                            if grace_ms__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("graceMs"));
+                            }
+                            grace_ms__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Cancel {
+                    grace_ms: grace_ms__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Cancel", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Commit {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if !self.form.is_empty() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Commit", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if !self.form.is_empty() {
+            struct_ser.serialize_field("form", &self.form)?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Commit {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "form",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Form,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "form" => Ok(GeneratedField::Form),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Commit;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Commit")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Commit, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut form__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Form => {
+                            if form__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("form"));
+                            }
+                            form__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(Commit {
+                    request: request__.unwrap_or_default(),
+                    form: form__.unwrap_or_default(),
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Commit", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Concrete {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.path.is_empty() {
+            len += 1;
+        }
+        if self.length != 0 {
+            len += 1;
+        }
+        if !self.form.is_empty() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Concrete", len)?;
+        if !self.path.is_empty() {
+            struct_ser.serialize_field("path", &self.path)?;
+        }
+        if self.length != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("length", ToString::to_string(&self.length).as_str())?;
+        }
+        if !self.form.is_empty() {
+            struct_ser.serialize_field("form", &self.form)?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Concrete {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "path",
+            "length",
+            "form",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Path,
+            Length,
+            Form,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "path" => Ok(GeneratedField::Path),
+                            "length" => Ok(GeneratedField::Length),
+                            "form" => Ok(GeneratedField::Form),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Concrete;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Concrete")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Concrete, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut path__ = None;
+                let mut length__ = None;
+                let mut form__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Path => {
+                            if path__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("path"));
+                            }
+                            path__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Length => {
+                            if length__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("length"));
+                            }
+                            length__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Form => {
+                            if form__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("form"));
+                            }
+                            form__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(Concrete {
+                    path: path__.unwrap_or_default(),
+                    length: length__.unwrap_or_default(),
+                    form: form__.unwrap_or_default(),
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Concrete", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Construct {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.value.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Construct", len)?;
+        if let Some(v) = self.value.as_ref() {
+            struct_ser.serialize_field("value", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Construct {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "value",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Value,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "value" => Ok(GeneratedField::Value),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Construct;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Construct")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Construct, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut value__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Construct {
+                    value: value__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Construct", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Data {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.data.is_empty() {
+            len += 1;
+        }
+        if !self.form.is_empty() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Data", len)?;
+        if !self.data.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("data", pbjson::private::base64::encode(&self.data).as_str())?;
+        }
+        if !self.form.is_empty() {
+            struct_ser.serialize_field("form", &self.form)?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Data {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "data",
+            "form",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Data,
+            Form,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "data" => Ok(GeneratedField::Data),
+                            "form" => Ok(GeneratedField::Form),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Data;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Data")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Data, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut data__ = None;
+                let mut form__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Data => {
+                            if data__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("data"));
+                            }
+                            data__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Form => {
+                            if form__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("form"));
+                            }
+                            form__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(Data {
+                    data: data__.unwrap_or_default(),
+                    form: form__.unwrap_or_default(),
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Data", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Descriptor {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.executor.is_empty() {
+            len += 1;
+        }
+        if !self.payload.is_empty() {
+            len += 1;
+        }
+        if !self.inputs.is_empty() {
+            len += 1;
+        }
+        if self.outputs != 0 {
+            len += 1;
+        }
+        if self.options.is_some() {
+            len += 1;
+        }
+        if !self.label.is_empty() {
+            len += 1;
+        }
+        if !self.code.is_empty() {
+            len += 1;
+        }
+        if self.site.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Descriptor", len)?;
+        if !self.executor.is_empty() {
+            struct_ser.serialize_field("executor", &self.executor)?;
+        }
+        if !self.payload.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("payload", pbjson::private::base64::encode(&self.payload).as_str())?;
+        }
+        if !self.inputs.is_empty() {
+            struct_ser.serialize_field("inputs", &self.inputs)?;
+        }
+        if self.outputs != 0 {
+            struct_ser.serialize_field("outputs", &self.outputs)?;
+        }
+        if let Some(v) = self.options.as_ref() {
+            struct_ser.serialize_field("options", v)?;
+        }
+        if !self.label.is_empty() {
+            struct_ser.serialize_field("label", &self.label)?;
+        }
+        if !self.code.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("code", pbjson::private::base64::encode(&self.code).as_str())?;
+        }
+        if let Some(v) = self.site.as_ref() {
+            struct_ser.serialize_field("site", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Descriptor {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "executor",
+            "payload",
+            "inputs",
+            "outputs",
+            "options",
+            "label",
+            "code",
+            "site",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Executor,
+            Payload,
+            Inputs,
+            Outputs,
+            Options,
+            Label,
+            Code,
+            Site,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "executor" => Ok(GeneratedField::Executor),
+                            "payload" => Ok(GeneratedField::Payload),
+                            "inputs" => Ok(GeneratedField::Inputs),
+                            "outputs" => Ok(GeneratedField::Outputs),
+                            "options" => Ok(GeneratedField::Options),
+                            "label" => Ok(GeneratedField::Label),
+                            "code" => Ok(GeneratedField::Code),
+                            "site" => Ok(GeneratedField::Site),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Descriptor;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Descriptor")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Descriptor, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut executor__ = None;
+                let mut payload__ = None;
+                let mut inputs__ = None;
+                let mut outputs__ = None;
+                let mut options__ = None;
+                let mut label__ = None;
+                let mut code__ = None;
+                let mut site__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Executor => {
+                            if executor__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("executor"));
+                            }
+                            executor__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Payload => {
+                            if payload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("payload"));
+                            }
+                            payload__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Inputs => {
+                            if inputs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("inputs"));
+                            }
+                            inputs__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Outputs => {
+                            if outputs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outputs"));
+                            }
+                            outputs__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                        GeneratedField::Label => {
+                            if label__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("label"));
+                            }
+                            label__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Code => {
+                            if code__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("code"));
+                            }
+                            code__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Site => {
+                            if site__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("site"));
+                            }
+                            site__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Descriptor {
+                    executor: executor__.unwrap_or_default(),
+                    payload: payload__.unwrap_or_default(),
+                    inputs: inputs__.unwrap_or_default(),
+                    outputs: outputs__.unwrap_or_default(),
+                    options: options__,
+                    label: label__.unwrap_or_default(),
+                    code: code__.unwrap_or_default(),
+                    site: site__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Descriptor", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Drop {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("ciel.executor.Drop", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Drop {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Drop;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Drop")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Drop, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(Drop {
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Drop", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EngineMessage {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.tag.is_some() {
+            len += 1;
+        }
+        if self.kind.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.EngineMessage", len)?;
+        if let Some(v) = self.tag.as_ref() {
+            struct_ser.serialize_field("tag", v)?;
+        }
+        if let Some(v) = self.kind.as_ref() {
+            match v {
+                engine_message::Kind::Hello(v) => {
+                    struct_ser.serialize_field("hello", v)?;
+                }
+                engine_message::Kind::Refusal(v) => {
+                    struct_ser.serialize_field("refusal", v)?;
+                }
+                engine_message::Kind::Start(v) => {
+                    struct_ser.serialize_field("start", v)?;
+                }
+                engine_message::Kind::Resume(v) => {
+                    struct_ser.serialize_field("resume", v)?;
+                }
+                engine_message::Kind::Answer(v) => {
+                    struct_ser.serialize_field("answer", v)?;
+                }
+                engine_message::Kind::Cancel(v) => {
+                    struct_ser.serialize_field("cancel", v)?;
+                }
+                engine_message::Kind::Drop(v) => {
+                    struct_ser.serialize_field("drop", v)?;
+                }
+                engine_message::Kind::Shutdown(v) => {
+                    struct_ser.serialize_field("shutdown", v)?;
+                }
+                engine_message::Kind::Ping(v) => {
+                    struct_ser.serialize_field("ping", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EngineMessage {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "tag",
+            "hello",
+            "refusal",
+            "start",
+            "resume",
+            "answer",
+            "cancel",
+            "drop",
+            "shutdown",
+            "ping",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Tag,
+            Hello,
+            Refusal,
+            Start,
+            Resume,
+            Answer,
+            Cancel,
+            Drop,
+            Shutdown,
+            Ping,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "tag" => Ok(GeneratedField::Tag),
+                            "hello" => Ok(GeneratedField::Hello),
+                            "refusal" => Ok(GeneratedField::Refusal),
+                            "start" => Ok(GeneratedField::Start),
+                            "resume" => Ok(GeneratedField::Resume),
+                            "answer" => Ok(GeneratedField::Answer),
+                            "cancel" => Ok(GeneratedField::Cancel),
+                            "drop" => Ok(GeneratedField::Drop),
+                            "shutdown" => Ok(GeneratedField::Shutdown),
+                            "ping" => Ok(GeneratedField::Ping),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EngineMessage;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.EngineMessage")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EngineMessage, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut tag__ = None;
+                let mut kind__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Tag => {
+                            if tag__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tag"));
+                            }
+                            tag__ = map_.next_value()?;
+                        }
+                        GeneratedField::Hello => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hello"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Hello)
+;
+                        }
+                        GeneratedField::Refusal => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("refusal"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Refusal)
+;
+                        }
+                        GeneratedField::Start => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("start"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Start)
+;
+                        }
+                        GeneratedField::Resume => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resume"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Resume)
+;
+                        }
+                        GeneratedField::Answer => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("answer"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Answer)
+;
+                        }
+                        GeneratedField::Cancel => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("cancel"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Cancel)
+;
+                        }
+                        GeneratedField::Drop => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("drop"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Drop)
+;
+                        }
+                        GeneratedField::Shutdown => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("shutdown"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Shutdown)
+;
+                        }
+                        GeneratedField::Ping => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ping"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Ping)
+;
+                        }
+                    }
+                }
+                Ok(EngineMessage {
+                    tag: tag__,
+                    kind: kind__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.EngineMessage", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Environment {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.scratch.is_empty() {
+            len += 1;
+        }
+        if self.cores != 0 {
+            len += 1;
+        }
+        if !self.folder.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Environment", len)?;
+        if !self.scratch.is_empty() {
+            struct_ser.serialize_field("scratch", &self.scratch)?;
+        }
+        if self.cores != 0 {
+            struct_ser.serialize_field("cores", &self.cores)?;
+        }
+        if !self.folder.is_empty() {
+            struct_ser.serialize_field("folder", &self.folder)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Environment {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "scratch",
+            "cores",
+            "folder",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Scratch,
+            Cores,
+            Folder,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "scratch" => Ok(GeneratedField::Scratch),
+                            "cores" => Ok(GeneratedField::Cores),
+                            "folder" => Ok(GeneratedField::Folder),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Environment;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Environment")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Environment, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut scratch__ = None;
+                let mut cores__ = None;
+                let mut folder__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Scratch => {
+                            if scratch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("scratch"));
+                            }
+                            scratch__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Cores => {
+                            if cores__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("cores"));
+                            }
+                            cores__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Folder => {
+                            if folder__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("folder"));
+                            }
+                            folder__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Environment {
+                    scratch: scratch__.unwrap_or_default(),
+                    cores: cores__.unwrap_or_default(),
+                    folder: folder__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Environment", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Error {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.failure.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Error", len)?;
+        if let Some(v) = self.failure.as_ref() {
+            struct_ser.serialize_field("failure", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Error {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "failure",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Failure,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "failure" => Ok(GeneratedField::Failure),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Error;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Error")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Error, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut failure__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Failure => {
+                            if failure__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failure"));
+                            }
+                            failure__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Error {
+                    failure: failure__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Error", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Exit {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.outputs.is_empty() {
+            len += 1;
+        }
+        if self.keep != 0 {
+            len += 1;
+        }
+        if !self.cache_keys.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Exit", len)?;
+        if !self.outputs.is_empty() {
+            struct_ser.serialize_field("outputs", &self.outputs)?;
+        }
+        if self.keep != 0 {
+            let v = Keep::try_from(self.keep)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.keep)))?;
+            struct_ser.serialize_field("keep", &v)?;
+        }
+        if !self.cache_keys.is_empty() {
+            struct_ser.serialize_field("cacheKeys", &self.cache_keys)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Exit {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "outputs",
+            "keep",
+            "cache_keys",
+            "cacheKeys",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Outputs,
+            Keep,
+            CacheKeys,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "outputs" => Ok(GeneratedField::Outputs),
+                            "keep" => Ok(GeneratedField::Keep),
+                            "cacheKeys" | "cache_keys" => Ok(GeneratedField::CacheKeys),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Exit;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Exit")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Exit, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut outputs__ = None;
+                let mut keep__ = None;
+                let mut cache_keys__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Outputs => {
+                            if outputs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outputs"));
+                            }
+                            outputs__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Keep => {
+                            if keep__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("keep"));
+                            }
+                            keep__ = Some(map_.next_value::<Keep>()? as i32);
+                        }
+                        GeneratedField::CacheKeys => {
+                            if cache_keys__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("cacheKeys"));
+                            }
+                            cache_keys__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Exit {
+                    outputs: outputs__.unwrap_or_default(),
+                    keep: keep__.unwrap_or_default(),
+                    cache_keys: cache_keys__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Exit", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Failure {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.kind != 0 {
+            len += 1;
+        }
+        if !self.language.is_empty() {
+            len += 1;
+        }
+        if !self.type_name.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.traceback.is_empty() {
+            len += 1;
+        }
+        if !self.hint.is_empty() {
+            len += 1;
+        }
+        if self.retryable {
+            len += 1;
+        }
+        if self.exception.is_some() {
+            len += 1;
+        }
+        if !self.task.is_empty() {
+            len += 1;
+        }
+        if !self.excerpt.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Failure", len)?;
+        if self.kind != 0 {
+            let v = FailureKind::try_from(self.kind)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.kind)))?;
+            struct_ser.serialize_field("kind", &v)?;
+        }
+        if !self.language.is_empty() {
+            struct_ser.serialize_field("language", &self.language)?;
+        }
+        if !self.type_name.is_empty() {
+            struct_ser.serialize_field("typeName", &self.type_name)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.traceback.is_empty() {
+            struct_ser.serialize_field("traceback", &self.traceback)?;
+        }
+        if !self.hint.is_empty() {
+            struct_ser.serialize_field("hint", &self.hint)?;
+        }
+        if self.retryable {
+            struct_ser.serialize_field("retryable", &self.retryable)?;
+        }
+        if let Some(v) = self.exception.as_ref() {
+            struct_ser.serialize_field("exception", v)?;
+        }
+        if !self.task.is_empty() {
+            struct_ser.serialize_field("task", &self.task)?;
+        }
+        if !self.excerpt.is_empty() {
+            struct_ser.serialize_field("excerpt", &self.excerpt)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Failure {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "language",
+            "type_name",
+            "typeName",
+            "message",
+            "traceback",
+            "hint",
+            "retryable",
+            "exception",
+            "task",
+            "excerpt",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Language,
+            TypeName,
+            Message,
+            Traceback,
+            Hint,
+            Retryable,
+            Exception,
+            Task,
+            Excerpt,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "language" => Ok(GeneratedField::Language),
+                            "typeName" | "type_name" => Ok(GeneratedField::TypeName),
+                            "message" => Ok(GeneratedField::Message),
+                            "traceback" => Ok(GeneratedField::Traceback),
+                            "hint" => Ok(GeneratedField::Hint),
+                            "retryable" => Ok(GeneratedField::Retryable),
+                            "exception" => Ok(GeneratedField::Exception),
+                            "task" => Ok(GeneratedField::Task),
+                            "excerpt" => Ok(GeneratedField::Excerpt),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Failure;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Failure")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Failure, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut language__ = None;
+                let mut type_name__ = None;
+                let mut message__ = None;
+                let mut traceback__ = None;
+                let mut hint__ = None;
+                let mut retryable__ = None;
+                let mut exception__ = None;
+                let mut task__ = None;
+                let mut excerpt__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value::<FailureKind>()? as i32);
+                        }
+                        GeneratedField::Language => {
+                            if language__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("language"));
+                            }
+                            language__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::TypeName => {
+                            if type_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("typeName"));
+                            }
+                            type_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Traceback => {
+                            if traceback__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("traceback"));
+                            }
+                            traceback__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Hint => {
+                            if hint__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hint"));
+                            }
+                            hint__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Retryable => {
+                            if retryable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("retryable"));
+                            }
+                            retryable__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Exception => {
+                            if exception__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("exception"));
+                            }
+                            exception__ = map_.next_value()?;
+                        }
+                        GeneratedField::Task => {
+                            if task__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("task"));
+                            }
+                            task__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Excerpt => {
+                            if excerpt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("excerpt"));
+                            }
+                            excerpt__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Failure {
+                    kind: kind__.unwrap_or_default(),
+                    language: language__.unwrap_or_default(),
+                    type_name: type_name__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    traceback: traceback__.unwrap_or_default(),
+                    hint: hint__.unwrap_or_default(),
+                    retryable: retryable__.unwrap_or_default(),
+                    exception: exception__,
+                    task: task__.unwrap_or_default(),
+                    excerpt: excerpt__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Failure", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for FailureKind {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "FAILURE_KIND_UNSPECIFIED",
+            Self::TaskError => "FAILURE_KIND_TASK_ERROR",
+            Self::WorkerLost => "FAILURE_KIND_WORKER_LOST",
+            Self::Cancelled => "FAILURE_KIND_CANCELLED",
+            Self::Timeout => "FAILURE_KIND_TIMEOUT",
+            Self::OutOfMemory => "FAILURE_KIND_OUT_OF_MEMORY",
+            Self::NotSerializable => "FAILURE_KIND_NOT_SERIALIZABLE",
+            Self::NonDeterministic => "FAILURE_KIND_NON_DETERMINISTIC",
+            Self::ObjectLost => "FAILURE_KIND_OBJECT_LOST",
+            Self::DiskFull => "FAILURE_KIND_DISK_FULL",
+            Self::Refused => "FAILURE_KIND_REFUSED",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for FailureKind {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "FAILURE_KIND_UNSPECIFIED",
+            "FAILURE_KIND_TASK_ERROR",
+            "FAILURE_KIND_WORKER_LOST",
+            "FAILURE_KIND_CANCELLED",
+            "FAILURE_KIND_TIMEOUT",
+            "FAILURE_KIND_OUT_OF_MEMORY",
+            "FAILURE_KIND_NOT_SERIALIZABLE",
+            "FAILURE_KIND_NON_DETERMINISTIC",
+            "FAILURE_KIND_OBJECT_LOST",
+            "FAILURE_KIND_DISK_FULL",
+            "FAILURE_KIND_REFUSED",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = FailureKind;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "FAILURE_KIND_UNSPECIFIED" => Ok(FailureKind::Unspecified),
+                    "FAILURE_KIND_TASK_ERROR" => Ok(FailureKind::TaskError),
+                    "FAILURE_KIND_WORKER_LOST" => Ok(FailureKind::WorkerLost),
+                    "FAILURE_KIND_CANCELLED" => Ok(FailureKind::Cancelled),
+                    "FAILURE_KIND_TIMEOUT" => Ok(FailureKind::Timeout),
+                    "FAILURE_KIND_OUT_OF_MEMORY" => Ok(FailureKind::OutOfMemory),
+                    "FAILURE_KIND_NOT_SERIALIZABLE" => Ok(FailureKind::NotSerializable),
+                    "FAILURE_KIND_NON_DETERMINISTIC" => Ok(FailureKind::NonDeterministic),
+                    "FAILURE_KIND_OBJECT_LOST" => Ok(FailureKind::ObjectLost),
+                    "FAILURE_KIND_DISK_FULL" => Ok(FailureKind::DiskFull),
+                    "FAILURE_KIND_REFUSED" => Ok(FailureKind::Refused),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Frame {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.file.is_empty() {
+            len += 1;
+        }
+        if self.line != 0 {
+            len += 1;
+        }
+        if self.column != 0 {
+            len += 1;
+        }
+        if !self.function.is_empty() {
+            len += 1;
+        }
+        if !self.source.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Frame", len)?;
+        if !self.file.is_empty() {
+            struct_ser.serialize_field("file", &self.file)?;
+        }
+        if self.line != 0 {
+            struct_ser.serialize_field("line", &self.line)?;
+        }
+        if self.column != 0 {
+            struct_ser.serialize_field("column", &self.column)?;
+        }
+        if !self.function.is_empty() {
+            struct_ser.serialize_field("function", &self.function)?;
+        }
+        if !self.source.is_empty() {
+            struct_ser.serialize_field("source", &self.source)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Frame {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "file",
+            "line",
+            "column",
+            "function",
+            "source",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            File,
+            Line,
+            Column,
+            Function,
+            Source,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "file" => Ok(GeneratedField::File),
+                            "line" => Ok(GeneratedField::Line),
+                            "column" => Ok(GeneratedField::Column),
+                            "function" => Ok(GeneratedField::Function),
+                            "source" => Ok(GeneratedField::Source),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Frame;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Frame")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Frame, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut file__ = None;
+                let mut line__ = None;
+                let mut column__ = None;
+                let mut function__ = None;
+                let mut source__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::File => {
+                            if file__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("file"));
+                            }
+                            file__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Line => {
+                            if line__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("line"));
+                            }
+                            line__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Column => {
+                            if column__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("column"));
+                            }
+                            column__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Function => {
+                            if function__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("function"));
+                            }
+                            function__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Source => {
+                            if source__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("source"));
+                            }
+                            source__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Frame {
+                    file: file__.unwrap_or_default(),
+                    line: line__.unwrap_or_default(),
+                    column: column__.unwrap_or_default(),
+                    function: function__.unwrap_or_default(),
+                    source: source__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Frame", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Future {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("ciel.executor.Future", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Future {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Future;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Future")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Future, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(Future {
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Future", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Hello {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.protocol != 0 {
+            len += 1;
+        }
+        if !self.build.is_empty() {
+            len += 1;
+        }
+        if !self.runtime.is_empty() {
+            len += 1;
+        }
+        if !self.executor.is_empty() {
+            len += 1;
+        }
+        if !self.features.is_empty() {
+            len += 1;
+        }
+        if self.pool.is_some() {
+            len += 1;
+        }
+        if !self.code.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Hello", len)?;
+        if self.protocol != 0 {
+            struct_ser.serialize_field("protocol", &self.protocol)?;
+        }
+        if !self.build.is_empty() {
+            struct_ser.serialize_field("build", &self.build)?;
+        }
+        if !self.runtime.is_empty() {
+            struct_ser.serialize_field("runtime", &self.runtime)?;
+        }
+        if !self.executor.is_empty() {
+            struct_ser.serialize_field("executor", &self.executor)?;
+        }
+        if !self.features.is_empty() {
+            struct_ser.serialize_field("features", &self.features)?;
+        }
+        if let Some(v) = self.pool.as_ref() {
+            struct_ser.serialize_field("pool", v)?;
+        }
+        if !self.code.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("code", pbjson::private::base64::encode(&self.code).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Hello {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "protocol",
+            "build",
+            "runtime",
+            "executor",
+            "features",
+            "pool",
+            "code",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Protocol,
+            Build,
+            Runtime,
+            Executor,
+            Features,
+            Pool,
+            Code,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "protocol" => Ok(GeneratedField::Protocol),
+                            "build" => Ok(GeneratedField::Build),
+                            "runtime" => Ok(GeneratedField::Runtime),
+                            "executor" => Ok(GeneratedField::Executor),
+                            "features" => Ok(GeneratedField::Features),
+                            "pool" => Ok(GeneratedField::Pool),
+                            "code" => Ok(GeneratedField::Code),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Hello;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Hello")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Hello, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut protocol__ = None;
+                let mut build__ = None;
+                let mut runtime__ = None;
+                let mut executor__ = None;
+                let mut features__ = None;
+                let mut pool__ = None;
+                let mut code__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Protocol => {
+                            if protocol__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("protocol"));
+                            }
+                            protocol__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Build => {
+                            if build__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("build"));
+                            }
+                            build__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Runtime => {
+                            if runtime__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("runtime"));
+                            }
+                            runtime__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Executor => {
+                            if executor__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("executor"));
+                            }
+                            executor__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Features => {
+                            if features__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("features"));
+                            }
+                            features__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Pool => {
+                            if pool__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pool"));
+                            }
+                            pool__ = map_.next_value()?;
+                        }
+                        GeneratedField::Code => {
+                            if code__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("code"));
+                            }
+                            code__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Hello {
+                    protocol: protocol__.unwrap_or_default(),
+                    build: build__.unwrap_or_default(),
+                    runtime: runtime__.unwrap_or_default(),
+                    executor: executor__.unwrap_or_default(),
+                    features: features__.unwrap_or_default(),
+                    pool: pool__,
+                    code: code__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Hello", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Input {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.handle != 0 {
+            len += 1;
+        }
+        if self.as_reference {
+            len += 1;
+        }
+        if self.locality_percent != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Input", len)?;
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
+        }
+        if self.as_reference {
+            struct_ser.serialize_field("asReference", &self.as_reference)?;
+        }
+        if self.locality_percent != 0 {
+            struct_ser.serialize_field("localityPercent", &self.locality_percent)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Input {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "handle",
+            "as_reference",
+            "asReference",
+            "locality_percent",
+            "localityPercent",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Handle,
+            AsReference,
+            LocalityPercent,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "handle" => Ok(GeneratedField::Handle),
+                            "asReference" | "as_reference" => Ok(GeneratedField::AsReference),
+                            "localityPercent" | "locality_percent" => Ok(GeneratedField::LocalityPercent),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Input;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Input")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Input, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut handle__ = None;
+                let mut as_reference__ = None;
+                let mut locality_percent__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::AsReference => {
+                            if as_reference__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("asReference"));
+                            }
+                            as_reference__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::LocalityPercent => {
+                            if locality_percent__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("localityPercent"));
+                            }
+                            locality_percent__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Input {
+                    handle: handle__.unwrap_or_default(),
+                    as_reference: as_reference__.unwrap_or_default(),
+                    locality_percent: locality_percent__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Input", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Keep {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "KEEP_UNSPECIFIED",
+            Self::Process => "KEEP_PROCESS",
+            Self::May => "KEEP_MAY",
+            Self::End => "KEEP_END",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Keep {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "KEEP_UNSPECIFIED",
+            "KEEP_PROCESS",
+            "KEEP_MAY",
+            "KEEP_END",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Keep;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "KEEP_UNSPECIFIED" => Ok(Keep::Unspecified),
+                    "KEEP_PROCESS" => Ok(Keep::Process),
+                    "KEEP_MAY" => Ok(Keep::May),
+                    "KEEP_END" => Ok(Keep::End),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Level {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Info => "LEVEL_INFO",
+            Self::Debug => "LEVEL_DEBUG",
+            Self::Warning => "LEVEL_WARNING",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Level {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "LEVEL_INFO",
+            "LEVEL_DEBUG",
+            "LEVEL_WARNING",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Level;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "LEVEL_INFO" => Ok(Level::Info),
+                    "LEVEL_DEBUG" => Ok(Level::Debug),
+                    "LEVEL_WARNING" => Ok(Level::Warning),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Log {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.level != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Log", len)?;
+        if self.level != 0 {
+            let v = Level::try_from(self.level)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.level)))?;
+            struct_ser.serialize_field("level", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Log {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "level",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Level,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "level" => Ok(GeneratedField::Level),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Log;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Log")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Log, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut level__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Level => {
+                            if level__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("level"));
+                            }
+                            level__ = Some(map_.next_value::<Level>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Log {
+                    level: level__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Log", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Observation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.kind.is_empty() {
+            len += 1;
+        }
+        if !self.value.is_empty() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Observation", len)?;
+        if !self.kind.is_empty() {
+            struct_ser.serialize_field("kind", &self.kind)?;
+        }
+        if !self.value.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("value", pbjson::private::base64::encode(&self.value).as_str())?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Observation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "value",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Value,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "value" => Ok(GeneratedField::Value),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Observation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Observation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Observation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut value__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(Observation {
+                    kind: kind__.unwrap_or_default(),
+                    value: value__.unwrap_or_default(),
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Observation", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Observe {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if !self.kind.is_empty() {
+            len += 1;
+        }
+        if self.value.is_some() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Observe", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if !self.kind.is_empty() {
+            struct_ser.serialize_field("kind", &self.kind)?;
+        }
+        if let Some(v) = self.value.as_ref() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("value", pbjson::private::base64::encode(&v).as_str())?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Observe {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "kind",
+            "value",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Kind,
+            Value,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "kind" => Ok(GeneratedField::Kind),
+                            "value" => Ok(GeneratedField::Value),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Observe;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Observe")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Observe, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut kind__ = None;
+                let mut value__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(Observe {
+                    request: request__.unwrap_or_default(),
+                    kind: kind__.unwrap_or_default(),
+                    value: value__,
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Observe", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Observed {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.value.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Observed", len)?;
+        if !self.value.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("value", pbjson::private::base64::encode(&self.value).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Observed {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "value",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Value,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "value" => Ok(GeneratedField::Value),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Observed;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Observed")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Observed, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut value__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Observed {
+                    value: value__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Observed", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for OpenConstruct {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if self.hints.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenConstruct", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if let Some(v) = self.hints.as_ref() {
+            struct_ser.serialize_field("hints", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for OpenConstruct {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "hints",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Hints,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "hints" => Ok(GeneratedField::Hints),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = OpenConstruct;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.OpenConstruct")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<OpenConstruct, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut hints__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Hints => {
+                            if hints__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hints"));
+                            }
+                            hints__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(OpenConstruct {
+                    request: request__.unwrap_or_default(),
+                    hints: hints__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.OpenConstruct", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for OpenOutput {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if self.output != 0 {
+            len += 1;
+        }
+        if self.hints.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenOutput", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if self.output != 0 {
+            struct_ser.serialize_field("output", &self.output)?;
+        }
+        if let Some(v) = self.hints.as_ref() {
+            struct_ser.serialize_field("hints", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for OpenOutput {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "output",
+            "hints",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Output,
+            Hints,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "output" => Ok(GeneratedField::Output),
+                            "hints" => Ok(GeneratedField::Hints),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = OpenOutput;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.OpenOutput")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<OpenOutput, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut output__ = None;
+                let mut hints__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Output => {
+                            if output__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("output"));
+                            }
+                            output__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Hints => {
+                            if hints__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hints"));
+                            }
+                            hints__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(OpenOutput {
+                    request: request__.unwrap_or_default(),
+                    output: output__.unwrap_or_default(),
+                    hints: hints__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.OpenOutput", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for OpenReference {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if self.handle != 0 {
+            len += 1;
+        }
+        if self.hints.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenReference", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
+        }
+        if let Some(v) = self.hints.as_ref() {
+            struct_ser.serialize_field("hints", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for OpenReference {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "handle",
+            "hints",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Handle,
+            Hints,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "handle" => Ok(GeneratedField::Handle),
+                            "hints" => Ok(GeneratedField::Hints),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = OpenReference;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.OpenReference")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<OpenReference, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut handle__ = None;
+                let mut hints__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Hints => {
+                            if hints__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hints"));
+                            }
+                            hints__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(OpenReference {
+                    request: request__.unwrap_or_default(),
+                    handle: handle__.unwrap_or_default(),
+                    hints: hints__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.OpenReference", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Opened {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.path.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Opened", len)?;
+        if !self.path.is_empty() {
+            struct_ser.serialize_field("path", &self.path)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Opened {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "path",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Path,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "path" => Ok(GeneratedField::Path),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Opened;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Opened")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Opened, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut path__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Path => {
+                            if path__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("path"));
+                            }
+                            path__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Opened {
+                    path: path__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Opened", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Options {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.resources.is_empty() {
+            len += 1;
+        }
+        if self.retries.is_some() {
+            len += 1;
+        }
+        if self.timeout_ms.is_some() {
+            len += 1;
+        }
+        if self.lazy {
+            len += 1;
+        }
+        if self.purity != 0 {
+            len += 1;
+        }
+        if !self.cache_keys.is_empty() {
+            len += 1;
+        }
+        if self.live {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Options", len)?;
+        if !self.resources.is_empty() {
+            let v: std::collections::HashMap<_, _> = self.resources.iter()
+                .map(|(k, v)| (k, v.to_string())).collect();
+            struct_ser.serialize_field("resources", &v)?;
+        }
+        if let Some(v) = self.retries.as_ref() {
+            struct_ser.serialize_field("retries", v)?;
+        }
+        if let Some(v) = self.timeout_ms.as_ref() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("timeoutMs", ToString::to_string(&v).as_str())?;
+        }
+        if self.lazy {
+            struct_ser.serialize_field("lazy", &self.lazy)?;
+        }
+        if self.purity != 0 {
+            let v = Purity::try_from(self.purity)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.purity)))?;
+            struct_ser.serialize_field("purity", &v)?;
+        }
+        if !self.cache_keys.is_empty() {
+            struct_ser.serialize_field("cacheKeys", &self.cache_keys)?;
+        }
+        if self.live {
+            struct_ser.serialize_field("live", &self.live)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Options {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "resources",
+            "retries",
+            "timeout_ms",
+            "timeoutMs",
+            "lazy",
+            "purity",
+            "cache_keys",
+            "cacheKeys",
+            "live",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Resources,
+            Retries,
+            TimeoutMs,
+            Lazy,
+            Purity,
+            CacheKeys,
+            Live,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "resources" => Ok(GeneratedField::Resources),
+                            "retries" => Ok(GeneratedField::Retries),
+                            "timeoutMs" | "timeout_ms" => Ok(GeneratedField::TimeoutMs),
+                            "lazy" => Ok(GeneratedField::Lazy),
+                            "purity" => Ok(GeneratedField::Purity),
+                            "cacheKeys" | "cache_keys" => Ok(GeneratedField::CacheKeys),
+                            "live" => Ok(GeneratedField::Live),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Options;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Options")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Options, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut resources__ = None;
+                let mut retries__ = None;
+                let mut timeout_ms__ = None;
+                let mut lazy__ = None;
+                let mut purity__ = None;
+                let mut cache_keys__ = None;
+                let mut live__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Resources => {
+                            if resources__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resources"));
+                            }
+                            resources__ = Some(
+                                map_.next_value::<std::collections::BTreeMap<_, ::pbjson::private::NumberDeserialize<u64>>>()?
+                                    .into_iter().map(|(k,v)| (k, v.0)).collect()
+                            );
+                        }
+                        GeneratedField::Retries => {
+                            if retries__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("retries"));
+                            }
+                            retries__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::TimeoutMs => {
+                            if timeout_ms__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("timeoutMs"));
+                            }
+                            timeout_ms__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::Lazy => {
+                            if lazy__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("lazy"));
+                            }
+                            lazy__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Purity => {
+                            if purity__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("purity"));
+                            }
+                            purity__ = Some(map_.next_value::<Purity>()? as i32);
+                        }
+                        GeneratedField::CacheKeys => {
+                            if cache_keys__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("cacheKeys"));
+                            }
+                            cache_keys__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Live => {
+                            if live__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("live"));
+                            }
+                            live__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Options {
+                    resources: resources__.unwrap_or_default(),
+                    retries: retries__,
+                    timeout_ms: timeout_ms__,
+                    lazy: lazy__.unwrap_or_default(),
+                    purity: purity__.unwrap_or_default(),
+                    cache_keys: cache_keys__.unwrap_or_default(),
+                    live: live__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Options", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Output {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.output != 0 {
+            len += 1;
+        }
+        if self.value.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Output", len)?;
+        if self.output != 0 {
+            struct_ser.serialize_field("output", &self.output)?;
+        }
+        if let Some(v) = self.value.as_ref() {
+            struct_ser.serialize_field("value", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Output {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "output",
+            "value",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Output,
+            Value,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "output" => Ok(GeneratedField::Output),
+                            "value" => Ok(GeneratedField::Value),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Output;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Output")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Output, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut output__ = None;
+                let mut value__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Output => {
+                            if output__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("output"));
+                            }
+                            output__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Output {
+                    output: output__.unwrap_or_default(),
+                    value: value__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Output", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Parked {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("ciel.executor.Parked", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Parked {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Parked;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Parked")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Parked, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(Parked {
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Parked", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Ping {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.nonce != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Ping", len)?;
+        if self.nonce != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("nonce", ToString::to_string(&self.nonce).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Ping {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "nonce",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Nonce,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nonce" => Ok(GeneratedField::Nonce),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Ping;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Ping")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Ping, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut nonce__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Nonce => {
+                            if nonce__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nonce"));
+                            }
+                            nonce__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Ping {
+                    nonce: nonce__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Ping", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Pong {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.nonce != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Pong", len)?;
+        if self.nonce != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("nonce", ToString::to_string(&self.nonce).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Pong {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "nonce",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Nonce,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nonce" => Ok(GeneratedField::Nonce),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Pong;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Pong")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Pong, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut nonce__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Nonce => {
+                            if nonce__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nonce"));
+                            }
+                            nonce__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Pong {
+                    nonce: nonce__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Pong", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PoolPolicy {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.reuse {
+            len += 1;
+        }
+        if self.parked_strands_max != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.PoolPolicy", len)?;
+        if self.reuse {
+            struct_ser.serialize_field("reuse", &self.reuse)?;
+        }
+        if self.parked_strands_max != 0 {
+            struct_ser.serialize_field("parkedStrandsMax", &self.parked_strands_max)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PoolPolicy {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "reuse",
+            "parked_strands_max",
+            "parkedStrandsMax",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Reuse,
+            ParkedStrandsMax,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "reuse" => Ok(GeneratedField::Reuse),
+                            "parkedStrandsMax" | "parked_strands_max" => Ok(GeneratedField::ParkedStrandsMax),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PoolPolicy;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.PoolPolicy")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PoolPolicy, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut reuse__ = None;
+                let mut parked_strands_max__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Reuse => {
+                            if reuse__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reuse"));
+                            }
+                            reuse__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ParkedStrandsMax => {
+                            if parked_strands_max__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("parkedStrandsMax"));
+                            }
+                            parked_strands_max__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(PoolPolicy {
+                    reuse: reuse__.unwrap_or_default(),
+                    parked_strands_max: parked_strands_max__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.PoolPolicy", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Publish {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.output != 0 {
+            len += 1;
+        }
+        if self.value.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Publish", len)?;
+        if self.output != 0 {
+            struct_ser.serialize_field("output", &self.output)?;
+        }
+        if let Some(v) = self.value.as_ref() {
+            struct_ser.serialize_field("value", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Publish {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "output",
+            "value",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Output,
+            Value,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "output" => Ok(GeneratedField::Output),
+                            "value" => Ok(GeneratedField::Value),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Publish;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Publish")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Publish, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut output__ = None;
+                let mut value__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Output => {
+                            if output__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("output"));
+                            }
+                            output__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Publish {
+                    output: output__.unwrap_or_default(),
+                    value: value__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Publish", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Purity {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "PURITY_UNSPECIFIED",
+            Self::Pure => "PURITY_PURE",
+            Self::Impure => "PURITY_IMPURE",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Purity {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "PURITY_UNSPECIFIED",
+            "PURITY_PURE",
+            "PURITY_IMPURE",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Purity;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "PURITY_UNSPECIFIED" => Ok(Purity::Unspecified),
+                    "PURITY_PURE" => Ok(Purity::Pure),
+                    "PURITY_IMPURE" => Ok(Purity::Impure),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Recording {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        if !self.observations.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Recording", len)?;
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        if !self.observations.is_empty() {
+            struct_ser.serialize_field("observations", &self.observations)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Recording {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "references",
+            "observations",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            References,
+            Observations,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "references" => Ok(GeneratedField::References),
+                            "observations" => Ok(GeneratedField::Observations),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Recording;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Recording")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Recording, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut references__ = None;
+                let mut observations__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Observations => {
+                            if observations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observations"));
+                            }
+                            observations__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Recording {
+                    references: references__.unwrap_or_default(),
+                    observations: observations__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Recording", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Reference {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.handle != 0 {
+            len += 1;
+        }
+        if self.state.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Reference", len)?;
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
+        }
+        if let Some(v) = self.state.as_ref() {
+            match v {
+                reference::State::Future(v) => {
+                    struct_ser.serialize_field("future", v)?;
+                }
+                reference::State::Concrete(v) => {
+                    struct_ser.serialize_field("concrete", v)?;
+                }
+                reference::State::Stream(v) => {
+                    struct_ser.serialize_field("stream", v)?;
+                }
+                reference::State::Value(v) => {
+                    struct_ser.serialize_field("value", v)?;
+                }
+                reference::State::Error(v) => {
+                    struct_ser.serialize_field("error", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Reference {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "handle",
+            "future",
+            "concrete",
+            "stream",
+            "value",
+            "error",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Handle,
+            Future,
+            Concrete,
+            Stream,
+            Value,
+            Error,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "handle" => Ok(GeneratedField::Handle),
+                            "future" => Ok(GeneratedField::Future),
+                            "concrete" => Ok(GeneratedField::Concrete),
+                            "stream" => Ok(GeneratedField::Stream),
+                            "value" => Ok(GeneratedField::Value),
+                            "error" => Ok(GeneratedField::Error),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Reference;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Reference")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Reference, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut handle__ = None;
+                let mut state__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Future => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("future"));
+                            }
+                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Future)
+;
+                        }
+                        GeneratedField::Concrete => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("concrete"));
+                            }
+                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Concrete)
+;
+                        }
+                        GeneratedField::Stream => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stream"));
+                            }
+                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Stream)
+;
+                        }
+                        GeneratedField::Value => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Value)
+;
+                        }
+                        GeneratedField::Error => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Error)
+;
+                        }
+                    }
+                }
+                Ok(Reference {
+                    handle: handle__.unwrap_or_default(),
+                    state: state__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Reference", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Refusal {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if !self.hint.is_empty() {
+            len += 1;
+        }
+        if self.protocol != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Refusal", len)?;
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if !self.hint.is_empty() {
+            struct_ser.serialize_field("hint", &self.hint)?;
+        }
+        if self.protocol != 0 {
+            struct_ser.serialize_field("protocol", &self.protocol)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Refusal {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "reason",
+            "hint",
+            "protocol",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Reason,
+            Hint,
+            Protocol,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "reason" => Ok(GeneratedField::Reason),
+                            "hint" => Ok(GeneratedField::Hint),
+                            "protocol" => Ok(GeneratedField::Protocol),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Refusal;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Refusal")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Refusal, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut reason__ = None;
+                let mut hint__ = None;
+                let mut protocol__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Hint => {
+                            if hint__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hint"));
+                            }
+                            hint__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Protocol => {
+                            if protocol__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("protocol"));
+                            }
+                            protocol__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Refusal {
+                    reason: reason__.unwrap_or_default(),
+                    hint: hint__.unwrap_or_default(),
+                    protocol: protocol__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Refusal", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Replay {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("ciel.executor.Replay", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Replay {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Replay;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Replay")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Replay, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(Replay {
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Replay", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Resume {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.answers.is_empty() {
+            len += 1;
+        }
+        if self.timed_out {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Resume", len)?;
+        if !self.answers.is_empty() {
+            struct_ser.serialize_field("answers", &self.answers)?;
+        }
+        if self.timed_out {
+            struct_ser.serialize_field("timedOut", &self.timed_out)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Resume {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "answers",
+            "timed_out",
+            "timedOut",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Answers,
+            TimedOut,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "answers" => Ok(GeneratedField::Answers),
+                            "timedOut" | "timed_out" => Ok(GeneratedField::TimedOut),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Resume;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Resume")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Resume, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut answers__ = None;
+                let mut timed_out__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Answers => {
+                            if answers__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("answers"));
+                            }
+                            answers__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::TimedOut => {
+                            if timed_out__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("timedOut"));
+                            }
+                            timed_out__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Resume {
+                    answers: answers__.unwrap_or_default(),
+                    timed_out: timed_out__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Resume", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Saved {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.data.is_empty() {
+            len += 1;
+        }
+        if !self.runtime.is_empty() {
+            len += 1;
+        }
+        if !self.code.is_empty() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Saved", len)?;
+        if !self.data.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("data", pbjson::private::base64::encode(&self.data).as_str())?;
+        }
+        if !self.runtime.is_empty() {
+            struct_ser.serialize_field("runtime", &self.runtime)?;
+        }
+        if !self.code.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("code", pbjson::private::base64::encode(&self.code).as_str())?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Saved {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "data",
+            "runtime",
+            "code",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Data,
+            Runtime,
+            Code,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "data" => Ok(GeneratedField::Data),
+                            "runtime" => Ok(GeneratedField::Runtime),
+                            "code" => Ok(GeneratedField::Code),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Saved;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Saved")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Saved, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut data__ = None;
+                let mut runtime__ = None;
+                let mut code__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Data => {
+                            if data__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("data"));
+                            }
+                            data__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Runtime => {
+                            if runtime__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("runtime"));
+                            }
+                            runtime__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Code => {
+                            if code__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("code"));
+                            }
+                            code__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(Saved {
+                    data: data__.unwrap_or_default(),
+                    runtime: runtime__.unwrap_or_default(),
+                    code: code__.unwrap_or_default(),
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Saved", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SavedContinuation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.data.is_empty() {
+            len += 1;
+        }
+        if !self.runtime.is_empty() {
+            len += 1;
+        }
+        if !self.code.is_empty() {
+            len += 1;
+        }
+        if !self.references.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.SavedContinuation", len)?;
+        if !self.data.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("data", pbjson::private::base64::encode(&self.data).as_str())?;
+        }
+        if !self.runtime.is_empty() {
+            struct_ser.serialize_field("runtime", &self.runtime)?;
+        }
+        if !self.code.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("code", pbjson::private::base64::encode(&self.code).as_str())?;
+        }
+        if !self.references.is_empty() {
+            struct_ser.serialize_field("references", &self.references)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SavedContinuation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "data",
+            "runtime",
+            "code",
+            "references",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Data,
+            Runtime,
+            Code,
+            References,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "data" => Ok(GeneratedField::Data),
+                            "runtime" => Ok(GeneratedField::Runtime),
+                            "code" => Ok(GeneratedField::Code),
+                            "references" => Ok(GeneratedField::References),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SavedContinuation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.SavedContinuation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SavedContinuation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut data__ = None;
+                let mut runtime__ = None;
+                let mut code__ = None;
+                let mut references__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Data => {
+                            if data__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("data"));
+                            }
+                            data__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Runtime => {
+                            if runtime__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("runtime"));
+                            }
+                            runtime__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Code => {
+                            if code__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("code"));
+                            }
+                            code__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::References => {
+                            if references__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("references"));
+                            }
+                            references__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(SavedContinuation {
+                    data: data__.unwrap_or_default(),
+                    runtime: runtime__.unwrap_or_default(),
+                    code: code__.unwrap_or_default(),
+                    references: references__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.SavedContinuation", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Shutdown {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("ciel.executor.Shutdown", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Shutdown {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Shutdown;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Shutdown")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Shutdown, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(Shutdown {
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Shutdown", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Sink {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Stdout => "SINK_STDOUT",
+            Self::Stderr => "SINK_STDERR",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Sink {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "SINK_STDOUT",
+            "SINK_STDERR",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Sink;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "SINK_STDOUT" => Ok(Sink::Stdout),
+                    "SINK_STDERR" => Ok(Sink::Stderr),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Site {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.file.is_empty() {
+            len += 1;
+        }
+        if self.line != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Site", len)?;
+        if !self.file.is_empty() {
+            struct_ser.serialize_field("file", &self.file)?;
+        }
+        if self.line != 0 {
+            struct_ser.serialize_field("line", &self.line)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Site {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "file",
+            "line",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            File,
+            Line,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "file" => Ok(GeneratedField::File),
+                            "line" => Ok(GeneratedField::Line),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Site;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Site")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Site, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut file__ = None;
+                let mut line__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::File => {
+                            if file__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("file"));
+                            }
+                            file__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Line => {
+                            if line__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("line"));
+                            }
+                            line__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Site {
+                    file: file__.unwrap_or_default(),
+                    line: line__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Site", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Spawn {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.tasks.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Spawn", len)?;
+        if !self.tasks.is_empty() {
+            struct_ser.serialize_field("tasks", &self.tasks)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Spawn {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "tasks",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Tasks,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "tasks" => Ok(GeneratedField::Tasks),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Spawn;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Spawn")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Spawn, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut tasks__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Tasks => {
+                            if tasks__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tasks"));
+                            }
+                            tasks__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Spawn {
+                    tasks: tasks__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Spawn", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Start {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.payload.is_empty() {
+            len += 1;
+        }
+        if !self.inputs.is_empty() {
+            len += 1;
+        }
+        if self.outputs != 0 {
+            len += 1;
+        }
+        if self.options.is_some() {
+            len += 1;
+        }
+        if !self.label.is_empty() {
+            len += 1;
+        }
+        if self.seed != 0 {
+            len += 1;
+        }
+        if self.environment.is_some() {
+            len += 1;
+        }
+        if self.continuation.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Start", len)?;
+        if !self.payload.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("payload", pbjson::private::base64::encode(&self.payload).as_str())?;
+        }
+        if !self.inputs.is_empty() {
+            struct_ser.serialize_field("inputs", &self.inputs)?;
+        }
+        if self.outputs != 0 {
+            struct_ser.serialize_field("outputs", &self.outputs)?;
+        }
+        if let Some(v) = self.options.as_ref() {
+            struct_ser.serialize_field("options", v)?;
+        }
+        if !self.label.is_empty() {
+            struct_ser.serialize_field("label", &self.label)?;
+        }
+        if self.seed != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("seed", ToString::to_string(&self.seed).as_str())?;
+        }
+        if let Some(v) = self.environment.as_ref() {
+            struct_ser.serialize_field("environment", v)?;
+        }
+        if let Some(v) = self.continuation.as_ref() {
+            match v {
+                start::Continuation::Saved(v) => {
+                    struct_ser.serialize_field("saved", v)?;
+                }
+                start::Continuation::Replay(v) => {
+                    struct_ser.serialize_field("replay", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Start {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "payload",
+            "inputs",
+            "outputs",
+            "options",
+            "label",
+            "seed",
+            "environment",
+            "saved",
+            "replay",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Payload,
+            Inputs,
+            Outputs,
+            Options,
+            Label,
+            Seed,
+            Environment,
+            Saved,
+            Replay,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "payload" => Ok(GeneratedField::Payload),
+                            "inputs" => Ok(GeneratedField::Inputs),
+                            "outputs" => Ok(GeneratedField::Outputs),
+                            "options" => Ok(GeneratedField::Options),
+                            "label" => Ok(GeneratedField::Label),
+                            "seed" => Ok(GeneratedField::Seed),
+                            "environment" => Ok(GeneratedField::Environment),
+                            "saved" => Ok(GeneratedField::Saved),
+                            "replay" => Ok(GeneratedField::Replay),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Start;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Start")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Start, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut payload__ = None;
+                let mut inputs__ = None;
+                let mut outputs__ = None;
+                let mut options__ = None;
+                let mut label__ = None;
+                let mut seed__ = None;
+                let mut environment__ = None;
+                let mut continuation__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Payload => {
+                            if payload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("payload"));
+                            }
+                            payload__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Inputs => {
+                            if inputs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("inputs"));
+                            }
+                            inputs__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Outputs => {
+                            if outputs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outputs"));
+                            }
+                            outputs__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                        GeneratedField::Label => {
+                            if label__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("label"));
+                            }
+                            label__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Seed => {
+                            if seed__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("seed"));
+                            }
+                            seed__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Environment => {
+                            if environment__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("environment"));
+                            }
+                            environment__ = map_.next_value()?;
+                        }
+                        GeneratedField::Saved => {
+                            if continuation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("saved"));
+                            }
+                            continuation__ = map_.next_value::<::std::option::Option<_>>()?.map(start::Continuation::Saved)
+;
+                        }
+                        GeneratedField::Replay => {
+                            if continuation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replay"));
+                            }
+                            continuation__ = map_.next_value::<::std::option::Option<_>>()?.map(start::Continuation::Replay)
+;
+                        }
+                    }
+                }
+                Ok(Start {
+                    payload: payload__.unwrap_or_default(),
+                    inputs: inputs__.unwrap_or_default(),
+                    outputs: outputs__.unwrap_or_default(),
+                    options: options__,
+                    label: label__.unwrap_or_default(),
+                    seed: seed__.unwrap_or_default(),
+                    environment: environment__,
+                    continuation: continuation__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Start", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Stream {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.path.is_empty() {
+            len += 1;
+        }
+        if !self.form.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Stream", len)?;
+        if !self.path.is_empty() {
+            struct_ser.serialize_field("path", &self.path)?;
+        }
+        if !self.form.is_empty() {
+            struct_ser.serialize_field("form", &self.form)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Stream {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "path",
+            "form",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Path,
+            Form,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "path" => Ok(GeneratedField::Path),
+                            "form" => Ok(GeneratedField::Form),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Stream;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Stream")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Stream, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut path__ = None;
+                let mut form__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Path => {
+                            if path__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("path"));
+                            }
+                            path__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Form => {
+                            if form__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("form"));
+                            }
+                            form__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Stream {
+                    path: path__.unwrap_or_default(),
+                    form: form__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Stream", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for StreamHints {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.may_stream {
+            len += 1;
+        }
+        if self.must_block {
+            len += 1;
+        }
+        if self.no_store {
+            len += 1;
+        }
+        if self.single_consumer {
+            len += 1;
+        }
+        if self.progress_bytes != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.StreamHints", len)?;
+        if self.may_stream {
+            struct_ser.serialize_field("mayStream", &self.may_stream)?;
+        }
+        if self.must_block {
+            struct_ser.serialize_field("mustBlock", &self.must_block)?;
+        }
+        if self.no_store {
+            struct_ser.serialize_field("noStore", &self.no_store)?;
+        }
+        if self.single_consumer {
+            struct_ser.serialize_field("singleConsumer", &self.single_consumer)?;
+        }
+        if self.progress_bytes != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("progressBytes", ToString::to_string(&self.progress_bytes).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for StreamHints {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "may_stream",
+            "mayStream",
+            "must_block",
+            "mustBlock",
+            "no_store",
+            "noStore",
+            "single_consumer",
+            "singleConsumer",
+            "progress_bytes",
+            "progressBytes",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            MayStream,
+            MustBlock,
+            NoStore,
+            SingleConsumer,
+            ProgressBytes,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "mayStream" | "may_stream" => Ok(GeneratedField::MayStream),
+                            "mustBlock" | "must_block" => Ok(GeneratedField::MustBlock),
+                            "noStore" | "no_store" => Ok(GeneratedField::NoStore),
+                            "singleConsumer" | "single_consumer" => Ok(GeneratedField::SingleConsumer),
+                            "progressBytes" | "progress_bytes" => Ok(GeneratedField::ProgressBytes),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = StreamHints;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.StreamHints")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<StreamHints, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut may_stream__ = None;
+                let mut must_block__ = None;
+                let mut no_store__ = None;
+                let mut single_consumer__ = None;
+                let mut progress_bytes__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::MayStream => {
+                            if may_stream__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mayStream"));
+                            }
+                            may_stream__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MustBlock => {
+                            if must_block__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mustBlock"));
+                            }
+                            must_block__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NoStore => {
+                            if no_store__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("noStore"));
+                            }
+                            no_store__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::SingleConsumer => {
+                            if single_consumer__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("singleConsumer"));
+                            }
+                            single_consumer__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ProgressBytes => {
+                            if progress_bytes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("progressBytes"));
+                            }
+                            progress_bytes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(StreamHints {
+                    may_stream: may_stream__.unwrap_or_default(),
+                    must_block: must_block__.unwrap_or_default(),
+                    no_store: no_store__.unwrap_or_default(),
+                    single_consumer: single_consumer__.unwrap_or_default(),
+                    progress_bytes: progress_bytes__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.StreamHints", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Tag {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.run.is_empty() {
+            len += 1;
+        }
+        if self.epoch != 0 {
+            len += 1;
+        }
+        if !self.task.is_empty() {
+            len += 1;
+        }
+        if self.attempt != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Tag", len)?;
+        if !self.run.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("run", pbjson::private::base64::encode(&self.run).as_str())?;
+        }
+        if self.epoch != 0 {
+            struct_ser.serialize_field("epoch", &self.epoch)?;
+        }
+        if !self.task.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("task", pbjson::private::base64::encode(&self.task).as_str())?;
+        }
+        if self.attempt != 0 {
+            struct_ser.serialize_field("attempt", &self.attempt)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Tag {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "run",
+            "epoch",
+            "task",
+            "attempt",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Run,
+            Epoch,
+            Task,
+            Attempt,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "run" => Ok(GeneratedField::Run),
+                            "epoch" => Ok(GeneratedField::Epoch),
+                            "task" => Ok(GeneratedField::Task),
+                            "attempt" => Ok(GeneratedField::Attempt),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Tag;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Tag")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Tag, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut run__ = None;
+                let mut epoch__ = None;
+                let mut task__ = None;
+                let mut attempt__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Run => {
+                            if run__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("run"));
+                            }
+                            run__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Epoch => {
+                            if epoch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("epoch"));
+                            }
+                            epoch__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Task => {
+                            if task__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("task"));
+                            }
+                            task__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Attempt => {
+                            if attempt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("attempt"));
+                            }
+                            attempt__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Tag {
+                    run: run__.unwrap_or_default(),
+                    epoch: epoch__.unwrap_or_default(),
+                    task: task__.unwrap_or_default(),
+                    attempt: attempt__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Tag", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for TailSpawn {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.task.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.TailSpawn", len)?;
+        if let Some(v) = self.task.as_ref() {
+            struct_ser.serialize_field("task", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for TailSpawn {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "task",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Task,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "task" => Ok(GeneratedField::Task),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = TailSpawn;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.TailSpawn")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<TailSpawn, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut task__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Task => {
+                            if task__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("task"));
+                            }
+                            task__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(TailSpawn {
+                    task: task__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.TailSpawn", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Wait {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::All => "WAIT_ALL",
+            Self::First => "WAIT_FIRST",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Wait {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "WAIT_ALL",
+            "WAIT_FIRST",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Wait;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "WAIT_ALL" => Ok(Wait::All),
+                    "WAIT_FIRST" => Ok(Wait::First),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for WorkerMessage {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.tag.is_some() {
+            len += 1;
+        }
+        if self.kind.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.WorkerMessage", len)?;
+        if let Some(v) = self.tag.as_ref() {
+            struct_ser.serialize_field("tag", v)?;
+        }
+        if let Some(v) = self.kind.as_ref() {
+            match v {
+                worker_message::Kind::Hello(v) => {
+                    struct_ser.serialize_field("hello", v)?;
+                }
+                worker_message::Kind::Pong(v) => {
+                    struct_ser.serialize_field("pong", v)?;
+                }
+                worker_message::Kind::Construct(v) => {
+                    struct_ser.serialize_field("construct", v)?;
+                }
+                worker_message::Kind::Spawn(v) => {
+                    struct_ser.serialize_field("spawn", v)?;
+                }
+                worker_message::Kind::Publish(v) => {
+                    struct_ser.serialize_field("publish", v)?;
+                }
+                worker_message::Kind::TailSpawn(v) => {
+                    struct_ser.serialize_field("tailSpawn", v)?;
+                }
+                worker_message::Kind::OpenReference(v) => {
+                    struct_ser.serialize_field("openReference", v)?;
+                }
+                worker_message::Kind::OpenOutput(v) => {
+                    struct_ser.serialize_field("openOutput", v)?;
+                }
+                worker_message::Kind::OpenConstruct(v) => {
+                    struct_ser.serialize_field("openConstruct", v)?;
+                }
+                worker_message::Kind::Commit(v) => {
+                    struct_ser.serialize_field("commit", v)?;
+                }
+                worker_message::Kind::BlockOn(v) => {
+                    struct_ser.serialize_field("blockOn", v)?;
+                }
+                worker_message::Kind::Write(v) => {
+                    struct_ser.serialize_field("write", v)?;
+                }
+                worker_message::Kind::Observe(v) => {
+                    struct_ser.serialize_field("observe", v)?;
+                }
+                worker_message::Kind::Log(v) => {
+                    struct_ser.serialize_field("log", v)?;
+                }
+                worker_message::Kind::Error(v) => {
+                    struct_ser.serialize_field("error", v)?;
+                }
+                worker_message::Kind::Exit(v) => {
+                    struct_ser.serialize_field("exit", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for WorkerMessage {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "tag",
+            "hello",
+            "pong",
+            "construct",
+            "spawn",
+            "publish",
+            "tail_spawn",
+            "tailSpawn",
+            "open_reference",
+            "openReference",
+            "open_output",
+            "openOutput",
+            "open_construct",
+            "openConstruct",
+            "commit",
+            "block_on",
+            "blockOn",
+            "write",
+            "observe",
+            "log",
+            "error",
+            "exit",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Tag,
+            Hello,
+            Pong,
+            Construct,
+            Spawn,
+            Publish,
+            TailSpawn,
+            OpenReference,
+            OpenOutput,
+            OpenConstruct,
+            Commit,
+            BlockOn,
+            Write,
+            Observe,
+            Log,
+            Error,
+            Exit,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "tag" => Ok(GeneratedField::Tag),
+                            "hello" => Ok(GeneratedField::Hello),
+                            "pong" => Ok(GeneratedField::Pong),
+                            "construct" => Ok(GeneratedField::Construct),
+                            "spawn" => Ok(GeneratedField::Spawn),
+                            "publish" => Ok(GeneratedField::Publish),
+                            "tailSpawn" | "tail_spawn" => Ok(GeneratedField::TailSpawn),
+                            "openReference" | "open_reference" => Ok(GeneratedField::OpenReference),
+                            "openOutput" | "open_output" => Ok(GeneratedField::OpenOutput),
+                            "openConstruct" | "open_construct" => Ok(GeneratedField::OpenConstruct),
+                            "commit" => Ok(GeneratedField::Commit),
+                            "blockOn" | "block_on" => Ok(GeneratedField::BlockOn),
+                            "write" => Ok(GeneratedField::Write),
+                            "observe" => Ok(GeneratedField::Observe),
+                            "log" => Ok(GeneratedField::Log),
+                            "error" => Ok(GeneratedField::Error),
+                            "exit" => Ok(GeneratedField::Exit),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = WorkerMessage;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.WorkerMessage")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<WorkerMessage, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut tag__ = None;
+                let mut kind__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Tag => {
+                            if tag__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tag"));
+                            }
+                            tag__ = map_.next_value()?;
+                        }
+                        GeneratedField::Hello => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hello"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Hello)
+;
+                        }
+                        GeneratedField::Pong => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pong"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Pong)
+;
+                        }
+                        GeneratedField::Construct => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("construct"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Construct)
+;
+                        }
+                        GeneratedField::Spawn => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("spawn"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Spawn)
+;
+                        }
+                        GeneratedField::Publish => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("publish"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Publish)
+;
+                        }
+                        GeneratedField::TailSpawn => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tailSpawn"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::TailSpawn)
+;
+                        }
+                        GeneratedField::OpenReference => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("openReference"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::OpenReference)
+;
+                        }
+                        GeneratedField::OpenOutput => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("openOutput"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::OpenOutput)
+;
+                        }
+                        GeneratedField::OpenConstruct => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("openConstruct"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::OpenConstruct)
+;
+                        }
+                        GeneratedField::Commit => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("commit"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Commit)
+;
+                        }
+                        GeneratedField::BlockOn => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("blockOn"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::BlockOn)
+;
+                        }
+                        GeneratedField::Write => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("write"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Write)
+;
+                        }
+                        GeneratedField::Observe => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observe"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Observe)
+;
+                        }
+                        GeneratedField::Log => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("log"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Log)
+;
+                        }
+                        GeneratedField::Error => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Error)
+;
+                        }
+                        GeneratedField::Exit => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("exit"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Exit)
+;
+                        }
+                    }
+                }
+                Ok(WorkerMessage {
+                    tag: tag__,
+                    kind: kind__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.WorkerMessage", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Write {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.sink != 0 {
+            len += 1;
+        }
+        if !self.data.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Write", len)?;
+        if self.sink != 0 {
+            let v = Sink::try_from(self.sink)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.sink)))?;
+            struct_ser.serialize_field("sink", &v)?;
+        }
+        if !self.data.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("data", pbjson::private::base64::encode(&self.data).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Write {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "sink",
+            "data",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Sink,
+            Data,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "sink" => Ok(GeneratedField::Sink),
+                            "data" => Ok(GeneratedField::Data),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Write;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Write")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Write, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut sink__ = None;
+                let mut data__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Sink => {
+                            if sink__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("sink"));
+                            }
+                            sink__ = Some(map_.next_value::<Sink>()? as i32);
+                        }
+                        GeneratedField::Data => {
+                            if data__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("data"));
+                            }
+                            data__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Write {
+                    sink: sink__.unwrap_or_default(),
+                    data: data__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Write", FIELDS, GeneratedVisitor)
+    }
+}

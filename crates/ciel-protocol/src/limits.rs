@@ -1,0 +1,20 @@
+//! Every number of the protocol, with its unit.
+//!
+//! It does not know who keeps to them. `protocol/PROTOCOL.md` has the same numbers in its section
+//! on limits.
+
+/// The protocol number that both sides say in hello.
+pub const PROTOCOL: u32 = 1;
+
+/// Longest message in bytes, without its length or line end. The first byte of such a length is
+/// never that of `{`, so the first byte of a connection decides its framing.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Objects below this many bytes are sent to workers as values, others as paths of files.
+pub const VALUE_BYTES_BELOW: usize = 1 << 10;
+
+/// Handles from this number on are numbered by the engine, those below by the task itself.
+pub const DELIVERED_HANDLE_MIN: u32 = 1 << 31;
+
+/// Bytes of a message that an error shows.
+pub const SHOWN_BYTES_MAX: usize = 64;

@@ -1,0 +1,411 @@
+//! The machines and what goes between them, under one lock.
+//!
+//! [`Core::tell`] is the only way in: it hands an event to the graph and passes actions on, from
+//! machine to machine, until all is settled. What has to be done outside is sent as an
+//! [`Order`] to the thread that does it, in the order decided here. It does not know files,
+//! sockets or processes. Read next: `engine`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, StrandChange};
+use ciel_model::{
+    Attempt, Class, Failure, FailureKind, Handle, Label, Micros, Resolution, StrandKey, TaskKey,
+};
+use ciel_node::{self as node, Node, Place, Run, WorkerKey};
+use ciel_ordered::{After, OrderedStream};
+use ciel_skywriting::machine::Machine;
+use rustc_hash::FxHashMap;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::history::History;
+
+/// What the input/output thread has to do.
+pub(crate) enum Order {
+    /// Run a task in a process of its own.
+    StartProcess(Box<Assignment>),
+    /// End that process and everything it started.
+    StopProcess(Run),
+    /// Start a worker.
+    StartWorker { worker: WorkerKey, executor: Arc<str> },
+    /// End a worker that has nothing to do.
+    StopWorker(WorkerKey),
+    /// Run a task in that worker.
+    StartInWorker { worker: WorkerKey, assignment: Box<Assignment> },
+    /// Go on: what it asked for is there.
+    AnswerWorker { worker: WorkerKey, run: Run, answers: Answers },
+    /// End a task that runs in that worker.
+    StopInWorker { worker: WorkerKey, run: Run },
+    /// Forget a parked strand.
+    DropParked { worker: WorkerKey, task: TaskKey },
+    /// A file of the store can go.
+    DropObject(ciel_model::Name),
+    /// A deadline may have changed.
+    Rearm,
+    /// Tell people.
+    AttemptFailed { task: Label, failure: Arc<Failure>, left: u32 },
+    /// Tell people.
+    TaskFailed { task: Label, failure: Arc<Failure> },
+    /// The graph is done.
+    JobEnded,
+}
+
+pub(crate) type Answers = Vec<(Handle, Resolution)>;
+
+/// Work for a thread.
+pub(crate) enum Turn {
+    /// A task to begin or to resume.
+    Begin(Box<Assignment>),
+    /// A preempted script to go on with.
+    Next(Run, Box<Script>),
+}
+
+/// A script between its turns.
+pub(crate) struct Script {
+    pub(crate) machine: Machine,
+    pub(crate) assignment: Box<Assignment>,
+    /// Constructs so far, to name the next one.
+    pub(crate) constructs: u64,
+    /// Handles of packages asked for so far.
+    pub(crate) packages: FxHashMap<String, ciel_skywriting::host::Handle>,
+    /// Handles in the table so far.
+    pub(crate) handles: u32,
+    /// Whether it has printed.
+    pub(crate) printed: bool,
+}
+
+enum Todo {
+    Graph(graph::Action),
+    Node(node::Action),
+}
+
+/// All state of a run that is decided upon.
+pub(crate) struct Core {
+    pub(crate) graph: Graph,
+    pub(crate) node: Node,
+    pub(crate) output: OrderedStream,
+    pub(crate) errors: OrderedStream,
+    pub(crate) history: History,
+    /// Scripts that wait for references.
+    pub(crate) suspended: FxHashMap<TaskKey, Box<Script>>,
+    /// Scripts that wait for another turn.
+    pub(crate) preempted: FxHashMap<Run, Box<Script>>,
+    /// Work that has a thread's place but not yet its thread.
+    pub(crate) turns: VecDeque<Turn>,
+    /// Where each placed task is.
+    places: FxHashMap<Run, Place>,
+    /// Placed tasks whose end is wanted.
+    pub(crate) stopping: FxHashMap<Run, ()>,
+    /// What the caller's task asked for, if it is there already.
+    pub(crate) continued: Option<(Run, Answers)>,
+    pub(crate) ending: Option<Ending>,
+    /// All threads are to go home.
+    pub(crate) closed: bool,
+    /// The output thread has something to do.
+    pub(crate) output_ready: bool,
+    todo: VecDeque<Todo>,
+    graph_actions: Vec<graph::Action>,
+    node_actions: Vec<node::Action>,
+    orders: UnboundedSender<Order>,
+    rearmed: Option<Micros>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        graph: Graph,
+        node: Node,
+        history: History,
+        orders: UnboundedSender<Order>,
+    ) -> Core {
+        Core {
+            graph,
+            node,
+            output: OrderedStream::new(),
+            errors: OrderedStream::new(),
+            history,
+            suspended: FxHashMap::default(),
+            preempted: FxHashMap::default(),
+            turns: VecDeque::new(),
+            places: FxHashMap::default(),
+            stopping: FxHashMap::default(),
+            continued: None,
+            ending: None,
+            closed: false,
+            output_ready: false,
+            todo: VecDeque::new(),
+            graph_actions: Vec::new(),
+            node_actions: Vec::new(),
+            orders,
+            rearmed: None,
+        }
+    }
+
+    /// Tells the graph what happened and does all that follows.
+    pub(crate) fn tell(&mut self, now: Micros, event: graph::Event) {
+        self.feed_graph(now, event);
+        self.settle(now);
+    }
+
+    /// Tells the node what happened and does all that follows.
+    pub(crate) fn tell_node(&mut self, now: Micros, event: node::Event) {
+        self.feed_node(now, event);
+        self.settle(now);
+    }
+
+    /// A placed task is over; its place is free.
+    pub(crate) fn leave(&mut self, now: Micros, run: Run) {
+        self.places.remove(&run);
+        self.stopping.remove(&run);
+        self.tell_node(now, node::Event::TaskLeft { run, parked: false });
+    }
+
+    /// Whether that attempt is to end.
+    pub(crate) fn is_stopping(&self, run: Run) -> bool {
+        self.stopping.contains_key(&run)
+    }
+
+    pub(crate) fn order(&self, order: Order) {
+        // The receiver goes only when the run is over; then nobody needs the order.
+        let _ = self.orders.send(order);
+    }
+
+    fn feed_graph(&mut self, now: Micros, event: graph::Event) {
+        let mut actions = std::mem::take(&mut self.graph_actions);
+        self.graph.handle(now, event, &mut actions);
+        self.todo.extend(actions.drain(..).map(Todo::Graph));
+        self.graph_actions = actions;
+    }
+
+    fn feed_node(&mut self, now: Micros, event: node::Event) {
+        let mut actions = std::mem::take(&mut self.node_actions);
+        self.node.handle(now, event, self.graph.order(), &mut actions);
+        self.todo.extend(actions.drain(..).map(Todo::Node));
+        self.node_actions = actions;
+    }
+
+    fn settle(&mut self, now: Micros) {
+        while let Some(todo) = self.todo.pop_front() {
+            match todo {
+                Todo::Graph(action) => self.perform(now, action),
+                Todo::Node(action) => self.perform_on_node(now, action),
+            }
+        }
+        let deadline = self.graph.next_deadline();
+        if deadline != self.rearmed {
+            self.rearmed = deadline;
+            self.order(Order::Rearm);
+        }
+    }
+
+    fn perform(&mut self, now: Micros, action: graph::Action) {
+        use graph::Action;
+        match action {
+            Action::Offer { task, attempt, descriptor, mark, resumed } => {
+                let event = node::Event::TaskOffered {
+                    run: Run { task, attempt },
+                    mark,
+                    class: descriptor.class.clone(),
+                    resources: descriptor.options.resources.clone(),
+                    resumed,
+                };
+                self.feed_node(now, event)
+            }
+            Action::Withdraw { task, attempt } => {
+                let run = Run { task, attempt };
+                self.feed_node(now, node::Event::TaskWithdrawn { run })
+            }
+            Action::Begin(assignment) => self.begin(assignment),
+            Action::Continue { task, attempt, answers } => {
+                self.go_on(Run { task, attempt }, answers)
+            }
+            Action::Suspend { task, attempt } => self.suspend(now, Run { task, attempt }),
+            Action::Stop { task, attempt } => self.stop(now, Run { task, attempt }),
+            Action::Strand(change) => self.change_strand(change),
+            Action::DropObject(name) => self.order(Order::DropObject(name)),
+            Action::AttemptFailed { task, failure, left } => {
+                self.order(Order::AttemptFailed { task, failure, left })
+            }
+            Action::Ended(summary) => {
+                if let Some(failure) = summary.failure.clone() {
+                    let task = summary.label.clone();
+                    self.order(Order::TaskFailed { task, failure });
+                }
+                self.history.task_ended(&summary);
+            }
+            Action::JobEnded(ending) => {
+                self.ending = Some(ending);
+                self.order(Order::JobEnded);
+            }
+        }
+    }
+
+    fn perform_on_node(&mut self, now: Micros, action: node::Action) {
+        use node::Action;
+        match action {
+            Action::Place { run, place } => {
+                self.places.insert(run, place);
+                let Run { task, attempt } = run;
+                self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
+            }
+            Action::NextTurn { run } => {
+                let script = self.preempted.remove(&run).expect("a preempted script is kept");
+                self.turns.push_back(Turn::Next(run, script));
+            }
+            Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
+            Action::StartWorker { worker, executor } => {
+                self.order(Order::StartWorker { worker, executor })
+            }
+            Action::StopWorker { worker } => self.order(Order::StopWorker(worker)),
+            Action::DropParked { worker, task } => self.order(Order::DropParked { worker, task }),
+            Action::ContinuationLost { task } => {
+                self.feed_graph(now, graph::Event::ContinuationLost { task })
+            }
+        }
+    }
+
+    fn begin(&mut self, assignment: Box<Assignment>) {
+        let run = Run { task: assignment.task, attempt: assignment.attempt };
+        let place = self.places.get(&run).copied().expect("a task that begins has its place");
+        match place {
+            Place::Thread => self.turns.push_back(Turn::Begin(assignment)),
+            Place::Process => self.order(Order::StartProcess(assignment)),
+            Place::Worker(worker) => self.order(Order::StartInWorker { worker, assignment }),
+        }
+    }
+
+    fn go_on(&mut self, run: Run, answers: Answers) {
+        match self.places.get(&run) {
+            Some(Place::Worker(worker)) => {
+                self.order(Order::AnswerWorker { worker: *worker, run, answers })
+            }
+            _ => self.continued = Some((run, answers)),
+        }
+    }
+
+    fn suspend(&mut self, now: Micros, run: Run) {
+        self.places.remove(&run);
+        self.feed_node(now, node::Event::TaskLeft { run, parked: true })
+    }
+
+    /// The graph is done with an attempt that runs or waits.
+    fn stop(&mut self, now: Micros, run: Run) {
+        match self.places.get(&run) {
+            Some(Place::Thread) => {
+                self.stopping.insert(run, ());
+                if self.preempted.remove(&run).is_some() {
+                    self.places.remove(&run);
+                    self.stopping.remove(&run);
+                    self.feed_node(now, node::Event::TaskLeft { run, parked: false })
+                }
+            }
+            Some(Place::Process) => {
+                self.stopping.insert(run, ());
+                self.order(Order::StopProcess(run))
+            }
+            Some(Place::Worker(worker)) => {
+                self.stopping.insert(run, ());
+                self.order(Order::StopInWorker { worker: *worker, run })
+            }
+            None => {
+                self.suspended.remove(&run.task);
+                self.feed_node(now, node::Event::TaskForgotten { task: run.task })
+            }
+        }
+    }
+
+    /// A task that no machine of this size can run.
+    fn refuse(&mut self, now: Micros, run: Run, lacking: &str) {
+        let Run { task, attempt } = run;
+        self.feed_graph(now, graph::Event::TaskPlaced { task, attempt });
+        // The assignment that follows is not for running: the task fails at once.
+        self.todo.retain(|todo| match todo {
+            Todo::Graph(graph::Action::Begin(begun)) => begun.task != task,
+            _ => true,
+        });
+        let Some(view) = self.graph.view(task) else { return };
+        let failure = Failure::new(FailureKind::Refused, view.label, lacking)
+            .with_hint("ask for less, or run with more: -j sets the number of cores");
+        self.feed_graph(now, graph::Event::TaskFailed { task, attempt, failure })
+    }
+
+    fn change_strand(&mut self, change: StrandChange) {
+        apply_change(&mut self.output, change);
+        apply_change(&mut self.errors, change);
+        self.output_ready = true;
+    }
+
+    /// Bytes of a strand's ordered output, or where they lie.
+    ///
+    /// Returns what to tell when a strand that is run again writes something else than before.
+    pub(crate) fn write(
+        &mut self,
+        strand: StrandKey,
+        piece: impl Into<ciel_ordered::Piece>,
+    ) -> Result<(), String> {
+        self.output_ready = true;
+        write_to(&mut self.output, strand, piece.into())
+    }
+
+    /// The same for standard error, if that is ordered.
+    pub(crate) fn write_error(&mut self, strand: StrandKey, bytes: Vec<u8>) {
+        self.output_ready = true;
+        // A standard error that differs when it is run again is no failure.
+        let _ = write_to(&mut self.errors, strand, bytes.into());
+    }
+
+    /// What a task that runs is doing: its place, for `why`.
+    pub(crate) fn place_of(&self, task: TaskKey, attempt: Attempt) -> Option<Place> {
+        self.places.get(&Run { task, attempt }).copied()
+    }
+
+    /// Whether a task of that kind goes to a worker.
+    pub(crate) fn is_pooled(class: &Class) -> bool {
+        matches!(class, Class::Pooled(_))
+    }
+
+    /// Whether anything is still in its place.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+fn write_to(
+    stream: &mut OrderedStream,
+    strand: StrandKey,
+    piece: ciel_ordered::Piece,
+) -> Result<(), String> {
+    use ciel_ordered::OrderedError;
+    match stream.write(ciel_ordered::StrandKey(strand.0), piece) {
+        Ok(()) => Ok(()),
+        Err(OrderedError::Mismatch { offset, .. }) => {
+            Err(format!("run again, it wrote something else, from byte {offset} of its output on"))
+        }
+        Err(OrderedError::Diverged { .. }) => {
+            Err("run again, it spawned before it had written all it had written before".into())
+        }
+        // A strand that was given up has no place for what still comes.
+        Err(_) => Ok(()),
+    }
+}
+
+/// Applies a change to one ordered stream. A strand beneath one that was given up has no place;
+/// what concerns it concerns nobody.
+fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
+    let key = |strand: StrandKey| ciel_ordered::StrandKey(strand.0);
+    let _ = match change {
+        StrandChange::Root(strand) => stream.open_root(key(strand)),
+        StrandChange::Spawned { parent, child, .. } => stream.spawn(key(parent), key(child)),
+        StrandChange::Committed(strand) => stream.commit(key(strand)),
+        StrandChange::Closed(strand) => stream.close(key(strand)),
+        StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
+        StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
+        StrandChange::Rewound(strand) | StrandChange::RolledBack(strand) => {
+            stream.rewind(key(strand))
+        }
+    };
+}
+
+/// Whether the entry of an assignment goes on with a live copy.
+pub(crate) fn is_resumption(assignment: &Assignment) -> bool {
+    matches!(assignment.entry, Entry::Resume(_))
+}

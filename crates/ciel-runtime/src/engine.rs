@@ -1,0 +1,138 @@
+//! What the threads of a run share.
+//!
+//! Script threads run scripts and small internal work, the output thread writes what is final, the
+//! input/output thread deals with processes, workers and people. All of them meet here: one lock
+//! around the machines, two conditions, one channel.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ciel_model::{Failure, Label, Micros};
+use ciel_node::Run;
+use ciel_skywriting::code::Code;
+use ciel_skywriting::hir::Source;
+use ciel_skywriting::machine::Surroundings;
+use ciel_store::RunFolder;
+
+use crate::core::Core;
+use crate::executors::Registry;
+use crate::face::Face;
+use crate::settings::Settings;
+
+/// A run, as its threads see it.
+pub(crate) struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) folder: RunFolder,
+    pub(crate) face: Arc<dyn Face>,
+    pub(crate) registry: Registry,
+    pub(crate) program: Program,
+    started: Instant,
+    core: Mutex<Core>,
+    /// There is work for script threads.
+    pub(crate) work: Condvar,
+    /// There is something to put out.
+    pub(crate) output: Condvar,
+}
+
+/// The script of the run, ready to be run.
+pub(crate) struct Program {
+    pub(crate) code: Arc<Code>,
+    pub(crate) sources: Vec<Source>,
+    /// For the root.
+    pub(crate) root: Arc<Surroundings>,
+    /// For everything it spawns.
+    pub(crate) inner: Arc<Surroundings>,
+}
+
+impl Program {
+    pub(crate) fn new(
+        checked: &ciel_skywriting::hir::Program,
+        settings: &Settings,
+        env: BTreeMap<String, String>,
+    ) -> Program {
+        let root = Surroundings {
+            argv: settings.arguments.clone(),
+            env,
+            root: true,
+            heap_bytes_max: settings.heap_bytes_max,
+        };
+        Program {
+            code: Arc::new(Code::compile(checked)),
+            sources: checked.sources.clone(),
+            inner: Arc::new(Surroundings { root: false, ..root.clone() }),
+            root: Arc::new(root),
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        settings: Settings,
+        folder: RunFolder,
+        face: Arc<dyn Face>,
+        registry: Registry,
+        program: Program,
+        core: Core,
+    ) -> Engine {
+        Engine {
+            settings,
+            folder,
+            face,
+            registry,
+            program,
+            started: Instant::now(),
+            core: Mutex::new(core),
+            work: Condvar::new(),
+            output: Condvar::new(),
+        }
+    }
+
+    /// Microseconds since the run began.
+    pub(crate) fn now(&self) -> Micros {
+        self.started.elapsed().as_micros() as Micros
+    }
+
+    /// When the run began.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// The machines. A thread that panicked inside has left them half-way; that is a bug which
+    /// has been reported where it happened, and the others must still be able to go home.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the machines, then wakes whoever has something to do because of it.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Micros) -> T) -> T {
+        let mut core = self.lock();
+        let result = act(&mut core, self.now());
+        self.wake(&core, 0);
+        result
+    }
+
+    /// Wakes threads for what is in the queues, except for `own` turns that the caller takes.
+    pub(crate) fn wake(&self, core: &Core, own: usize) {
+        for _ in own..core.turns.len() {
+            self.work.notify_one();
+        }
+        if core.output_ready {
+            self.output.notify_one();
+        }
+    }
+
+    /// A task failed by itself: tells the graph, and frees its place.
+    pub(crate) fn fail(&self, run: Run, failure: Failure) {
+        let Run { task, attempt } = run;
+        self.with(|core, now| {
+            core.tell(now, ciel_graph::Event::TaskFailed { task, attempt, failure });
+            core.leave(now, run);
+        });
+    }
+
+    /// `file:line` of a script as people know it.
+    pub(crate) fn warn(&self, task: Option<&Label>, message: &str) {
+        self.face.report(crate::face::Report::Warning { task, message });
+    }
+}

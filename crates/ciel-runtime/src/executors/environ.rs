@@ -1,0 +1,54 @@
+//! `environ`: a command that is told its files by `INPUT_FILES` and `OUTPUT_FILES`, each the path
+//! of a list with one path a line.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{Desk, Plan, ProcessExecutor, Refused, Stdout, words};
+
+pub(super) struct Environ;
+
+impl ProcessExecutor for Environ {
+    fn name(&self) -> &'static str {
+        "environ"
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["env"]
+    }
+
+    fn what(&self, arguments: &Value) -> Option<String> {
+        words::program_name(arguments)
+    }
+
+    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused> {
+        let program = words::command_line(arguments, desk)?;
+        let inputs: Vec<PathBuf> = words::inputs(arguments, "inputs")?
+            .into_iter()
+            .map(|index| desk.input(index))
+            .collect::<Result<_, _>>()?;
+        let outputs: Vec<PathBuf> = (0..outputs).map(|index| desk.output(index)).collect();
+        let inputs = desk.note("inputs", &list(&inputs))?;
+        let outputs = desk.note("outputs", &list(&outputs))?;
+        Ok(Plan {
+            program,
+            stdin: Vec::new(),
+            stdout: Stdout::Printed,
+            environment: vec![
+                ("INPUT_FILES".to_string(), inputs.into()),
+                ("OUTPUT_FILES".to_string(), outputs.into()),
+            ],
+        })
+    }
+}
+
+fn list(paths: &[PathBuf]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for path in paths {
+        lines.extend_from_slice(path.as_os_str().as_bytes());
+        lines.push(b'\n');
+    }
+    lines
+}

@@ -1,0 +1,211 @@
+//! Executors: who runs what, found by name.
+//!
+//! Executors of one-shot processes say how a call becomes a command line ([`ProcessExecutor`]);
+//! internal ones run on a thread of the engine; all others are plug-ins, executables named
+//! `ciel-executor-NAME` that speak the executor protocol. Nothing else in the engine lists
+//! executors by hand.
+
+mod environ;
+mod shell;
+mod stdinout;
+mod words;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ciel_model::{Class, Needs};
+use serde_json::Value;
+
+/// What an executable of a plug-in is called, before its name.
+pub(crate) const PLUGIN_PREFIX: &str = "ciel-executor-";
+
+/// Why a call cannot be run, with what to do about it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refused {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Refused {
+    pub(crate) fn new(message: impl Into<String>) -> Refused {
+        Refused { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Refused {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Where standard output of a process goes.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Stdout {
+    /// It is that output of the task.
+    Output(u32),
+    /// It is part of the job's ordered output.
+    Printed,
+}
+
+/// A process to be started.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) program: Vec<OsString>,
+    /// Inputs that follow each other on standard input.
+    pub(crate) stdin: Vec<usize>,
+    pub(crate) stdout: Stdout,
+    /// Added to the environment.
+    pub(crate) environment: Vec<(String, OsString)>,
+}
+
+/// What an executor may ask for while it plans: files of the task.
+pub(crate) trait Desk {
+    /// A file that holds input `index`.
+    fn input(&mut self, index: usize) -> Result<PathBuf, Refused>;
+    /// Input `index` as text: a string's characters, anything else as it is spelt.
+    fn text(&mut self, index: usize) -> Result<String, Refused>;
+    /// The file to write output `index` to.
+    fn output(&mut self, index: u32) -> PathBuf;
+    /// A new file of the task with these bytes.
+    fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused>;
+}
+
+/// How calls of one executor become processes.
+pub(crate) trait ProcessExecutor: Send + Sync {
+    /// Its name in programs.
+    fn name(&self) -> &'static str;
+    /// Other names for it.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// What people would call such a task.
+    fn what(&self, arguments: &Value) -> Option<String>;
+    /// The process for a call with `outputs` outputs.
+    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused>;
+}
+
+/// What runs a task.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    /// A process for each task.
+    Process(Arc<dyn ProcessExecutor>),
+    /// A thread of the engine.
+    Internal(&'static str),
+    /// Worker processes of a plug-in.
+    Plugin(Arc<str>),
+    /// Nobody: the task fails with a clear error.
+    Unknown(Arc<str>),
+}
+
+impl Kind {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Kind::Process(executor) => executor.name(),
+            Kind::Internal(name) => name,
+            Kind::Plugin(name) | Kind::Unknown(name) => name,
+        }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Kind::Process(_) => Class::Process,
+            Kind::Internal(_) | Kind::Unknown(_) => Class::Coordination,
+            Kind::Plugin(name) => Class::Pooled(name.clone()),
+        }
+    }
+
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Kind::Process(_) | Kind::Internal(_) => Needs::Everything,
+            Kind::Plugin(_) | Kind::Unknown(_) => Needs::Nothing,
+        }
+    }
+
+    /// Whether equal calls share one result unless the program says otherwise.
+    pub(crate) fn is_pure(&self) -> bool {
+        match self {
+            Kind::Process(_) | Kind::Internal(_) => true,
+            Kind::Plugin(_) | Kind::Unknown(_) => false,
+        }
+    }
+
+    pub(crate) fn what(&self, arguments: &Value) -> Option<String> {
+        match self {
+            Kind::Process(executor) => executor.what(arguments),
+            Kind::Internal(_) | Kind::Plugin(_) | Kind::Unknown(_) => None,
+        }
+    }
+}
+
+/// All executors of a run.
+pub(crate) struct Registry {
+    known: BTreeMap<String, Kind>,
+    plugins: BTreeMap<String, PathBuf>,
+}
+
+impl Registry {
+    /// The executors that come with the engine, and the plug-ins found in `executors/` of the
+    /// script's folder and on `path` (a value of `PATH`); earlier ones win.
+    pub(crate) fn discover(script_folder: &Path, path: &str) -> Registry {
+        let mut known = BTreeMap::new();
+        let processes: [Arc<dyn ProcessExecutor>; 3] =
+            [Arc::new(stdinout::Stdinout), Arc::new(environ::Environ), Arc::new(shell::Shell)];
+        for executor in processes {
+            for name in executor.aliases().iter().chain([&executor.name()]) {
+                known.insert(name.to_string(), Kind::Process(executor.clone()));
+            }
+        }
+        for name in crate::internal::NAMES {
+            known.insert(name.to_string(), Kind::Internal(name));
+        }
+        let folders = std::iter::once(script_folder.join("executors"))
+            .chain(std::env::split_paths(path));
+        let mut plugins = BTreeMap::new();
+        for folder in folders {
+            for (name, file) in plugins_in(&folder) {
+                plugins.entry(name).or_insert(file);
+            }
+        }
+        Registry { known, plugins }
+    }
+
+    /// What runs tasks of the executor `name`.
+    pub(crate) fn kind_of(&self, name: &str) -> Kind {
+        if let Some(kind) = self.known.get(name) {
+            return kind.clone();
+        }
+        match self.plugins.contains_key(name) {
+            true => Kind::Plugin(name.into()),
+            false => Kind::Unknown(name.into()),
+        }
+    }
+
+    /// The executable of a plug-in.
+    pub(crate) fn plugin(&self, name: &str) -> Option<&Path> {
+        self.plugins.get(name).map(PathBuf::as_path)
+    }
+
+    /// All names, for messages.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.known.keys().chain(self.plugins.keys()).cloned().collect()
+    }
+
+    /// What to say to who asks for an executor that is not there.
+    pub(crate) fn unknown(&self, name: &str) -> Refused {
+        let known = self.names().join(", ");
+        Refused::new(format!("there is no executor {name:?}; there are {known}")).hint(format!(
+            "an executor of your own is an executable {PLUGIN_PREFIX}{name} in the folder \
+             executors beside the script, or on PATH"
+        ))
+    }
+}
+
+fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let plugin = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_str()?.strip_prefix(PLUGIN_PREFIX)?.to_string();
+        Some((name, entry.path()))
+    };
+    entries.flatten().filter_map(plugin).collect()
+}

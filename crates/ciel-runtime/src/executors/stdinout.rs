@@ -1,0 +1,31 @@
+//! `stdinout`: a command whose standard input is the inputs and whose standard output is the
+//! output.
+
+use serde_json::Value;
+
+use super::{Desk, Plan, ProcessExecutor, Refused, Stdout, words};
+
+pub(super) struct Stdinout;
+
+impl ProcessExecutor for Stdinout {
+    fn name(&self) -> &'static str {
+        "stdinout"
+    }
+
+    fn what(&self, arguments: &Value) -> Option<String> {
+        words::program_name(arguments)
+    }
+
+    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused> {
+        if outputs != 1 {
+            return Err(Refused::new(format!("stdinout has one output, not {outputs}"))
+                .hint("use environ or shell for several outputs"));
+        }
+        Ok(Plan {
+            program: words::command_line(arguments, desk)?,
+            stdin: words::inputs(arguments, "inputs")?,
+            stdout: Stdout::Output(0),
+            environment: Vec::new(),
+        })
+    }
+}

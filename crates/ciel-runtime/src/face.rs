@@ -1,0 +1,74 @@
+//! What the engine shows, and to whom: the seam between engine and command line.
+//!
+//! It does not know terminals or formats; whoever runs a job brings a [`Face`].
+
+use std::io;
+use std::sync::Arc;
+
+use ciel_graph::Counts;
+use ciel_model::{Failure, Label, Micros};
+
+/// The outside of a job. Methods are called from several threads, each in program order.
+pub trait Face: Send + Sync {
+    /// The next bytes of the ordered standard output.
+    ///
+    /// Errors end the job: nobody reads what it has to say.
+    fn output(&self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Bytes of standard error: whole lines, or a part where a task never ends its line. `task` is
+    /// absent when they come in serial order.
+    fn error_output(&self, task: Option<&Label>, bytes: &[u8]);
+
+    /// Something people may like to know.
+    fn report(&self, report: Report<'_>);
+}
+
+/// What happened, for progress lines and programs that read along.
+#[derive(Clone, Debug)]
+pub enum Report<'a> {
+    /// The run has begun.
+    Started {
+        /// Its id.
+        run: &'a str,
+    },
+    /// Where the job stands; at most ten times a second.
+    Progress(&'a Progress),
+    /// An attempt failed and is tried again.
+    AttemptFailed {
+        /// Who.
+        task: &'a Label,
+        /// Why.
+        failure: &'a Arc<Failure>,
+        /// Retries left.
+        left: u32,
+    },
+    /// A task failed for good.
+    TaskFailed {
+        /// Who.
+        task: &'a Label,
+        /// Why.
+        failure: &'a Arc<Failure>,
+    },
+    /// Something odd that did no harm.
+    Warning {
+        /// About whom.
+        task: Option<&'a Label>,
+        /// What.
+        message: &'a str,
+    },
+}
+
+/// Where a job stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Tasks so far.
+    pub counts: Counts,
+    /// Tasks that have not ended; it grows as tasks spawn tasks.
+    pub pending: u64,
+    /// Tasks in their places now.
+    pub running: u64,
+    /// Of the tasks that run, the one that began first.
+    pub oldest: Option<String>,
+    /// Since the run began.
+    pub elapsed_us: Micros,
+}

@@ -1,0 +1,63 @@
+//! The options of a spawn: from a dictionary in a script to what the graph takes.
+
+use std::sync::Arc;
+
+use ciel_model::{Options, limits};
+use serde_json::Value;
+
+use crate::settings::Settings;
+
+/// What a spawn's dictionary says.
+pub(crate) struct Parsed {
+    pub(crate) shared: Arc<Options>,
+    /// Name for people instead of the function or command.
+    pub(crate) name: Option<String>,
+    /// Whether equal calls share one result, if said.
+    pub(crate) pure: Option<bool>,
+}
+
+/// Reads a dictionary that the language has checked; what is absent comes from the run's settings.
+pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
+    let mut options = Options {
+        retries: settings.retries,
+        timeout_us: settings.timeout_us,
+        ..Options::default()
+    };
+    let Some(given) = given.as_object() else {
+        return Parsed { shared: share(options), name: None, pure: None };
+    };
+    for (key, value) in given {
+        match key.as_str() {
+            "cores" => options.resources.millicores = thousandths(value),
+            "memory" => options.resources.memory_bytes = value.as_u64(),
+            "retries" => options.retries = whole(value).min(limits::RETRIES_MAX),
+            "timeout" => options.timeout_us = value.as_f64().map(|seconds| (seconds * 1e6) as u64),
+            "lazy" => options.lazy = value.as_bool().unwrap_or(false),
+            "live" => options.live = value.as_bool().unwrap_or(false),
+            "name" | "pure" => {}
+            other => {
+                options.resources.others.insert(other.into(), thousandths(value));
+            }
+        }
+    }
+    Parsed {
+        shared: share(options),
+        name: given.get("name").and_then(Value::as_str).map(str::to_string),
+        pure: given.get("pure").and_then(Value::as_bool),
+    }
+}
+
+fn share(options: Options) -> Arc<Options> {
+    match options == *Options::shared_default() {
+        true => Options::shared_default(),
+        false => Arc::new(options),
+    }
+}
+
+fn thousandths(value: &Value) -> u32 {
+    (value.as_f64().unwrap_or(1.0) * 1000.0).round().clamp(0.0, u32::MAX as f64) as u32
+}
+
+fn whole(value: &Value) -> u32 {
+    value.as_u64().map_or(0, |number| number.min(u64::from(u32::MAX)) as u32)
+}

@@ -1,0 +1,136 @@
+//! Records of a run for people: what `ps`, `why` and `logs` show is a fold over them.
+//!
+//! The same form is appended to the run's history file, one JSON value a line, and answered by the
+//! control socket while the run lives. It does not know how they are shown.
+
+use serde::{Deserialize, Serialize};
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum Record {
+    /// The first of a run.
+    Run(RunRecord),
+    /// A task, as it stood when the record was made; a later one replaces it.
+    Task(Box<TaskRecord>),
+    /// Output of a task that is not part of the ordered output.
+    Log(LogRecord),
+    /// The last of a run that ended.
+    End(EndRecord),
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The run's id.
+    pub run: String,
+    /// Script and arguments.
+    pub command: Vec<String>,
+    /// Seconds since 1970 at its start.
+    pub started_s: u64,
+    /// The process that ran it.
+    pub pid: u32,
+    /// The folder it was started in.
+    pub folder: String,
+}
+
+/// A task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// Its full name, 32 hexadecimal digits.
+    pub name: String,
+    /// Its function or command.
+    pub what: String,
+    /// Its executor.
+    pub executor: String,
+    /// `file:line` of its spawn.
+    pub place: String,
+    /// Who spawned it.
+    pub parent: Option<String>,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Why it stands there, one reason each.
+    pub reasons: Vec<String>,
+    /// What happened to it: microseconds since the run began, and what.
+    pub story: Vec<(u64, String)>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// Microseconds it ran, waiting not counted.
+    pub ran_us: u64,
+    /// Why it failed.
+    pub failure: Option<String>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskState {
+    /// Lazy, not asked for.
+    Dormant,
+    /// What it needs is not there.
+    #[default]
+    Waiting,
+    /// It waits for a place.
+    Ready,
+    /// It runs.
+    Running,
+    /// It waits for references and holds no place.
+    Suspended,
+    /// It ended well.
+    Finished,
+    /// It failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskState {
+    /// As people read it.
+    pub fn words(self) -> &'static str {
+        match self {
+            TaskState::Dormant => "dormant",
+            TaskState::Waiting => "waiting",
+            TaskState::Ready => "ready",
+            TaskState::Running => "running",
+            TaskState::Suspended => "suspended",
+            TaskState::Finished => "finished",
+            TaskState::Failed => "failed",
+            TaskState::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A piece of a task's own output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// Whose, as people name it.
+    pub task: String,
+    /// `stdout` or `stderr`.
+    pub stream: String,
+    /// The text; bytes that are not UTF-8 are replaced.
+    pub text: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndRecord {
+    /// Why the job failed; absent when it ended well.
+    pub failure: Option<String>,
+    /// How many tasks there were.
+    pub counts: ciel_graph::Counts,
+    /// Microseconds from start to end.
+    pub elapsed_us: u64,
+}
+
+impl TaskRecord {
+    /// `fib@3f9c12ab`.
+    pub fn label(&self) -> String {
+        format!("{}@{}", self.what, self.name.get(..8).unwrap_or(&self.name))
+    }
+
+    /// Whether `text`, as typed by a person, may mean this task.
+    pub fn answers_to(&self, text: &str) -> bool {
+        let name = self.name.parse().unwrap_or_default();
+        ciel_model::Label { what: self.what.as_str().into(), name }.answers_to(text)
+    }
+}

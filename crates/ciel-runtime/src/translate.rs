@@ -1,0 +1,211 @@
+//! Between the words of the Skywriting machine and those of the graph.
+
+use std::sync::Arc;
+
+use ciel_graph::{Assignment, Output};
+use ciel_model::{
+    Class, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Needs, Resolution, Site,
+    Value, limits,
+};
+use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
+use ciel_skywriting::hir::Source;
+use ciel_skywriting::host::{Answer, Handle as ScriptHandle, SpawnRequest, Thrown, Work};
+use ciel_skywriting::machine::{Ended, Returned};
+use ciel_skywriting::wire::LoadError;
+
+use crate::engine::Engine;
+use crate::objects::{self, StoreTrouble};
+use crate::options;
+use crate::scripts::{self, SKYWRITING};
+
+/// The same handle in the graph's type.
+pub(crate) fn handle(handle: ScriptHandle) -> Handle {
+    Handle(handle.0)
+}
+
+/// Handles in the numbering that a compaction left, if there was one.
+pub(crate) fn renumbered(on: &[ScriptHandle], kept: Option<&[Handle]>) -> Vec<Handle> {
+    let find = |wanted: &ScriptHandle| match kept {
+        None => Handle(wanted.0),
+        Some(kept) => {
+            let place = kept.iter().position(|handle| handle.0 == wanted.0);
+            Handle(place.expect("what a script waits for is kept") as u32)
+        }
+    };
+    on.iter().map(find).collect()
+}
+
+/// What the script is told about a reference, and how many references came with it.
+pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> (Answer, u32) {
+    let (name, value) = match resolution {
+        Resolution::Ready { name, value } => (name, value),
+        Resolution::Failed(failure) => return (Answer::Error(thrown(&failure)), 0),
+        Resolution::Future => unreachable!("a script is answered when things are there"),
+    };
+    let references = value.references.len() as u32;
+    let length = value.content.length();
+    if value.form == Form::Bytes && length > limits::SCRIPT_LOAD_BYTES_MAX {
+        return (Answer::Large { name: name.to_string(), bytes: length }, 0);
+    }
+    match objects::load(engine, &value.content) {
+        Ok(bytes) => (scripts::bytes_answer(value.form, bytes, references), references),
+        Err(trouble) => (Answer::Error(lost(&trouble)), references),
+    }
+}
+
+fn lost(trouble: &StoreTrouble) -> Thrown {
+    Thrown {
+        kind: FailureKind::ObjectLost.code().to_string(),
+        message: trouble.to_string(),
+        task: String::new(),
+        trace: Vec::new(),
+        hint: None,
+        value: None,
+    }
+}
+
+/// A failure as scripts catch it.
+pub(crate) fn thrown(failure: &Failure) -> Thrown {
+    let line = |frame: &Frame| match frame.place.is_empty() {
+        true => frame.task.to_string(),
+        false => format!("{} ({})", frame.task, frame.place),
+    };
+    Thrown {
+        kind: failure.type_name.clone(),
+        message: failure.message.clone(),
+        task: failure.origin.to_string(),
+        trace: failure.frames.iter().map(line).collect(),
+        hint: failure.hint.clone(),
+        value: failure.value.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+    }
+}
+
+/// What a script's end gives for its output.
+pub(crate) fn outputs(
+    engine: &Engine,
+    assignment: &Assignment,
+    ended: Ended,
+) -> Result<Vec<Output>, Box<Failure>> {
+    let output = match ended.value {
+        Returned::Delegated(to) => Output::Delegate(handle(to)),
+        Returned::Value { bytes, references } => {
+            let name = assignment.label.name.output(0);
+            let content = objects::keep(engine, name, bytes)
+                .map_err(|trouble| Box::new(trouble.failure(&assignment.label)))?;
+            let references = references.into_iter().map(handle).collect();
+            Output::Value(Value { form: Form::Skywriting, content, references })
+        }
+        Returned::Json(value) => {
+            let text = value.to_string().into_bytes();
+            let content = Content::Inline(text.into());
+            Output::Value(Value { form: Form::Json, content, references: Vec::new() })
+        }
+    };
+    Ok(vec![output])
+}
+
+/// What left a script as the graph's failure: the original one if it came from another task.
+pub(crate) fn failure(
+    sources: &[Source],
+    assignment: &Assignment,
+    thrown: Thrown,
+    place: &Diagnostic,
+) -> Failure {
+    let label = assignment.label.clone();
+    let source = sources.get(place.span.source as usize);
+    let spot = source.map_or(String::new(), |source| {
+        let (line, column) = line_column(source, place.span.start as usize);
+        format!("{}:{line}:{column}", source.name)
+    });
+    let kind = FailureKind::from_code(&thrown.kind).unwrap_or(FailureKind::TaskError);
+    let mut failure = Failure::new(kind, label.clone(), thrown.message);
+    failure.type_name = thrown.kind;
+    failure.hint = thrown.hint;
+    failure.value = thrown.value.map(|value| value.to_string());
+    if let Some(origin) = parse_label(&thrown.task) {
+        failure.origin = origin;
+    }
+    failure.excerpt = render(std::slice::from_ref(place), sources, false);
+    for line in &thrown.trace {
+        let note = line.clone();
+        let place = String::new();
+        failure = failure.through(Frame { task: failure.origin.clone(), place, note });
+    }
+    failure.through(Frame { task: label, place: spot, note: String::new() })
+}
+
+/// The label that [`thrown`] wrote, if it is one.
+fn parse_label(text: &str) -> Option<ciel_model::Label> {
+    let (what, digits) = text.rsplit_once('@')?;
+    let short = u128::from_str_radix(digits, 16).ok()?;
+    let name = ciel_model::Name(short << (128 - 4 * digits.len().min(32)));
+    Some(ciel_model::Label { what: what.into(), name })
+}
+
+/// A call that cannot be taken up.
+pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failure {
+    let kind = match error {
+        LoadError::TooLarge { .. } => FailureKind::OutOfMemory,
+        _ => FailureKind::TaskError,
+    };
+    Failure::new(kind, assignment.label.clone(), error.to_string())
+}
+
+/// A script that wrote something else when it was run again.
+pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
+    Failure::new(FailureKind::NonDeterministic, assignment.label.clone(), told)
+        .with_hint("a task must do the same every time it is run")
+}
+
+/// What a script wants to have run, as the graph takes it.
+pub(crate) fn descriptor(
+    engine: &Engine,
+    assignment: &Assignment,
+    request: SpawnRequest,
+) -> Descriptor {
+    let options = options::parse(&request.options, &engine.settings);
+    let inputs: Vec<Handle> = request.references.into_iter().map(handle).collect();
+    let site = site_of(assignment, &request.file, request.line);
+    let name = options.name.clone();
+    match request.work {
+        Work::Call(bytes) => Descriptor {
+            executor: SKYWRITING.into(),
+            class: Class::Coordination,
+            what: name.unwrap_or(request.label).into(),
+            payload: bytes.into(),
+            inputs,
+            needs: Needs::Nothing,
+            outputs: request.outputs,
+            replayable: options.shared.retries > 0,
+            options: options.shared,
+            site,
+            pure: false,
+        },
+        Work::Executor { executor, arguments } => {
+            let kind = engine.registry.kind_of(&executor);
+            let what = name.or_else(|| kind.what(&arguments)).unwrap_or(request.label);
+            Descriptor {
+                executor: kind.name().into(),
+                class: kind.class(),
+                what: what.into(),
+                payload: arguments.to_string().into_bytes().into(),
+                inputs,
+                needs: kind.needs(),
+                outputs: request.outputs,
+                replayable: Core::is_pooled(&kind.class()),
+                options: options.shared,
+                site,
+                pure: options.pure.unwrap_or_else(|| kind.is_pure()),
+            }
+        }
+    }
+}
+
+use crate::core::Core;
+
+/// The place of a spawn; scripts have few files, so the name is shared where it can be.
+fn site_of(assignment: &Assignment, file: &str, line: u32) -> Site {
+    let parent = &assignment.descriptor.site.file;
+    let file = if **parent == *file { parent.clone() } else { Arc::from(file) };
+    Site { file, line }
+}

@@ -1,0 +1,211 @@
+//! The builtin functions: which does what.
+//!
+//! Each looks at its arguments on the stack and gives a result; the caller takes the arguments. A
+//! builtin that asks the host does so last, when nothing can stop it any more. Read next: `tasks`,
+//! `collections`, `scalars`.
+
+mod collections;
+mod options;
+mod scalars;
+mod tasks;
+
+use super::failure::{Failure, Pause, fail};
+use super::json::{self, brief};
+use super::{Machine, step};
+use crate::builtins::Builtin;
+use crate::host::Host;
+use crate::value::Value;
+
+impl Machine {
+    /// The result of a builtin called with the topmost operands, of which there are as many as it
+    /// allows.
+    pub(super) fn call_builtin(
+        &mut self,
+        host: &mut dyn Host,
+        builtin: Builtin,
+        arguments: usize,
+    ) -> Result<Value, Pause> {
+        let (least, most) = builtin.arity();
+        if !(least..=most).contains(&arguments) {
+            return step::wrong_arity(builtin.name(), least, most, arguments);
+        }
+        let first = self.stack.len() - arguments;
+        self.prepare(builtin, first)?;
+        let before = self.heap.used();
+        let result = self.dispatch(host, builtin, first)?;
+        self.burn(self.heap.used().saturating_sub(before) / 64);
+        Ok(result)
+    }
+
+    /// Forces the arguments as deeply as the builtin uses them.
+    fn prepare(&mut self, builtin: Builtin, first: usize) -> Result<(), Pause> {
+        match builtin {
+            Builtin::Text | Builtin::IsError => return Ok(()),
+            Builtin::Print
+            | Builtin::Str
+            | Builtin::Min
+            | Builtin::Max
+            | Builtin::Sort
+            | Builtin::Join
+            | Builtin::SpawnExec
+            | Builtin::SpawnOther
+            | Builtin::Exec => {
+                let values = self.stack[first..].to_vec();
+                self.force_deeply(&values, false)?;
+            }
+            Builtin::GetKey => return self.force_at(first..first + 2),
+            Builtin::Spawn
+            | Builtin::Package
+            | Builtin::Int
+            | Builtin::Float
+            | Builtin::Len
+            | Builtin::Range
+            | Builtin::HasKey
+            | Builtin::Keys
+            | Builtin::Env
+            | Builtin::Argv
+            | Builtin::Abs
+            | Builtin::Floor
+            | Builtin::Sqrt
+            | Builtin::Split
+            | Builtin::Type => {}
+        }
+        self.force_at(first..self.stack.len())
+    }
+
+    fn dispatch(
+        &mut self,
+        host: &mut dyn Host,
+        builtin: Builtin,
+        first: usize,
+    ) -> Result<Value, Pause> {
+        match builtin {
+            Builtin::Spawn => self.spawn(host, first),
+            Builtin::SpawnExec | Builtin::Exec => self.spawn_exec(host, builtin, first),
+            Builtin::SpawnOther => self.spawn_other(host, first),
+            Builtin::Package => self.package(host, first),
+            Builtin::Print => self.print(host, first),
+            Builtin::Text => self.text_of_reference(first),
+            Builtin::IsError => self.is_error(first),
+            Builtin::Int => self.to_int(first),
+            Builtin::Float => self.to_float(first),
+            Builtin::Str => self.to_text(first),
+            Builtin::Abs => self.absolute(first),
+            Builtin::Floor => self.floor(first),
+            Builtin::Sqrt => self.square_root(first),
+            Builtin::Type => Ok(self.type_of(first)),
+            Builtin::Env => self.environment(first),
+            Builtin::Argv => self.argument_list(first),
+            Builtin::Len => self.length(first),
+            Builtin::Range => self.range(first),
+            Builtin::HasKey => self.has_key(first),
+            Builtin::GetKey => self.get_key(first),
+            Builtin::Keys => self.keys(first),
+            Builtin::Min | Builtin::Max => self.extreme(builtin, first),
+            Builtin::Sort => self.sort(first),
+            Builtin::Join => self.join(first),
+            Builtin::Split => self.split(first),
+        }
+    }
+
+    /// The failure of an argument of the wrong type.
+    fn wrong_argument<T>(
+        &self,
+        builtin: Builtin,
+        wanted: &str,
+        value: Value,
+    ) -> Result<T, Pause> {
+        let shown = brief(&self.heap, value);
+        let name = builtin.name();
+        let message = format!("`{name}` takes {wanted}, not {}: {shown}", value.a_type());
+        let failure = Failure::new("TypeError", message);
+        Err(match value {
+            Value::Reference(_) => failure.hint("`*` in front of the reference gives its value"),
+            _ => failure,
+        }
+        .into())
+    }
+
+    fn print(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        let mut line = String::new();
+        for at in first..self.stack.len() {
+            if at > first {
+                line.push(' ');
+            }
+            line.push_str(&json::shown(&self.heap, self.stack[at])?);
+            self.heap.room(line.len())?;
+        }
+        host.print(&line);
+        self.burn(line.len() / 64);
+        Ok(Value::Null)
+    }
+
+    fn package(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        let value = self.stack[first];
+        if !value.is_text() {
+            return self.wrong_argument(Builtin::Package, "a string", value);
+        }
+        let name = self.heap.text(value);
+        let Some(handle) = host.package(name) else {
+            let message = format!("the job was given nothing under the name {name:?}");
+            return Err(Failure::new("KeyError", message)
+                .hint(format!("start it with --package {name}=FILE"))
+                .into());
+        };
+        if handle.0 >= self.references() {
+            self.add_references(handle.0 - self.references() + 1);
+        }
+        Ok(Value::Reference(handle))
+    }
+
+    fn environment(&mut self, first: usize) -> Result<Value, Pause> {
+        let surroundings = std::sync::Arc::clone(&self.surroundings);
+        let Some(&name) = self.stack.get(first) else {
+            let bytes: usize = surroundings.env.iter().map(|(k, v)| k.len() + v.len() + 200).sum();
+            self.heap.room(bytes)?;
+            let mut dictionary = crate::value::Dictionary::default();
+            for (name, value) in &surroundings.env {
+                let value = self.heap.adopt_text(value.clone());
+                dictionary.insert(crate::value::KeyView::Text(name), value);
+            }
+            return Ok(self.heap.new_dictionary(dictionary));
+        };
+        if !name.is_text() {
+            return self.wrong_argument(Builtin::Env, "the name of a variable", name);
+        }
+        let text = self.heap.text(name);
+        match (surroundings.env.get(text), self.stack.get(first + 1)) {
+            (Some(value), _) => self.heap.new_text(value),
+            (None, Some(otherwise)) => Ok(*otherwise),
+            (None, None) => {
+                let message = format!("the environment has no variable {text:?}");
+                Err(Failure::new("KeyError", message)
+                    .hint_closest(text, surroundings.env.keys().map(String::as_str))
+                    .into())
+            }
+        }
+    }
+
+    fn argument_list(&mut self, first: usize) -> Result<Value, Pause> {
+        let surroundings = std::sync::Arc::clone(&self.surroundings);
+        let argv = &surroundings.argv;
+        match self.stack.get(first) {
+            None => {
+                self.heap.room(argv.iter().map(|text| text.len() + 64).sum())?;
+                let items = argv.iter().map(|text| self.heap.adopt_text(text.clone())).collect();
+                Ok(self.heap.new_list(items))
+            }
+            Some(&Value::Int(number)) => {
+                let at = if number < 0 { number + argv.len() as i64 } else { number };
+                match usize::try_from(at).ok().and_then(|at| argv.get(at)) {
+                    Some(text) => self.heap.new_text(text),
+                    None => fail(
+                        "IndexError",
+                        format!("there is no argument {number}: the script got {}", argv.len()),
+                    ),
+                }
+            }
+            Some(&value) => self.wrong_argument(Builtin::Argv, "an integer", value),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The options of a spawn: which there are, and what each takes.
+//!
+//! It does not know what they mean to the engine. Read next: `tasks`.
+
+use serde_json::Value as Json;
+
+use crate::machine::failure::{Failure, Pause};
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy)]
+enum Takes {
+    PositiveNumber,
+    NumberOrText,
+    Count,
+    Bool,
+    Text,
+}
+
+const OPTIONS: &[(&str, Takes)] = &[
+    ("cores", Takes::PositiveNumber),
+    ("memory", Takes::NumberOrText),
+    ("retries", Takes::Count),
+    ("timeout", Takes::NumberOrText),
+    ("lazy", Takes::Bool),
+    ("name", Takes::Text),
+    ("pure", Takes::Bool),
+    ("live", Takes::Bool),
+    ("gpu", Takes::PositiveNumber),
+];
+
+impl Takes {
+    fn fits(self, value: &Json) -> bool {
+        let is_positive = || value.as_f64().is_some_and(|number| number > 0.0);
+        match self {
+            Takes::PositiveNumber => is_positive(),
+            Takes::NumberOrText => value.is_string() || is_positive(),
+            Takes::Count => value.as_u64().is_some(),
+            Takes::Bool => value.is_boolean(),
+            Takes::Text => value.is_string(),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Takes::PositiveNumber => "a positive number",
+            Takes::NumberOrText => "a positive number or a string with a unit",
+            Takes::Count => "an integer that is not negative",
+            Takes::Bool => "true or false",
+            Takes::Text => "a string",
+        }
+    }
+}
+
+/// Fails at the first option that does not exist or has a value it does not take.
+pub(super) fn check(options: &Json) -> Result<(), Pause> {
+    let Json::Object(entries) = options else {
+        return match options.is_null() {
+            true => Ok(()),
+            false => Err(Failure::new("TypeError", "the options of a spawn are a dictionary").into()),
+        };
+    };
+    for (name, value) in entries {
+        let Some((_, takes)) = OPTIONS.iter().find(|(known, _)| known == name) else {
+            let names: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
+            let failure = Failure::new("ArgumentError", format!("there is no option {name:?}"))
+                .hint(format!("the options are {}", names.join(", ")));
+            return Err(failure.hint_closest(name, names.into_iter()).into());
+        };
+        if !takes.fits(value) {
+            let words = takes.words();
+            let message = format!("the option {name:?} takes {words}, not {value}");
+            return Err(Failure::new("ArgumentError", message).into());
+        }
+    }
+    Ok(())
+}

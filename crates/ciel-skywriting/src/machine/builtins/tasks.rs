@@ -1,0 +1,269 @@
+//! Builtins that make tasks, and those that look at what became of them.
+//!
+//! Read next: `options`, then `crate::host`.
+
+use serde_json::Value as Json;
+use std::sync::Arc;
+
+use super::options;
+use crate::builtins::Builtin;
+use crate::host::{Answer, Handle, Host, SpawnRequest, Work};
+use crate::machine::failure::{Failure, Pause, fail};
+use crate::machine::force::too_large;
+use crate::machine::graph::{self, Form};
+use crate::machine::json::{self, Style, brief};
+use crate::machine::{Machine, step};
+use crate::value::{KeyView, Object, Value};
+
+/// Most outputs of one task.
+const OUTPUTS_MAX: i64 = 10_000;
+
+/// The executors with more than one name.
+fn executor_name(name: &str) -> &str {
+    match name {
+        "env" => "environ",
+        other => other,
+    }
+}
+
+impl Machine {
+    /// `spawn(f, [args], {options})`
+    pub(super) fn spawn(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        let callee = self.stack[first];
+        let Value::Closure(index) = callee else {
+            return self.not_a_function(callee);
+        };
+        let mut roots = vec![callee];
+        match self.stack.get(first + 1) {
+            None => {}
+            Some(Value::List(arguments)) => roots.extend_from_slice(self.heap.list(*arguments)),
+            Some(&value) => {
+                return self.wrong_argument(Builtin::Spawn, "a list of arguments", value);
+            }
+        }
+        let options = match self.stack.get(first + 2).copied() {
+            None => Json::Null,
+            Some(value) => self.options(value)?,
+        };
+        let Object::Closure(closure) = self.heap.object(index) else {
+            return self.not_a_function(callee);
+        };
+        let function = &self.code.functions[closure.function as usize];
+        let (wanted, given) = (function.parameters as usize, roots.len() - 1);
+        if wanted != given {
+            return step::wrong_arity(&function.shown_name(), wanted, wanted, given);
+        }
+        let label = function.shown_name();
+        let encoded = graph::encode(&self.heap, &roots, Form::Value)
+            .map_err(|_| Failure::new("OutOfMemory", "the arguments are too large"))?;
+        self.burn(encoded.bytes.len() / 64);
+        let location = self.location();
+        host.spawn(SpawnRequest {
+            work: Work::Call(encoded.bytes),
+            references: encoded.references,
+            outputs: 1,
+            options,
+            label,
+            line: location.line,
+            file: location.file,
+        });
+        Ok(Value::Reference(self.add_references(1)))
+    }
+
+    fn not_a_function(&self, callee: Value) -> Result<Value, Pause> {
+        let shown = brief(&self.heap, callee);
+        let message = format!("`spawn` takes a function of the script, not {shown}");
+        let failure = Failure::new("TypeError", message);
+        Err(match callee {
+            Value::Builtin(builtin) => {
+                let name = builtin.name();
+                failure.hint(format!("put it into one: spawn(lambda x: {name}(x), […])"))
+            }
+            _ => failure.hint("write spawn(f, [arguments]), without calling f"),
+        }
+        .into())
+    }
+
+    fn options(&mut self, value: Value) -> Result<Json, Pause> {
+        self.force_deeply(&[value], false)?;
+        let value = self.force(value, false)?;
+        let options = json::tree(&self.heap, value, Style::Shown)?;
+        options::check(&options)?;
+        Ok(options)
+    }
+
+    /// `spawn_exec(executor, args, n, {options})`, and `exec`.
+    pub(super) fn spawn_exec(
+        &mut self,
+        host: &mut dyn Host,
+        builtin: Builtin,
+        first: usize,
+    ) -> Result<Value, Pause> {
+        let outputs = self.outputs(builtin, self.stack[first + 2])?;
+        let mut references = Vec::new();
+        let style = Style::Spelled(&mut references);
+        let arguments = json::tree(&self.heap, self.stack[first + 1], style)?;
+        let options = match self.stack.get(first + 3).copied() {
+            None => Json::Null,
+            Some(value) => self.options(value)?,
+        };
+        self.request(host, builtin, first, arguments, references, outputs, options)
+    }
+
+    /// `spawn_other(executor, {args, n_outputs, …options})`
+    pub(super) fn spawn_other(
+        &mut self,
+        host: &mut dyn Host,
+        first: usize,
+    ) -> Result<Value, Pause> {
+        let value = self.stack[first + 1];
+        let Value::Dictionary(index) = value else {
+            return self.wrong_argument(Builtin::SpawnOther, "a dictionary as second argument", value);
+        };
+        let field = |machine: &Machine, name: &str| {
+            machine.heap.lookup(index, KeyView::Text(name)).map(|v| machine.heap.settled(v))
+        };
+        let Some(arguments) = field(self, "args") else {
+            return Err(Failure::new("KeyError", "`spawn_other` needs the key \"args\"")
+                .hint("spawn_other(executor, {\"args\": {…}, \"n_outputs\": 1})")
+                .into());
+        };
+        let outputs = match field(self, "n_outputs") {
+            None => 1,
+            Some(value) => self.outputs(Builtin::SpawnOther, value)?,
+        };
+        let mut references = Vec::new();
+        let arguments = json::tree(&self.heap, arguments, Style::Spelled(&mut references))?;
+        let mut options = serde_json::Map::new();
+        for (key, value) in self.heap.entries(index) {
+            let name = key.view().spelling();
+            let value = || json::tree(&self.heap, *value, Style::Shown);
+            match (name.as_str(), name == "options") {
+                ("args" | "n_outputs", _) => {}
+                (_, true) => match value()? {
+                    Json::Object(entries) => options.extend(entries),
+                    _ => return fail("TypeError", "the options of a spawn are a dictionary"),
+                },
+                _ => {
+                    options.insert(name, value()?);
+                }
+            }
+        }
+        let options = if options.is_empty() { Json::Null } else { Json::Object(options) };
+        options::check(&options)?;
+        self.request(host, Builtin::SpawnOther, first, arguments, references, outputs, options)
+    }
+
+    fn outputs(&self, builtin: Builtin, value: Value) -> Result<u32, Pause> {
+        let name = builtin.name();
+        match value {
+            Value::Int(number) if (1..=OUTPUTS_MAX).contains(&number) => Ok(number as u32),
+            Value::Int(number) => fail(
+                "ArgumentError",
+                format!("`{name}` gives between 1 and 10,000 outputs, not {number}"),
+            ),
+            _ => self.wrong_argument(builtin, "an integer as the number of outputs", value),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request, checked apart")]
+    fn request(
+        &mut self,
+        host: &mut dyn Host,
+        builtin: Builtin,
+        first: usize,
+        arguments: Json,
+        references: Vec<Handle>,
+        outputs: u32,
+        options: Json,
+    ) -> Result<Value, Pause> {
+        let executor = self.stack[first];
+        if !executor.is_text() {
+            return self.wrong_argument(builtin, "the name of an executor first", executor);
+        }
+        if !arguments.is_object() {
+            let shown = brief(&self.heap, self.stack[first + 1]);
+            let name = builtin.name();
+            return Err(Failure::new(
+                "TypeError",
+                format!("`{name}` takes the executor's arguments as a dictionary, not {shown}"),
+            )
+            .hint("for instance {\"inputs\": […], \"command_line\": […]}")
+            .into());
+        }
+        let executor = executor_name(self.heap.text(executor)).to_owned();
+        self.heap.room(outputs as usize * size_of::<Value>())?;
+        let location = self.location();
+        host.spawn(SpawnRequest {
+            label: Arc::from(executor.as_str()),
+            work: Work::Executor { executor, arguments },
+            references,
+            outputs,
+            options,
+            line: location.line,
+            file: location.file,
+        });
+        let first = self.add_references(outputs).0;
+        let items = (first..first + outputs).map(|at| Value::Reference(Handle(at))).collect();
+        Ok(self.heap.new_list(items))
+    }
+
+    /// The reference that an argument is, or stands for.
+    fn reference_argument(&mut self, builtin: Builtin, value: Value) -> Result<Handle, Pause> {
+        let value = self.heap.settled(value);
+        match (value, self.heap.waiting(value)) {
+            (Value::Reference(handle), _) | (_, Some(handle)) => Ok(handle),
+            _ => self.wrong_argument(builtin, "a reference", value),
+        }
+    }
+
+    /// `is_error(reference)`
+    pub(super) fn is_error(&mut self, first: usize) -> Result<Value, Pause> {
+        let handle = match self.heap.settled(self.stack[first]) {
+            value @ (Value::Reference(_) | Value::Thunk(_)) => {
+                self.reference_argument(Builtin::IsError, value)?
+            }
+            _ => return Ok(Value::Bool(false)),
+        };
+        match self.answered(handle) {
+            None => Err(Pause::Blocked(vec![handle])),
+            Some(answered) => Ok(Value::Bool(matches!(answered.answer, Answer::Error(_)))),
+        }
+    }
+
+    /// `text(reference)`
+    pub(super) fn text_of_reference(&mut self, first: usize) -> Result<Value, Pause> {
+        let argument = self.heap.settled(self.stack[first]);
+        if argument.is_text() {
+            return Ok(argument);
+        }
+        let handle = self.reference_argument(Builtin::Text, argument)?;
+        let Some(answered) = self.answered(handle) else {
+            return Err(Pause::Blocked(vec![handle]));
+        };
+        match &answered.answer {
+            Answer::Bytes { name, bytes } => match std::str::from_utf8(bytes) {
+                Ok(_) => {
+                    let bytes = Arc::clone(bytes);
+                    self.heap.new_text(&String::from_utf8_lossy(&bytes))
+                }
+                Err(_) => {
+                    let message = format!("the bytes of {name} are not UTF-8 text");
+                    Err(Failure::new("ValueError", message)
+                        .hint("pass the reference on to a task of another executor")
+                        .into())
+                }
+            },
+            Answer::Large { name, bytes } => Err(too_large(name, *bytes).into()),
+            Answer::Error(thrown) => Err(Failure::of(thrown.clone()).into()),
+            Answer::Value { .. } | Answer::Json { .. } => {
+                let thunk = self.heap.new_thunk(handle);
+                let value = self.force(thunk, false)?;
+                match value.is_text() {
+                    true => Ok(value),
+                    false => self.wrong_argument(Builtin::Text, "a reference to text", value),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Waiting: what `*reference` makes, and what strict uses do with it.
+//!
+//! Operands are forced from left to right; all that are not there are waited for together, and the
+//! failure of one is thrown only when nothing before it is missing. So the order in which answers
+//! arrive never shows. Read next: the README beside this file.
+
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+use super::failure::{Failure, Pause, fail};
+use super::graph::{self, Refusal};
+use super::json::{self, brief};
+use super::{Answered, Machine};
+use crate::host::{Answer, Handle};
+use crate::value::{Dictionary, Index, KeyView, Object, Thunk, Value};
+
+/// Objects of bytes up to this size appear in the job's result as a string.
+const SHOWN_BYTES_MAX: usize = 1024 * 1024;
+
+impl Machine {
+    /// `*operand`
+    pub(super) fn dereference(&mut self) -> Result<(), Pause> {
+        self.force_top(1, 0)?;
+        let value = self.top();
+        let Value::Reference(handle) = value else {
+            let shown = brief(&self.heap, value);
+            let message = format!("cannot dereference {}: {shown}", value.a_type());
+            let failure = Failure::new("TypeError", message);
+            return Err(match value {
+                Value::List(_) => failure.hint("dereference its elements, one by one"),
+                _ => failure.hint("`*` goes with what spawn(…) gives; this is a value already"),
+            }
+            .into());
+        };
+        let thunk = self.heap.new_thunk(handle);
+        self.replace(1, thunk);
+        Ok(())
+    }
+
+    /// Forces the topmost operands; when it waits, also for the `pending` ones right below.
+    #[inline]
+    pub(super) fn force_top(&mut self, operands: usize, pending: u8) -> Result<(), Pause> {
+        let start = self.stack.len() - operands;
+        if !self.stack[start..].iter().any(|value| matches!(value, Value::Thunk(_))) {
+            return Ok(());
+        }
+        self.force_at(start..start + operands).map_err(|pause| match pause {
+            Pause::Blocked(on) => Pause::Blocked(self.with_pending(on, start, pending)),
+            other => other,
+        })
+    }
+
+    fn with_pending(&self, mut on: Vec<Handle>, end: usize, pending: u8) -> Vec<Handle> {
+        let start = end.saturating_sub(usize::from(pending));
+        for value in &self.stack[start..end] {
+            if let Some(handle) = self.heap.waiting(self.heap.settled(*value))
+                && self.answered(handle).is_none()
+                && !on.contains(&handle)
+            {
+                on.push(handle);
+            }
+        }
+        on
+    }
+
+    /// Forces the operands at these places of the stack.
+    pub(super) fn force_at(
+        &mut self,
+        places: impl Iterator<Item = usize>,
+    ) -> Result<(), Pause> {
+        let mut missing = Missing::default();
+        for at in places {
+            let Value::Thunk(_) = self.stack[at] else {
+                continue;
+            };
+            let forced = self.force(self.stack[at], false);
+            match missing.take(forced)? {
+                Some(value) => self.stack[at] = value,
+                None if missing.is_final => break,
+                None => {}
+            }
+        }
+        missing.result()
+    }
+
+    /// The value itself. With `shown`, bytes that are not JSON become what the job's result shows.
+    pub(super) fn force(&mut self, value: Value, shown: bool) -> Result<Value, Pause> {
+        let mut value = value;
+        loop {
+            value = self.heap.settled(value);
+            let (Value::Thunk(index), Some(handle)) = (value, self.heap.waiting(value)) else {
+                return Ok(value);
+            };
+            let inside = self.fetch(handle, shown)?;
+            self.heap.fill(index, Object::Thunk(Thunk::Forced(inside)));
+            value = inside;
+        }
+    }
+
+    pub(super) fn answered(&self, handle: Handle) -> Option<&Answered> {
+        self.table.get(handle.0 as usize).and_then(|slot| slot.as_deref())
+    }
+
+    /// A fresh copy of what a reference stands for.
+    fn fetch(&mut self, handle: Handle, shown: bool) -> Result<Value, Pause> {
+        let Some(Answered { answer, numbering }) = self.answered(handle) else {
+            return Err(Pause::Blocked(vec![handle]));
+        };
+        let numbering = *numbering;
+        match answer {
+            Answer::Value { bytes, .. } => {
+                let bytes = Arc::clone(bytes);
+                let mut roots = Vec::with_capacity(1);
+                let decoded = graph::decode(&mut self.heap, &bytes, numbering, &mut roots);
+                match (decoded, &roots[..]) {
+                    (Ok(()), [Value::Unset | Value::Cell(_)] | []) | (Ok(()), [_, _, ..]) => {
+                        fail("DamagedObject", "the value of a reference cannot be read")
+                    }
+                    (Ok(()), [value]) => Ok(*value),
+                    (Err(refusal), _) => refused(refusal),
+                }
+            }
+            Answer::Json { bytes, .. } => {
+                let bytes = Arc::clone(bytes);
+                json::read(&mut self.heap, &bytes, Some(numbering)).or_else(refused)
+            }
+            Answer::Bytes { name, bytes } => {
+                let (name, bytes) = (name.clone(), Arc::clone(bytes));
+                match json::read(&mut self.heap, &bytes, None) {
+                    Ok(value) => Ok(value),
+                    Err(Refusal::Room(need)) => Err(Pause::Collect(need)),
+                    Err(Refusal::Load(_)) if shown => self.shown_bytes(&name, &bytes),
+                    Err(Refusal::Load(_)) => Err(not_json(&name).into()),
+                }
+            }
+            Answer::Large { name, bytes } => {
+                let (name, bytes) = (name.clone(), *bytes);
+                match shown {
+                    true => self.shown_object(&name, bytes),
+                    false => Err(too_large(&name, bytes).into()),
+                }
+            }
+            Answer::Error(thrown) => Err(Failure::of(thrown.clone()).into()),
+        }
+    }
+
+    fn shown_bytes(&mut self, name: &str, bytes: &[u8]) -> Result<Value, Pause> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if bytes.len() <= SHOWN_BYTES_MAX => self.heap.new_text(text),
+            _ => self.shown_object(name, bytes.len() as u64),
+        }
+    }
+
+    fn shown_object(&mut self, name: &str, bytes: u64) -> Result<Value, Pause> {
+        let mut dictionary = Dictionary::default();
+        let name = self.heap.new_text(name)?;
+        dictionary.insert(KeyView::Text("object"), name);
+        let bytes = Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX));
+        dictionary.insert(KeyView::Text("bytes"), bytes);
+        Ok(self.heap.new_dictionary(dictionary))
+    }
+
+    /// Forces every thunk that the values reach through lists and dictionaries, waiting for all
+    /// that are missing at once. With `resolve`, references inside become their values too.
+    pub(super) fn force_deeply(&mut self, values: &[Value], resolve: bool) -> Result<(), Pause> {
+        if !values.iter().any(|value| may_hold_thunks(*value)) {
+            return Ok(());
+        }
+        let mut missing = Missing::default();
+        let mut seen: FxHashSet<Index> = FxHashSet::default();
+        let mut todo: Vec<Value> = values.iter().rev().copied().collect();
+        while let Some(value) = todo.pop() {
+            let forced = self.force_or_resolve(value, resolve);
+            let value = match missing.take(forced)? {
+                Some(value) => value,
+                None if missing.is_final => break,
+                None => continue,
+            };
+            let (Value::List(index) | Value::Dictionary(index)) = value else {
+                continue;
+            };
+            if !seen.insert(index) {
+                continue;
+            }
+            if resolve {
+                self.references_to_thunks(index);
+            }
+            let before = todo.len();
+            match self.heap.object(index) {
+                Object::List(items) => todo.extend(items.iter().rev()),
+                Object::Dictionary(dictionary) => {
+                    todo.extend(dictionary.entries().iter().rev().map(|(_, value)| *value));
+                }
+                _ => {}
+            }
+            self.burn((todo.len() - before) / 4);
+        }
+        missing.result()
+    }
+
+    /// Forces one value; with `resolve` until it is no reference.
+    fn force_or_resolve(&mut self, value: Value, resolve: bool) -> Result<Value, Pause> {
+        let forced = self.force(value, resolve)?;
+        let (Value::Reference(handle), Value::Thunk(index)) = (forced, value) else {
+            return Ok(forced);
+        };
+        if !resolve {
+            return Ok(forced);
+        }
+        let inner = self.heap.new_thunk(handle);
+        self.heap.fill(index, Object::Thunk(Thunk::Forced(inner)));
+        self.force_or_resolve_inner(inner)
+    }
+
+    /// A chain of references inside references, link by link.
+    fn force_or_resolve_inner(&mut self, mut thunk: Value) -> Result<Value, Pause> {
+        loop {
+            match (self.force(thunk, true)?, thunk) {
+                (Value::Reference(handle), Value::Thunk(index)) => {
+                    let inner = self.heap.new_thunk(handle);
+                    self.heap.fill(index, Object::Thunk(Thunk::Forced(inner)));
+                    thunk = inner;
+                }
+                (value, _) => return Ok(value),
+            }
+        }
+    }
+
+    fn references_to_thunks(&mut self, container: Index) {
+        let mut object = std::mem::replace(self.heap.object_mut(container), Object::Gone);
+        let resolve = |value: &mut Value| {
+            if let Value::Reference(handle) = *value {
+                *value = self.heap.new_thunk(handle);
+            }
+        };
+        match &mut object {
+            Object::List(items) => items.iter_mut().for_each(resolve),
+            Object::Dictionary(dictionary) => dictionary.values_mut().for_each(resolve),
+            _ => {}
+        }
+        *self.heap.object_mut(container) = object;
+    }
+}
+
+fn may_hold_thunks(value: Value) -> bool {
+    matches!(value, Value::Thunk(_) | Value::List(_) | Value::Dictionary(_))
+}
+
+fn refused<T>(refusal: Refusal) -> Result<T, Pause> {
+    match refusal {
+        Refusal::Room(need) => Err(Pause::Collect(need)),
+        Refusal::Load(error) => json::unreadable(&error),
+    }
+}
+
+fn not_json(name: &str) -> Failure {
+    Failure::new("ValueError", format!("the bytes of {name} are not JSON"))
+        .hint("text(reference) gives the bytes as a string")
+}
+
+pub(super) fn too_large(name: &str, bytes: u64) -> Failure {
+    let message = format!("{name} is too large for a script: {bytes} bytes");
+    Failure::new("ValueError", message)
+        .hint("pass the reference on to a task of another executor, which reads it as a file")
+}
+
+/// What several values are waited for.
+#[derive(Default)]
+struct Missing {
+    on: Vec<Handle>,
+    seen: FxHashSet<Handle>,
+    /// Nothing after this can be tried.
+    is_final: bool,
+}
+
+impl Missing {
+    /// The value, if it is there. A failure counts only when nothing before it is missing.
+    fn take(&mut self, forced: Result<Value, Pause>) -> Result<Option<Value>, Pause> {
+        match forced {
+            Ok(value) => Ok(Some(value)),
+            Err(Pause::Blocked(on)) => {
+                for handle in on {
+                    if self.seen.insert(handle) {
+                        self.on.push(handle);
+                    }
+                }
+                Ok(None)
+            }
+            Err(pause) if self.on.is_empty() => Err(pause),
+            Err(_) => {
+                self.is_final = true;
+                Ok(None)
+            }
+        }
+    }
+
+    fn result(self) -> Result<(), Pause> {
+        match self.on.is_empty() {
+            true => Ok(()),
+            false => Err(Pause::Blocked(self.on)),
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! The heap of one machine: allocation, its budget, and the compacting collector.
+//!
+//! Every byte is charged before it is taken. When the charge passes the threshold, the machine
+//! collects between two instructions; what is still too much then is `OutOfMemory`. It does not
+//! know what keeps objects alive besides the values it is handed. Read next: `crate::value`.
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+use std::sync::Arc;
+
+use super::failure::{Failure, Pause};
+use crate::code::{Code, Constant};
+use crate::host::Handle;
+use crate::value::{Closure, Dictionary, Index, Key, KeyView, Object, Text, Thunk, Value};
+
+const OBJECT_BYTES: usize = size_of::<Object>();
+const VALUE_BYTES: usize = size_of::<Value>();
+/// A dictionary's entry with its share of table and spare room.
+const ENTRY_BYTES: usize = 96;
+/// The collector does not run for less.
+const COLLECT_BYTES_MIN: usize = 64 * 1024;
+/// Texts carry their length in 32 bits.
+const BUDGET_BYTES_MAX: usize = u32::MAX as usize / 2;
+/// Larger integers are refused: arithmetic on them would take seconds per operation.
+pub(crate) const INTEGER_BYTES_MAX: usize = 256 * 1024;
+
+/// See the module.
+pub(crate) struct Heap {
+    pub(crate) code: Arc<Code>,
+    objects: Vec<Object>,
+    /// Bytes charged: live ones at the last collection, and everything since.
+    used: usize,
+    threshold: usize,
+    bytes_max: usize,
+}
+
+impl Heap {
+    pub(crate) fn new(code: Arc<Code>, bytes_max: usize) -> Heap {
+        let bytes_max = bytes_max.min(BUDGET_BYTES_MAX);
+        let threshold = COLLECT_BYTES_MIN.min(bytes_max);
+        Heap { code, objects: Vec::new(), used: 0, threshold, bytes_max }
+    }
+
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Bytes of the budget in use, garbage included.
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.used > self.threshold
+    }
+
+    /// Asks whether so many bytes may be taken now.
+    pub(crate) fn room(&self, bytes: usize) -> Result<(), Pause> {
+        match self.used.saturating_add(bytes) > self.threshold {
+            true => Err(Pause::Collect(bytes)),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn charge(&mut self, bytes: usize) {
+        self.used = self.used.saturating_add(bytes);
+    }
+
+    fn add(&mut self, object: Object, besides: usize) -> Index {
+        self.used += OBJECT_BYTES + besides;
+        self.objects.push(object);
+        Index(u32::try_from(self.objects.len() - 1).expect("the budget bounds the objects"))
+    }
+
+    pub(crate) fn object(&self, index: Index) -> &Object {
+        &self.objects[index.0 as usize]
+    }
+
+    pub(crate) fn object_mut(&mut self, index: Index) -> &mut Object {
+        &mut self.objects[index.0 as usize]
+    }
+
+    pub(crate) fn objects(&self) -> &[Object] {
+        &self.objects
+    }
+
+    pub(crate) fn objects_mut(&mut self) -> &mut [Object] {
+        &mut self.objects
+    }
+
+    /// The string of a string value; empty for anything else.
+    pub(crate) fn text(&self, value: Value) -> &str {
+        match value {
+            Value::Constant(number) => match self.code.constants.get(number as usize) {
+                Some(Constant::Text { text, .. }) => text,
+                _ => "",
+            },
+            Value::Text { object, bytes } => match self.object(object) {
+                Object::Text(text) => text.text.get(..bytes as usize).unwrap_or(""),
+                _ => "",
+            },
+            _ => "",
+        }
+    }
+
+    /// Whether every byte of the string is a character. May say no when it is so.
+    pub(crate) fn is_ascii(&self, value: Value) -> bool {
+        match value {
+            Value::Constant(number) => matches!(
+                self.code.constants.get(number as usize),
+                Some(Constant::Text { is_ascii: true, .. })
+            ),
+            Value::Text { object, .. } => {
+                matches!(self.object(object), Object::Text(Text { is_ascii: true, .. }))
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn list(&self, index: Index) -> &[Value] {
+        match self.object(index) {
+            Object::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn entries(&self, index: Index) -> &[(Key, Value)] {
+        match self.object(index) {
+            Object::Dictionary(dictionary) => dictionary.entries(),
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn lookup(&self, index: Index, key: KeyView<'_>) -> Option<Value> {
+        match self.object(index) {
+            Object::Dictionary(dictionary) => dictionary.get(key),
+            _ => None,
+        }
+    }
+
+    /// An integer of any size, or nothing.
+    pub(crate) fn integer(&self, value: Value) -> Option<BigInt> {
+        match value {
+            Value::Int(number) => Some(BigInt::from(number)),
+            Value::Big(index) => self.big(index).cloned(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn big(&self, index: Index) -> Option<&BigInt> {
+        match self.object(index) {
+            Object::Integer(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Looks through thunks that have been forced.
+    pub(crate) fn settled(&self, mut value: Value) -> Value {
+        while let Value::Thunk(index) = value {
+            match self.object(index) {
+                Object::Thunk(Thunk::Forced(inside)) => value = *inside,
+                _ => break,
+            }
+        }
+        value
+    }
+
+    /// The reference that a thunk still waits for.
+    pub(crate) fn waiting(&self, value: Value) -> Option<Handle> {
+        match value {
+            Value::Thunk(index) => match self.object(index) {
+                Object::Thunk(Thunk::Waiting(handle)) => Some(*handle),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(crate) fn key<'a>(&'a self, value: Value) -> Option<KeyView<'a>> {
+        match value {
+            Value::Int(number) => Some(KeyView::Int(number)),
+            _ if value.is_text() => Some(KeyView::Text(self.text(value))),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn new_text(&mut self, text: &str) -> Result<Value, Pause> {
+        self.room(text.len())?;
+        Ok(self.adopt_text(text.to_owned()))
+    }
+
+    /// Takes a string that has been made already.
+    pub(crate) fn adopt_text(&mut self, text: String) -> Value {
+        let bytes = u32::try_from(text.len()).expect("the budget bounds a text");
+        let is_ascii = text.is_ascii();
+        let besides = text.capacity();
+        Value::Text { object: self.add(Object::Text(Text { text, is_ascii }), besides), bytes }
+    }
+
+    pub(crate) fn new_key(&mut self, key: &Key) -> Result<Value, Pause> {
+        match key {
+            Key::Text(text) => self.new_text(text),
+            Key::Int(number) => Ok(Value::Int(*number)),
+        }
+    }
+
+    pub(crate) fn new_list(&mut self, items: Vec<Value>) -> Value {
+        let besides = items.capacity() * VALUE_BYTES;
+        Value::List(self.add(Object::List(items), besides))
+    }
+
+    pub(crate) fn new_dictionary(&mut self, dictionary: Dictionary) -> Value {
+        let besides = dictionary.bytes();
+        Value::Dictionary(self.add(Object::Dictionary(Box::new(dictionary)), besides))
+    }
+
+    pub(crate) fn new_closure(&mut self, closure: Closure) -> Value {
+        let besides = closure.captures.len() * VALUE_BYTES;
+        Value::Closure(self.add(Object::Closure(closure), besides))
+    }
+
+    pub(crate) fn new_cell(&mut self, value: Value) -> Value {
+        Value::Cell(self.add(Object::Cell(value), 0))
+    }
+
+    pub(crate) fn new_thunk(&mut self, handle: Handle) -> Value {
+        Value::Thunk(self.add(Object::Thunk(Thunk::Waiting(handle)), 0))
+    }
+
+    /// The value of an integer, in the small form when it fits.
+    pub(crate) fn new_integer(&mut self, number: BigInt) -> Result<Value, Pause> {
+        if let Some(small) = number.to_i64() {
+            return Ok(Value::Int(small));
+        }
+        let bytes = usize::try_from(number.bits() / 8 + 1).unwrap_or(usize::MAX);
+        if bytes > INTEGER_BYTES_MAX {
+            let message = format!("an integer of more than {} KiB", INTEGER_BYTES_MAX / 1024);
+            return Err(Failure::new("OutOfMemory", message).into());
+        }
+        self.room(bytes)?;
+        Ok(Value::Big(self.add(Object::Integer(Box::new(number)), bytes + 32)))
+    }
+
+    /// Adds a decoded or empty object as it is.
+    pub(crate) fn adopt(&mut self, object: Object) -> Index {
+        let besides = besides(&object);
+        self.add(object, besides)
+    }
+
+    /// Puts an object into a place made before.
+    pub(crate) fn fill(&mut self, place: Index, object: Object) {
+        self.used += besides(&object);
+        *self.object_mut(place) = object;
+    }
+
+    /// Room for a dictionary's new entry, taken at once.
+    pub(crate) fn room_for_entry(&mut self, key: KeyView<'_>) -> Result<(), Pause> {
+        let bytes = ENTRY_BYTES + if let KeyView::Text(text) = key { text.len() } else { 0 };
+        self.room(bytes)?;
+        self.charge(bytes);
+        Ok(())
+    }
+
+    /// Appends to a list.
+    pub(crate) fn append(&mut self, index: Index, value: Value) -> Result<(), Pause> {
+        let Object::List(items) = self.object(index) else {
+            return Ok(());
+        };
+        if items.len() == items.capacity() {
+            self.grow_list(index, 1)?;
+        }
+        if let Object::List(items) = self.object_mut(index) {
+            items.push(value);
+        }
+        Ok(())
+    }
+
+    /// Makes room for more elements, at least doubling.
+    pub(crate) fn grow_list(&mut self, index: Index, more: usize) -> Result<(), Pause> {
+        let Object::List(items) = self.object(index) else {
+            return Ok(());
+        };
+        let wanted = (items.len().saturating_add(more)).max(items.capacity() * 2).max(4);
+        let bytes = (wanted - items.capacity()).saturating_mul(VALUE_BYTES);
+        self.room(bytes)?;
+        self.charge(bytes);
+        if let Object::List(items) = self.object_mut(index) {
+            items.reserve_exact(wanted - items.len());
+        }
+        Ok(())
+    }
+
+    /// Joins two strings. The left one grows in place if it reaches to the end of its text.
+    pub(crate) fn join_texts(&mut self, left: Value, right: Value) -> Result<Value, Pause> {
+        let (left_bytes, right_bytes) = (self.text(left).len(), self.text(right).len());
+        let total = left_bytes + right_bytes;
+        if let Value::Text { object, bytes } = left
+            && let Object::Text(text) = self.object(object)
+            && text.text.len() == bytes as usize
+        {
+            let wanted = if total > text.text.capacity() { total.max(left_bytes * 2) } else { 0 };
+            let more = wanted.saturating_sub(text.text.capacity());
+            self.room(if wanted > 0 { wanted } else { 0 })?;
+            self.charge(more);
+            self.extend_text(object, right, wanted);
+            let bytes = u32::try_from(total).expect("the budget bounds a text");
+            return Ok(Value::Text { object, bytes });
+        }
+        self.room(total)?;
+        let mut joined = String::with_capacity(total);
+        joined.push_str(self.text(left));
+        joined.push_str(self.text(right));
+        Ok(self.adopt_text(joined))
+    }
+
+    fn extend_text(&mut self, object: Index, right: Value, capacity: usize) {
+        let Object::Text(mut text) = std::mem::replace(self.object_mut(object), Object::Gone)
+        else {
+            return;
+        };
+        if capacity > 0 {
+            text.text.reserve_exact(capacity - text.text.len());
+        }
+        match right {
+            Value::Text { object: same, bytes } if same == object => {
+                let piece = text.text[..bytes as usize].to_owned();
+                text.text.push_str(&piece);
+            }
+            _ => {
+                let piece = self.text(right);
+                text.is_ascii = text.is_ascii && piece.is_ascii();
+                text.text.push_str(piece);
+            }
+        }
+        *self.object_mut(object) = Object::Text(text);
+    }
+
+    /// Drops everything that the roots do not reach, and moves the rest together. `other` bytes
+    /// of the budget are in use outside the heap. Gives the number of live objects; fails when
+    /// `need` more bytes do not fit.
+    pub(crate) fn collect(
+        &mut self,
+        roots: &mut [Value],
+        other: usize,
+        need: usize,
+    ) -> Result<usize, Failure> {
+        let mut collector = Collector {
+            moved: vec![u32::MAX; self.objects.len()],
+            old: std::mem::take(&mut self.objects),
+            new: Vec::new(),
+            bytes: 0,
+        };
+        collector.run(roots);
+        self.objects = collector.new;
+        self.used = collector.bytes + other;
+        let spare = need.saturating_mul(2).saturating_add(COLLECT_BYTES_MIN).max(self.used);
+        self.threshold = self.used.saturating_add(spare).min(self.bytes_max);
+        if self.used.saturating_add(need) > self.bytes_max {
+            let budget = self.bytes_max / (1024 * 1024);
+            let message = format!("the script needs more than its {budget} MiB of memory");
+            return Err(Failure::new("OutOfMemory", message)
+                .hint("keep less alive at once, or raise the script's memory limit"));
+        }
+        Ok(self.objects.len())
+    }
+}
+
+/// Bytes an object takes besides its own place.
+fn besides(object: &Object) -> usize {
+    match object {
+        Object::Gone | Object::Cell(_) | Object::Thunk(_) => 0,
+        Object::Text(text) => text.text.capacity(),
+        Object::Integer(number) => usize::try_from(number.bits() / 8).unwrap_or(usize::MAX) + 32,
+        Object::List(items) => items.capacity() * VALUE_BYTES,
+        Object::Dictionary(dictionary) => dictionary.bytes(),
+        Object::Closure(closure) => closure.captures.len() * VALUE_BYTES,
+    }
+}
+
+/// Moves what is reached, breadth first, so that the order depends on the roots alone.
+struct Collector {
+    old: Vec<Object>,
+    moved: Vec<u32>,
+    new: Vec<Object>,
+    bytes: usize,
+}
+
+impl Collector {
+    fn run(&mut self, roots: &mut [Value]) {
+        for root in roots {
+            *root = self.forward(*root);
+        }
+        let mut scanned = 0;
+        while scanned < self.new.len() {
+            let mut object = std::mem::replace(&mut self.new[scanned], Object::Gone);
+            self.bytes += OBJECT_BYTES + besides(&object);
+            self.scan(&mut object);
+            self.new[scanned] = object;
+            scanned += 1;
+        }
+    }
+
+    fn scan(&mut self, object: &mut Object) {
+        match object {
+            Object::Gone | Object::Text(_) | Object::Integer(_) => {}
+            Object::List(items) => items.iter_mut().for_each(|item| *item = self.forward(*item)),
+            Object::Dictionary(dictionary) => {
+                dictionary.values_mut().for_each(|value| *value = self.forward(*value));
+            }
+            Object::Closure(closure) => {
+                closure.captures.iter_mut().for_each(|value| *value = self.forward(*value));
+            }
+            Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => {
+                *value = self.forward(*value);
+            }
+            Object::Thunk(Thunk::Waiting(_)) => {}
+        }
+    }
+
+    fn forward(&mut self, mut value: Value) -> Value {
+        while let Value::Thunk(index) = value {
+            match &self.old[index.0 as usize] {
+                Object::Thunk(Thunk::Forced(inside)) => value = *inside,
+                _ => break,
+            }
+        }
+        match value {
+            Value::Text { object, bytes } => Value::Text { object: self.place(object), bytes },
+            Value::Big(index) => Value::Big(self.place(index)),
+            Value::List(index) => Value::List(self.place(index)),
+            Value::Dictionary(index) => Value::Dictionary(self.place(index)),
+            Value::Closure(index) => Value::Closure(self.place(index)),
+            Value::Cell(index) => Value::Cell(self.place(index)),
+            Value::Thunk(index) => Value::Thunk(self.place(index)),
+            Value::Unset
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Constant(_)
+            | Value::Builtin(_)
+            | Value::Reference(_) => value,
+        }
+    }
+
+    fn place(&mut self, index: Index) -> Index {
+        let old = index.0 as usize;
+        if self.moved[old] == u32::MAX {
+            self.moved[old] = u32::try_from(self.new.len()).expect("not more than before");
+            self.new.push(std::mem::replace(&mut self.old[old], Object::Gone));
+        }
+        Index(self.moved[old])
+    }
+}

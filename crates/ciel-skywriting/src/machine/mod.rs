@@ -1,0 +1,309 @@
+//! The virtual machine: a running script as a value.
+//!
+//! All its state is frames, operands, handlers and heap objects that name each other by index, so
+//! it can be saved at every point where it waits and go on elsewhere, any number of times. It does
+//! not know who runs its spawns or where the answers come from. Read next: the README beside this
+//! file, then `step`.
+
+mod builtins;
+mod compare;
+mod failure;
+mod force;
+pub(crate) mod graph;
+pub(crate) mod heap;
+pub(crate) mod json;
+mod numbers;
+mod places;
+mod save;
+mod step;
+mod trace;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::code::Code;
+use crate::diagnostic::Diagnostic;
+use crate::host::{Answer, Handle, Host, Thrown};
+use crate::value::{Object, Value};
+use crate::wire::{LoadError, damaged};
+use failure::{Failure, Pause};
+use graph::Numbering;
+use heap::Heap;
+
+pub use save::Saved;
+
+/// The heap budget unless somebody sets another: 256 MiB.
+pub const HEAP_BYTES_MAX_DEFAULT: usize = 256 * 1024 * 1024;
+
+/// What a script is told from outside. Shared by all machines of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    /// `argv()`
+    pub argv: Vec<String>,
+    /// `env()`
+    pub env: BTreeMap<String, String>,
+    /// Whether the result is the job's: then it is resolved deeply and given as JSON.
+    pub root: bool,
+    /// Budget of the heap and the stack together.
+    pub heap_bytes_max: usize,
+}
+
+impl Default for Surroundings {
+    fn default() -> Surroundings {
+        Surroundings {
+            argv: Vec::new(),
+            env: BTreeMap::new(),
+            root: false,
+            heap_bytes_max: HEAP_BYTES_MAX_DEFAULT,
+        }
+    }
+}
+
+/// Why [`Machine::run`] came back.
+#[derive(Debug, PartialEq)]
+pub enum Step {
+    /// The script has ended; the machine is of no more use.
+    Finished(Ended),
+    /// It goes on when all of these have been answered. Never empty, without repetition.
+    Blocked {
+        /// The references it needs now.
+        on: Vec<Handle>,
+    },
+    /// The fuel is used up; run it again.
+    Preempted,
+    /// It failed; the machine is of no more use.
+    Failed {
+        /// What outputs of the task become.
+        thrown: Box<Thrown>,
+        /// Where it happened, for people.
+        place: Box<Diagnostic>,
+    },
+}
+
+/// A script that ended well.
+#[derive(Debug, PartialEq)]
+pub struct Ended {
+    /// What it returned.
+    pub value: Returned,
+}
+
+/// What a script returned.
+#[derive(Debug, PartialEq)]
+pub enum Returned {
+    /// Whatever that reference is: a tail call. Never from a root.
+    Delegated(Handle),
+    /// A value, for [`Answer::Value`]. Never from a root.
+    Value {
+        /// The encoded value.
+        bytes: Vec<u8>,
+        /// The references it names, by their numbers in the bytes.
+        references: Vec<Handle>,
+    },
+    /// The job's result, free of references. Only from a root.
+    Json(serde_json::Value),
+}
+
+/// One activation of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Frame {
+    function: u32,
+    /// The instruction to run next; in a caller, the call.
+    pc: u32,
+    /// Where its variables begin on the stack. The function itself lies right below.
+    base: u32,
+}
+
+/// An open `try`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Handler {
+    /// Number of the frame, from 0.
+    frame: u32,
+    /// Height of the stack at the `try`.
+    height: u32,
+    target: u32,
+}
+
+/// What became of a reference.
+#[derive(Debug)]
+struct Answered {
+    answer: Answer,
+    /// The references inside it.
+    numbering: Numbering,
+}
+
+/// A running script. See the module.
+pub struct Machine {
+    code: Arc<Code>,
+    surroundings: Arc<Surroundings>,
+    frames: Vec<Frame>,
+    stack: Vec<Value>,
+    handlers: Vec<Handler>,
+    heap: Heap,
+    /// By handle; empty until answered.
+    table: Vec<Option<Box<Answered>>>,
+    /// Length of the table after the last renumbering.
+    table_compacted: usize,
+    fuel: u64,
+}
+
+impl Machine {
+    /// A machine at the start of the script itself.
+    pub fn for_script(code: Arc<Code>, surroundings: Arc<Surroundings>) -> Machine {
+        let mut machine = Machine::empty(code, surroundings, 0);
+        machine.stack.push(Value::Null);
+        if let Err(pause) = machine.enter_function(0, 0, &[]) {
+            unreachable!("a script body has no parameters and a small stack: {pause:?}");
+        }
+        machine
+    }
+
+    /// A machine at the start of a spawned call. `references` counts the references the task was
+    /// given: handles `0..references`. Fails when the bytes belong to another program, are
+    /// damaged, or do not fit the heap.
+    pub fn for_call(
+        code: Arc<Code>,
+        call_bytes: &[u8],
+        references: u32,
+        surroundings: Arc<Surroundings>,
+    ) -> Result<Machine, LoadError> {
+        let mut machine = Machine::empty(code, surroundings, references);
+        machine.decode_onto_stack(call_bytes, references)?;
+        let arguments = machine.stack.len().checked_sub(1).ok_or(damaged("no function"))?;
+        let Value::Closure(index) = machine.stack[0] else {
+            return Err(damaged("a call of something else than a function"));
+        };
+        let Object::Closure(closure) = machine.heap.object(index) else {
+            return Err(damaged("a call of something else than a function"));
+        };
+        let function = closure.function;
+        if machine.code.functions[function as usize].parameters as usize != arguments {
+            return Err(damaged("a call with another number of arguments"));
+        }
+        let captures = closure.captures.clone();
+        match machine.enter_function(function, arguments, &captures) {
+            Ok(()) => Ok(machine),
+            Err(_) => Err(LoadError::TooLarge { bytes_max: machine.heap.bytes_max() }),
+        }
+    }
+
+    fn empty(code: Arc<Code>, surroundings: Arc<Surroundings>, references: u32) -> Machine {
+        let heap = Heap::new(Arc::clone(&code), surroundings.heap_bytes_max);
+        Machine {
+            code,
+            surroundings,
+            frames: Vec::new(),
+            stack: Vec::new(),
+            handlers: Vec::new(),
+            heap,
+            table: (0..references).map(|_| None).collect(),
+            table_compacted: 0,
+            fuel: 0,
+        }
+    }
+
+    /// Decodes values onto an empty stack, collecting as often as they need.
+    fn decode_onto_stack(&mut self, bytes: &[u8], references: u32) -> Result<(), LoadError> {
+        let numbering = Numbering { first: 0, count: references };
+        loop {
+            match graph::decode(&mut self.heap, bytes, numbering, &mut self.stack) {
+                Ok(()) => return Ok(()),
+                Err(graph::Refusal::Load(error)) => return Err(error),
+                Err(graph::Refusal::Room(need)) => {
+                    self.stack.clear();
+                    let bytes_max = self.heap.bytes_max();
+                    self.collect(need).map_err(|_| LoadError::TooLarge { bytes_max })?;
+                }
+            }
+        }
+    }
+
+    /// The program.
+    pub fn code(&self) -> &Arc<Code> {
+        &self.code
+    }
+
+    /// How many references the task knows; the next ones get the numbers from here on.
+    pub fn references(&self) -> u32 {
+        u32::try_from(self.table.len()).expect("the budget bounds the table")
+    }
+
+    /// Bytes of the heap budget in use, garbage included.
+    pub fn heap_bytes(&self) -> usize {
+        self.heap.used()
+    }
+
+    /// Tells what became of a reference; the references inside the answer get the next handles.
+    /// A second answer to the same reference takes the place of the first.
+    ///
+    /// # Panics
+    /// If the task has no such reference.
+    pub fn answer(&mut self, handle: Handle, answer: Answer) {
+        let count = match &answer {
+            Answer::Value { references, .. } | Answer::Json { references, .. } => *references,
+            Answer::Bytes { .. } | Answer::Large { .. } | Answer::Error(_) => 0,
+        };
+        let numbering = Numbering { first: self.references(), count };
+        let slot = self.table.get_mut(handle.0 as usize);
+        let slot = slot.unwrap_or_else(|| panic!("an answer to {handle:?}, which does not exist"));
+        *slot = Some(Box::new(Answered { answer, numbering }));
+        self.add_references(count);
+    }
+
+    fn add_references(&mut self, count: u32) -> Handle {
+        let first = self.references();
+        self.heap.charge(count as usize * size_of::<Option<Box<Answered>>>());
+        self.table.extend((0..count).map(|_| None));
+        Handle(first)
+    }
+
+    /// Runs until the script ends, waits, fails, or has used `fuel` instructions; long builtins
+    /// count as several. The same machine with the same answers and fuel always stops at the same
+    /// point.
+    ///
+    /// # Panics
+    /// If the script has ended.
+    pub fn run(&mut self, host: &mut dyn Host, fuel: u64) -> Step {
+        assert!(!self.frames.is_empty(), "a script that has ended cannot run");
+        self.fuel = fuel;
+        let code = Arc::clone(&self.code);
+        loop {
+            let pause = match self.execute(&code, host) {
+                Ok(step) => return step,
+                Err(pause) => pause,
+            };
+            let failure = match pause {
+                Pause::Blocked(on) => return Step::Blocked { on },
+                Pause::Collect(need) => match self.collect(need) {
+                    Ok(()) => continue,
+                    Err(failure) => failure,
+                },
+                Pause::Failed(failure) => *failure,
+            };
+            if let Some(step) = self.unwind(failure) {
+                return step;
+            }
+        }
+    }
+
+    /// Drops garbage and makes room for `need` bytes.
+    fn collect(&mut self, need: usize) -> Result<(), Failure> {
+        const STACK_SPARE_MIN: usize = 1024;
+        if self.stack.capacity() > STACK_SPARE_MIN.max(self.stack.len() * 4) {
+            self.stack.shrink_to(self.stack.len() * 2);
+        }
+        let other = self.stack.capacity() * size_of::<Value>()
+            + self.frames.capacity() * size_of::<Frame>()
+            + self.table.capacity() * size_of::<Option<Box<Answered>>>();
+        let live = self.heap.collect(&mut self.stack, other, need);
+        if let Ok(live) = live {
+            self.burn(live / 8);
+        }
+        live.map(|_| ())
+    }
+
+    /// Uses fuel for work inside one instruction.
+    fn burn(&mut self, steps: usize) {
+        self.fuel = self.fuel.saturating_sub(steps as u64);
+    }
+}

@@ -1,0 +1,296 @@
+//! Values as the machine holds them: small copies that name heap objects by index.
+//!
+//! It does not know how they are allocated or moved. Because objects name each other by index,
+//! sharing and cycles are plain data. Read next: `machine::heap`.
+
+use num_bigint::BigInt;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::builtins::Builtin;
+use crate::host::Handle;
+
+/// Names an object of one heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Index(pub(crate) u32);
+
+/// One value, 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Value {
+    /// A variable before its first assignment; never seen by programs.
+    Unset,
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Always finite.
+    Float(f64),
+    /// A string of the code's constants.
+    Constant(u32),
+    /// The first `bytes` bytes of a text object, which only ever grows at its end.
+    Text {
+        object: Index,
+        bytes: u32,
+    },
+    /// An integer outside the range of `Int`.
+    Big(Index),
+    List(Index),
+    Dictionary(Index),
+    Closure(Index),
+    Builtin(Builtin),
+    /// A variable shared with closures; never seen by programs.
+    Cell(Index),
+    /// What `*reference` gives until a strict use.
+    Thunk(Index),
+    Reference(Handle),
+}
+
+impl Value {
+    /// The name that `type(x)` gives. Thunks must have been forced.
+    pub(crate) fn type_name(self) -> &'static str {
+        match self {
+            Value::Unset | Value::Cell(_) => "unset variable",
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Int(_) | Value::Big(_) => "integer",
+            Value::Float(_) => "float",
+            Value::Constant(_) | Value::Text { .. } => "string",
+            Value::List(_) => "list",
+            Value::Dictionary(_) => "dictionary",
+            Value::Closure(_) | Value::Builtin(_) => "function",
+            Value::Thunk(_) | Value::Reference(_) => "reference",
+        }
+    }
+
+    /// The type with its article, for messages.
+    pub(crate) fn a_type(self) -> String {
+        let name = self.type_name();
+        match name {
+            "null" => name.to_owned(),
+            "integer" | "unset variable" => format!("an {name}"),
+            _ => format!("a {name}"),
+        }
+    }
+
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Value::Constant(_) | Value::Text { .. })
+    }
+
+    /// The object it names, if any.
+    pub(crate) fn index(self) -> Option<Index> {
+        match self {
+            Value::Text { object, .. } => Some(object),
+            Value::Big(index)
+            | Value::List(index)
+            | Value::Dictionary(index)
+            | Value::Closure(index)
+            | Value::Cell(index)
+            | Value::Thunk(index) => Some(index),
+            Value::Unset
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Constant(_)
+            | Value::Builtin(_)
+            | Value::Reference(_) => None,
+        }
+    }
+}
+
+/// What lies on the heap.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Object {
+    /// Moved away by the collector.
+    Gone,
+    Text(Text),
+    Integer(Box<BigInt>),
+    List(Vec<Value>),
+    Dictionary(Box<Dictionary>),
+    Closure(Closure),
+    Cell(Value),
+    Thunk(Thunk),
+}
+
+/// A string that grows at its end; values are prefixes of it, so older ones stay as they were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+    /// Whether every byte is a character.
+    pub(crate) is_ascii: bool,
+}
+
+/// A function with what it captured.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Closure {
+    pub(crate) function: u32,
+    pub(crate) captures: Box<[Value]>,
+}
+
+/// One evaluation of `*reference`. Each has its own copy of the value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Thunk {
+    Waiting(Handle),
+    Forced(Value),
+}
+
+/// A key of a dictionary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    Text(Arc<str>),
+    Int(i64),
+}
+
+/// A key that is only looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum KeyView<'a> {
+    Text(&'a str),
+    Int(i64),
+}
+
+impl Key {
+    pub(crate) fn view(&self) -> KeyView<'_> {
+        match self {
+            Key::Text(text) => KeyView::Text(text),
+            Key::Int(number) => KeyView::Int(*number),
+        }
+    }
+}
+
+impl KeyView<'_> {
+    pub(crate) fn owned(self) -> Key {
+        match self {
+            KeyView::Text(text) => Key::Text(Arc::from(text)),
+            KeyView::Int(number) => Key::Int(number),
+        }
+    }
+
+    /// The key as JSON spells it.
+    pub(crate) fn spelling(self) -> String {
+        match self {
+            KeyView::Text(text) => text.to_owned(),
+            KeyView::Int(number) => number.to_string(),
+        }
+    }
+
+    fn hash(self) -> usize {
+        let mut hasher = FxHasher::default();
+        Hash::hash(&self, &mut hasher);
+        hasher.finish() as usize
+    }
+}
+
+/// Up to this many entries are searched one by one.
+const LINEAR_MAX: usize = 8;
+
+/// An ordered dictionary. Nothing is ever removed, so the index is a plain probing table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Dictionary {
+    entries: Vec<(Key, Value)>,
+    /// Entry number plus one, or zero; a power of two long, at most half full.
+    table: Vec<u32>,
+}
+
+impl Dictionary {
+    pub(crate) fn entries(&self) -> &[(Key, Value)] {
+        &self.entries
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.entries.iter_mut().map(|(_, value)| value)
+    }
+
+    pub(crate) fn get(&self, key: KeyView<'_>) -> Option<Value> {
+        self.find(key).map(|at| self.entries[at].1)
+    }
+
+    /// Puts `value` under `key`, at the end if the key is new.
+    pub(crate) fn insert(&mut self, key: KeyView<'_>, value: Value) {
+        if let Some(at) = self.find(key) {
+            self.entries[at].1 = value;
+            return;
+        }
+        self.entries.push((key.owned(), value));
+        let count = self.entries.len();
+        if count <= LINEAR_MAX {
+            return;
+        }
+        if count * 2 > self.table.len() {
+            self.rebuild();
+        } else {
+            self.place(count - 1);
+        }
+    }
+
+    /// Bytes taken besides the object itself.
+    pub(crate) fn bytes(&self) -> usize {
+        let keys = self.entries.iter().map(|(key, _)| match key {
+            Key::Text(text) => text.len() + 16,
+            Key::Int(_) => 0,
+        });
+        self.entries.capacity() * size_of::<(Key, Value)>()
+            + self.table.capacity() * size_of::<u32>()
+            + keys.sum::<usize>()
+            + size_of::<Dictionary>()
+    }
+
+    fn find(&self, key: KeyView<'_>) -> Option<usize> {
+        if self.entries.len() <= LINEAR_MAX {
+            return self.entries.iter().position(|(other, _)| other.view() == key);
+        }
+        let mask = self.table.len() - 1;
+        let mut slot = key.hash() & mask;
+        loop {
+            let entry = self.table[slot] as usize;
+            if entry == 0 {
+                return None;
+            }
+            if self.entries[entry - 1].0.view() == key {
+                return Some(entry - 1);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn rebuild(&mut self) {
+        self.table = vec![0; (self.entries.len() * 4).next_power_of_two()];
+        for at in 0..self.entries.len() {
+            self.place(at);
+        }
+    }
+
+    fn place(&mut self, at: usize) {
+        let mask = self.table.len() - 1;
+        let mut slot = self.entries[at].0.view().hash() & mask;
+        while self.table[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.table[slot] = u32::try_from(at + 1).expect("the heap budget bounds a dictionary");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_sixteen_bytes_and_an_object_forty() {
+        assert_eq!(size_of::<Value>(), 16);
+        assert!(size_of::<Object>() <= 40, "{}", size_of::<Object>());
+    }
+
+    #[test]
+    fn a_large_dictionary_keeps_order_and_finds_every_key() {
+        let mut dictionary = Dictionary::default();
+        for number in 0..1000 {
+            dictionary.insert(KeyView::Text(&format!("k{number}")), Value::Int(number));
+            dictionary.insert(KeyView::Int(number), Value::Int(-number));
+        }
+        dictionary.insert(KeyView::Text("k7"), Value::Null);
+        assert_eq!(dictionary.entries().len(), 2000);
+        assert_eq!(dictionary.get(KeyView::Text("k7")), Some(Value::Null));
+        assert_eq!(dictionary.get(KeyView::Int(999)), Some(Value::Int(-999)));
+        assert_eq!(dictionary.get(KeyView::Text("absent")), None);
+        assert_eq!(dictionary.entries()[2].0, Key::Text("k1".into()));
+    }
+}

@@ -1,0 +1,45 @@
+//! Every bound of this crate, with its unit.
+//!
+//! It knows nothing but numbers; each is used where its name says. Next: `message`.
+
+/// Largest message that travels inside a datagram; a larger one goes in a sealed memory file.
+pub const DATAGRAM_BYTES_MAX: usize = 64 << 10;
+
+/// Largest request. The kernel's own bound for arguments and environment lies far below.
+pub const REQUEST_BYTES_MAX: usize = 64 << 20;
+
+/// Most descriptors that one request may carry.
+pub const DESCRIPTORS_MAX: usize = 64;
+
+/// Bytes of reports that are gathered before a datagram is sent.
+pub const REPORT_BATCH_BYTES: usize = 16 << 10;
+
+/// Requests taken in one round, so that a burst does not delay reports.
+pub const REQUESTS_PER_ROUND: usize = 16;
+
+/// Most processes named in one report of leftovers; the rest are only counted.
+pub const LEFT_NAMED_MAX: usize = 32;
+
+/// Length to which the command line of a leftover is cut.
+pub const COMMAND_BYTES_MAX: usize = 200;
+
+/// How long the end of a task is held back while its leftovers die.
+pub const LEFTOVERS_MS_MAX: u64 = 2_000;
+
+/// How long a spawner that ends waits for killed processes to be gone.
+pub const END_MS_MAX: u64 = 5_000;
+
+/// How long [`crate::sweep`] waits for each killed process to be gone.
+pub const SWEEP_MS_MAX: u64 = 2_000;
+
+/// Rounds of searching for processes that a killed tree was still starting.
+pub const KILL_ROUNDS_MAX: usize = 32;
+
+/// Attempts to read the environment of a process that is just starting a program.
+pub const TRACE_ATTEMPTS_MAX: usize = 20;
+
+/// Pause between two such attempts.
+pub const TRACE_PAUSE_US: u64 = 100;
+
+/// Stack of a child between its birth and its program.
+pub const CHILD_STACK_BYTES: usize = 64 << 10;

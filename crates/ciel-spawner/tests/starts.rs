@@ -1,0 +1,239 @@
+//! What a started process gets, and what happens when it cannot be started.
+//! It does not know what is done to running processes. Next: `ends`.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+
+use ciel_spawner::{Environment, Input, Output, Status, Step};
+use support::{Run, c_string};
+
+#[test]
+fn exit_codes_are_reported() {
+    let mut run = Run::new();
+    for code in [0, 1, 42, 255] {
+        let id = run.start(&["sh", "-c", &format!("exit {code}")]);
+        assert_eq!(run.status(id), Status::Code(code));
+    }
+}
+
+#[test]
+fn error_output_reaches_a_pipe() {
+    let mut run = Run::new();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut start = run.task(&["sh", "-c", "echo out; echo err >&2"]);
+    start.stderr = Output::Fd(0);
+    let id = run.send(start, &[writer.as_fd()]);
+    drop(writer);
+    assert_eq!(run.status(id), Status::Code(0));
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "err\n");
+}
+
+#[test]
+fn files_are_read_and_emptied_before_they_are_written() {
+    let mut run = Run::new();
+    let (input, output) = (run.folder.path().join("in"), run.folder.path().join("out"));
+    std::fs::write(&input, "short\n").unwrap();
+    std::fs::write(&output, "something longer\n").unwrap();
+    let mut start = run.task(&["cat"]);
+    start.stdin = Input::Path(c_string(input.to_str().unwrap()));
+    start.stdout = Output::Path(c_string(output.to_str().unwrap()));
+    let id = run.send(start, &[]);
+    assert_eq!(run.status(id), Status::Code(0));
+    assert_eq!(std::fs::read_to_string(output).unwrap(), "short\n");
+}
+
+#[test]
+fn given_descriptors_arrive_under_their_numbers_and_no_others() {
+    let mut run = Run::new();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"from three\n").unwrap();
+    drop(writer);
+    let (other, _writer) = std::io::pipe().unwrap();
+    let mut start = run.task(&["sh", "-c", "cat <&3; echo /proc/self/fd/*"]);
+    start.descriptors = vec![(3, 0), (9, 1)];
+    let text = run.output(start, &[reader.as_fd(), other.as_fd()]);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("from three"));
+    let numbers: Vec<_> = lines.next().unwrap().split(' ').map(|p| &p[14..]).collect();
+    let given = ["0", "1", "2", "3", "9"];
+    // The shell itself holds one more, for the folder that it lists.
+    let more = numbers
+        .iter()
+        .filter(|number| !given.contains(*number))
+        .count();
+    assert!(
+        numbers.len() == given.len() + more && more <= 1,
+        "{numbers:?}"
+    );
+}
+
+#[test]
+fn environment_is_the_base_with_additions_or_a_full_one_and_carries_the_cookie() {
+    let mut run = Run::new();
+    let mut start = run.task(&["sh", "-c", "echo $HOME $ADDED $CIEL_COOKIE"]);
+    start.environment =
+        Environment::Additions(vec![c_string("ADDED=yes"), c_string("HOME=/nowhere")]);
+    let text = run.output(start, &[]);
+    assert!(text.starts_with("/nowhere yes "), "{text}");
+    assert!(
+        text.ends_with(&format!("{}:task@1\n", run.cookie)),
+        "{text}"
+    );
+    let mut start = run.task(&["/usr/bin/env"]);
+    start.environment = Environment::Full(vec![c_string("ONLY=this")]);
+    let text = run.output(start, &[]);
+    let names: Vec<_> = text
+        .lines()
+        .map(|line| line.split('=').next().unwrap())
+        .collect();
+    assert_eq!(names, ["CIEL_COOKIE", "ONLY"]);
+}
+
+#[test]
+fn program_is_searched_in_the_tasks_own_path() {
+    let mut run = Run::new();
+    let bin = run.folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("greet");
+    std::fs::write(&program, "echo hello $1\n").unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut start = run.task(&["greet", "you"]);
+    let path = format!("PATH=/nowhere:{}:/bin", bin.display());
+    start.environment = Environment::Additions(vec![c_string(&path)]);
+    assert_eq!(run.output(start, &[]), "hello you\n");
+}
+
+#[test]
+fn signals_are_at_their_defaults_and_the_group_is_its_own() {
+    let mut run = Run::new();
+    let id = run.start(&["sh", "-c", "kill -PIPE $$"]);
+    assert_eq!(run.status(id), Status::Signal(13, false));
+    let start = run.task(&[
+        "sh",
+        "-c",
+        "grep SigBlk /proc/self/status; cat /proc/$$/stat",
+    ]);
+    let id = start.id;
+    let text = run.output(start, &[]);
+    let pid = run.started(id).to_string();
+    let fields: Vec<_> = text.split_whitespace().collect();
+    assert_eq!(fields[..2], ["SigBlk:", "0000000000000000"]);
+    assert_eq!((fields[2], fields[6]), (&*pid, &*pid));
+}
+
+#[test]
+fn limits_are_set_before_the_program_runs() {
+    let mut run = Run::new();
+    let mut start = run.task(&["sh", "-c", "ulimit -v; ulimit -f"]);
+    start.limits.address_space_bytes_max = Some(1 << 30);
+    start.limits.file_bytes_max = Some(1 << 20);
+    assert_eq!(run.output(start, &[]), "1048576\n2048\n");
+}
+
+#[test]
+fn arguments_of_a_megabyte_arrive() {
+    let mut run = Run::new();
+    let long = "x".repeat(100_000);
+    let mut program = vec!["sh", "-c", "echo $# ${#10}", "sh"];
+    program.extend([&*long; 10]);
+    let start = run.task(&program);
+    assert_eq!(run.output(start, &[]), "10 100000\n");
+}
+
+#[test]
+fn argument_beyond_the_kernels_bound_is_refused_with_a_hint() {
+    let mut run = Run::new();
+    let id = run.start(&["true", &"x".repeat(1 << 20)]);
+    let refusal = run.refused(id);
+    assert_eq!((refusal.step, refusal.errno), (Step::Program, libc::E2BIG));
+    assert!(refusal.hint().is_some() && refusal.to_string().contains("too long"));
+}
+
+#[test]
+fn missing_program_is_refused() {
+    let mut run = Run::new();
+    let id = run.start(&["no-such-program"]);
+    let refusal = run.refused(id);
+    assert_eq!((refusal.step, refusal.errno), (Step::Program, libc::ENOENT));
+    assert_eq!(refusal.subject, "no-such-program");
+    assert_eq!(run.children(), "");
+}
+
+#[test]
+fn missing_folder_is_refused_by_its_name() {
+    let mut run = Run::new();
+    let mut start = run.task(&["true"]);
+    start.folder = Some(c_string("/no/such/folder"));
+    let id = run.send(start, &[]);
+    let refusal = run.refused(id);
+    assert_eq!(
+        refusal.to_string(),
+        "cannot enter folder `/no/such/folder`: it does not exist"
+    );
+}
+
+#[test]
+fn file_that_is_not_executable_is_refused() {
+    let mut run = Run::new();
+    let path = run.folder.path().join("plain");
+    std::fs::write(&path, "#!/bin/sh\n").unwrap();
+    let id = run.start(&[path.to_str().unwrap()]);
+    let refusal = run.refused(id);
+    assert_eq!((refusal.step, refusal.errno), (Step::Program, libc::EACCES));
+    assert_eq!(refusal.hint(), Some("make it executable with `chmod +x`"));
+}
+
+#[test]
+fn script_without_its_interpreter_is_told_from_a_missing_program() {
+    let mut run = Run::new();
+    let path = run.folder.path().join("script");
+    std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut start = run.task(&["./script"]);
+    start.folder = Some(c_string(run.folder.path().to_str().unwrap()));
+    let id = run.send(start, &[]);
+    assert_eq!(run.refused(id).step, Step::Interpreter);
+}
+
+#[test]
+fn unopenable_files_and_unsent_descriptors_are_refused() {
+    let mut run = Run::new();
+    let mut start = run.task(&["true"]);
+    start.stdin = Input::Path(c_string("/no/such/input"));
+    let id = run.send(start, &[]);
+    assert_eq!(run.refused(id).step, Step::Input);
+    let mut start = run.task(&["true"]);
+    start.stderr = Output::Path(c_string("/no/such/folder/error"));
+    let id = run.send(start, &[]);
+    assert_eq!(run.refused(id).step, Step::ErrorOutput);
+    let mut start = run.task(&["true"]);
+    start.stdout = Output::Fd(0);
+    let id = run.send(start, &[]);
+    assert_eq!(run.refused(id).step, Step::Descriptor);
+}
+
+#[test]
+fn two_thousand_tasks_in_a_burst_all_end_and_leave_nothing_in_the_spawner() {
+    let mut run = Run::new();
+    let id = run.start(&["true"]);
+    run.exited(id);
+    let before = run.descriptors();
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let ids: Vec<_> = (0..2_000)
+        .map(|_| {
+            let mut start = run.task(&["true"]);
+            start.descriptors = vec![(3, 0)];
+            run.send(start, &[reader.as_fd()])
+        })
+        .collect();
+    for id in ids {
+        assert_eq!(run.status(id), Status::Code(0));
+    }
+    assert_eq!((run.descriptors(), run.children()), (before, String::new()));
+    assert!(!run.spawner.want_write());
+}

@@ -1,0 +1,181 @@
+//! What can go wrong with the state folder: fields, not sentences, and a stable code each.
+//!
+//! It does not know what the caller was trying to do for the user. Read next: `directory`, where
+//! the kernel's answers become these.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::objects::ObjectName;
+use crate::spill::Extent;
+
+/// A refused or failed act of the store. Nothing half-done is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder holds something else; nothing in it was touched.
+    #[error("{path} is not a state folder of ciel")]
+    ForeignFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder was made by another version.
+    #[error("{path} holds state of another version of ciel: {found:?} instead of {expected:?}")]
+    OtherFormat {
+        /// The folder.
+        path: PathBuf,
+        /// The line found in it.
+        found: String,
+        /// The line of this version.
+        expected: &'static str,
+    },
+    /// The folder may not be written.
+    #[error("{path} cannot be written")]
+    ReadOnly {
+        /// What was to be written.
+        path: PathBuf,
+    },
+    /// Paths inside the folder would be longer than the kernel takes.
+    #[error("the path of the state folder is {length} bytes long; at most {length_max} work")]
+    PathTooLong {
+        /// Bytes of the folder's absolute path.
+        length: usize,
+        /// The most that leaves room for the files inside.
+        length_max: usize,
+    },
+    /// A name that would not be one safe component of a path.
+    #[error("{name:?} is not a name of letters, digits, '.', '_' and '-' of at most {length_max}")]
+    InvalidName {
+        /// The name.
+        name: String,
+        /// Its most bytes.
+        length_max: usize,
+    },
+    /// Another run has this id.
+    #[error("there is a run {run} already")]
+    RunTaken {
+        /// The id.
+        run: String,
+    },
+    /// The budget of the run is used up.
+    #[error("{wanted} bytes do not fit: {used} of {limit} are used")]
+    Full {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes in use.
+        used: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// The disk, or the user's share of it, is full.
+    #[error("no space is left on the disk for {path}")]
+    DiskFull {
+        /// What was being written.
+        path: PathBuf,
+    },
+    /// No object of this name was committed in this run.
+    #[error("there is no object {name}")]
+    UnknownObject {
+        /// The name.
+        name: ObjectName,
+    },
+    /// The file of an object is not what was committed.
+    #[error("object {name} was {expected} bytes long and is {found:?} now")]
+    DamagedObject {
+        /// The name.
+        name: ObjectName,
+        /// Bytes committed.
+        expected: u64,
+        /// Bytes found; none if there is no such file.
+        found: Option<u64>,
+    },
+    /// An object was committed again with another length.
+    #[error("object {name} was {held} bytes long and came again with {offered}")]
+    ObjectDiffers {
+        /// The name.
+        name: ObjectName,
+        /// Bytes of the one that stays.
+        held: u64,
+        /// Bytes of the one refused.
+        offered: u64,
+    },
+    /// Only a file of this run's scratch folder can be taken over.
+    #[error("{path} is not in the scratch folder of this run")]
+    ForeignScratch {
+        /// The path offered.
+        path: PathBuf,
+    },
+    /// A link, folder or device stands where a file was expected, or nothing does.
+    #[error("{path} is not a regular file")]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// No such spilled bytes are held.
+    #[error("there are no spilled bytes at {extent:?}")]
+    UnknownExtent {
+        /// The extent.
+        extent: Extent,
+    },
+    /// The system refused in a way that has no name of its own here.
+    #[error("cannot {act} {path}: {source}")]
+    System {
+        /// What was tried.
+        act: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::ForeignFolder { .. } => "store.foreign-folder",
+            StoreError::OtherFormat { .. } => "store.other-format",
+            StoreError::ReadOnly { .. } => "store.read-only",
+            StoreError::PathTooLong { .. } => "store.path-too-long",
+            StoreError::InvalidName { .. } => "store.invalid-name",
+            StoreError::RunTaken { .. } => "store.run-taken",
+            StoreError::Full { .. } => "store.full",
+            StoreError::DiskFull { .. } => "store.disk-full",
+            StoreError::UnknownObject { .. } => "store.unknown-object",
+            StoreError::DamagedObject { .. } => "store.damaged-object",
+            StoreError::ObjectDiffers { .. } => "store.object-differs",
+            StoreError::ForeignScratch { .. } => "store.foreign-scratch",
+            StoreError::NotAFile { .. } => "store.not-a-file",
+            StoreError::UnknownExtent { .. } => "store.unknown-extent",
+            StoreError::System { .. } => "store.system",
+        }
+    }
+
+    /// Whether the same act may succeed when others have given room back, or by itself.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            StoreError::Full { .. } | StoreError::DiskFull { .. } => true,
+            StoreError::System { source, .. } => source.kind() == io::ErrorKind::Interrupted,
+            _ => false,
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            StoreError::ForeignFolder { .. } => {
+                Some("choose another folder with --state; nothing in this one was touched")
+            }
+            StoreError::OtherFormat { .. } => {
+                Some("run `ciel clean` to remove the old state, or choose another with --state")
+            }
+            StoreError::ReadOnly { .. } => Some("choose a folder you can write with --state"),
+            StoreError::PathTooLong { .. } => {
+                Some("run in a folder with a shorter path, or choose one with --state")
+            }
+            StoreError::DiskFull { .. } => {
+                Some("free some space, run `ciel clean`, or use another disk with --state")
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The state folder: its format, its runs, and cleaning.
+//!
+//! It does not know what runs compute. Who is alive is told by locks, which die with their
+//! process; nothing has to be cleared by hand. Read next: `run`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, FlockOperation, flock};
+
+use crate::directory::{Directory, check_name, failure};
+use crate::error::StoreError;
+use crate::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX};
+
+/// First words of the `format` file of every version.
+const FORMAT_FAMILY: &str = "ciel-state ";
+/// The `format` line of this version.
+const FORMAT: &str = "ciel-state 1";
+const FORMAT_NAME: &str = "format";
+const RUNS_NAME: &str = "runs";
+const TRASH_NAME: &str = "trash";
+pub(crate) const LOCK_NAME: &str = "lock";
+
+/// An open state folder (`.ciel/` beside the program, unless the user says otherwise).
+#[derive(Debug)]
+pub struct StateFolder {
+    directory: Directory,
+    runs: Directory,
+}
+
+/// A run found in a state folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEntry {
+    /// Its id.
+    pub id: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Whether its process lives.
+    pub state: RunState,
+}
+
+/// Whether the process of a run lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// Its lock is held.
+    Alive {
+        /// Its process; none in the instant before it is written.
+        process: Option<u32>,
+    },
+    /// Its lock is free, however it ended.
+    Ended,
+}
+
+/// What cleaning did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Ids of the runs removed.
+    pub removed: Vec<String>,
+    /// Ids of the runs left because they live.
+    pub alive: Vec<String>,
+}
+
+impl StateFolder {
+    /// Opens the state folder at `path`, made if it is missing or empty.
+    ///
+    /// # Errors
+    /// `ForeignFolder` for a folder of something else, `OtherFormat`, `ReadOnly`, `PathTooLong`,
+    /// `DiskFull`, `System`.
+    pub fn open(path: &Path) -> Result<StateFolder, StoreError> {
+        let path = absolute_within_bound(path)?;
+        make_with_parents(&path)?;
+        let directory = open_directory(&path)?;
+        match read_format(&directory)? {
+            Some(line) if line == FORMAT => {}
+            Some(line) => return Err(other_format(path, line)),
+            None if is_unused(&directory)? => write_format(&directory)?,
+            None => return Err(StoreError::ForeignFolder { path }),
+        }
+        let runs = directory.inner_or_new(RUNS_NAME)?;
+        Ok(StateFolder { directory, runs })
+    }
+
+    /// Opens the state folder at `path` for a look; none if there is none. Makes nothing, so it
+    /// works where nothing can be written.
+    pub fn open_existing(path: &Path) -> Result<Option<StateFolder>, StoreError> {
+        let path = absolute_within_bound(path)?;
+        if !path.exists() {
+            return Ok(None);
+        }
+        let directory = open_directory(&path)?;
+        match read_format(&directory)? {
+            Some(line) if line == FORMAT => {}
+            Some(line) => return Err(other_format(path, line)),
+            None => return Ok(None),
+        }
+        let runs = directory.inner(RUNS_NAME)?;
+        Ok(runs.map(|runs| StateFolder { directory, runs }))
+    }
+
+    /// Cleans a folder of whatever version and, if no run in it lives, makes it one of this
+    /// version: the way out of `OtherFormat`.
+    pub fn renew(path: &Path) -> Result<Cleaned, StoreError> {
+        let path = absolute_within_bound(path)?;
+        let directory = open_directory(&path)?;
+        let line = read_format(&directory)?;
+        if !line.is_some_and(|line| line.starts_with(FORMAT_FAMILY)) {
+            return Err(StoreError::ForeignFolder { path });
+        }
+        let runs = directory.inner_or_new(RUNS_NAME)?;
+        let folder = StateFolder { directory, runs };
+        let cleaned = folder.clean()?;
+        if cleaned.alive.is_empty() {
+            write_format(&folder.directory)?;
+        }
+        Ok(cleaned)
+    }
+
+    /// The absolute path.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// All runs, by id.
+    pub fn runs(&self) -> Result<Vec<RunEntry>, StoreError> {
+        let mut entries = Vec::new();
+        for id in self.run_ids()? {
+            let Some(run) = self.runs.inner(&id)? else {
+                continue;
+            };
+            if let Some(state) = state_of(&run)? {
+                entries.push(RunEntry {
+                    id,
+                    path: run.path().to_path_buf(),
+                    state,
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Removes the runs that have ended, and nothing else. Runs may start and end meanwhile.
+    pub fn clean(&self) -> Result<Cleaned, StoreError> {
+        let trash = self.directory.inner_or_new(TRASH_NAME)?;
+        let cleaned = self.move_ended_runs(&trash)?;
+        for name in trash.names()? {
+            trash.remove_all(&name)?;
+        }
+        self.directory.remove_if_empty(TRASH_NAME)?;
+        Ok(cleaned)
+    }
+
+    pub(crate) fn runs_directory(&self) -> &Directory {
+        &self.runs
+    }
+
+    /// Under the exclusive lock no run is half made, and moving is quick.
+    fn move_ended_runs(&self, trash: &Directory) -> Result<Cleaned, StoreError> {
+        let _no_run_begins = self.runs.lock(FlockOperation::LockExclusive)?;
+        let mut cleaned = Cleaned::default();
+        for id in self.run_ids()? {
+            let Some(run) = self.runs.inner(&id)? else {
+                continue;
+            };
+            match state_of(&run)? {
+                Some(RunState::Alive { .. }) => cleaned.alive.push(id),
+                Some(RunState::Ended) => {
+                    let trash_name = format!("{id}.{}", std::process::id());
+                    if self.runs.move_to(&id, trash, &trash_name)? {
+                        cleaned.removed.push(id);
+                    }
+                }
+                None => {
+                    self.runs.remove_if_empty(&id)?;
+                }
+            }
+        }
+        Ok(cleaned)
+    }
+
+    fn run_ids(&self) -> Result<Vec<String>, StoreError> {
+        let mut ids = self.runs.names()?;
+        ids.retain(|name| check_name(name, RUN_ID_BYTES_MAX).is_ok());
+        let mut runs = Vec::new();
+        for id in ids {
+            let entry = self.runs.entry(&id)?;
+            if entry.is_some_and(|entry| entry.kind == FileType::Directory) {
+                runs.push(id);
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// State of a run's folder; none if it has no lock file, so that it is not (yet) a run.
+fn state_of(run: &Directory) -> Result<Option<RunState>, StoreError> {
+    let mut lock = match run.open_file(LOCK_NAME) {
+        Ok(lock) => lock,
+        Err(StoreError::NotAFile { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(Some(RunState::Ended)),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let mut text = String::new();
+            lock.read_to_string(&mut text)
+                .map_err(|source| run.system("read", LOCK_NAME, source))?;
+            Ok(Some(RunState::Alive {
+                process: text.trim().parse().ok(),
+            }))
+        }
+        Err(errno) => Err(failure("lock", run.path_of(LOCK_NAME), errno)),
+    }
+}
+
+fn absolute_within_bound(path: &Path) -> Result<PathBuf, StoreError> {
+    let path = std::path::absolute(path).map_err(|source| StoreError::System {
+        act: "find",
+        path: path.to_path_buf(),
+        source,
+    })?;
+    let (length, length_max) = (
+        path.as_os_str().len(),
+        PATH_BYTES_MAX - PATH_BYTES_INSIDE_MAX,
+    );
+    match length <= length_max {
+        true => Ok(path),
+        false => Err(StoreError::PathTooLong { length, length_max }),
+    }
+}
+
+fn make_with_parents(path: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(path).map_err(|source| match source.raw_os_error() {
+        Some(code) => in_the_way(
+            path,
+            failure(
+                "make",
+                path.into(),
+                rustix::io::Errno::from_raw_os_error(code),
+            ),
+        ),
+        None => StoreError::System {
+            act: "make",
+            path: path.into(),
+            source,
+        },
+    })
+}
+
+fn open_directory(path: &Path) -> Result<Directory, StoreError> {
+    Directory::open(path).map_err(|error| in_the_way(path, error))
+}
+
+/// A file where the folder should be is somebody else's.
+fn in_the_way(path: &Path, error: StoreError) -> StoreError {
+    match error {
+        StoreError::System { source, .. }
+            if matches!(
+                source.kind(),
+                std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists
+            ) =>
+        {
+            StoreError::ForeignFolder {
+                path: path.to_path_buf(),
+            }
+        }
+        other => other,
+    }
+}
+
+fn other_format(path: PathBuf, found: String) -> StoreError {
+    match found.starts_with(FORMAT_FAMILY) {
+        true => StoreError::OtherFormat {
+            path,
+            found,
+            expected: FORMAT,
+        },
+        false => StoreError::ForeignFolder { path },
+    }
+}
+
+/// The first line of the `format` file; none without such a file.
+fn read_format(directory: &Directory) -> Result<Option<String>, StoreError> {
+    if directory.entry(FORMAT_NAME)?.is_none() {
+        return Ok(None);
+    }
+    let file = match directory.open_file(FORMAT_NAME) {
+        Ok(file) => file,
+        Err(StoreError::NotAFile { .. }) => return Ok(Some(String::new())),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(100)
+        .read_to_end(&mut bytes)
+        .map_err(|source| directory.system("read", FORMAT_NAME, source))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+/// Nothing is in the folder but formats that were being written when a process died.
+fn is_unused(directory: &Directory) -> Result<bool, StoreError> {
+    let is_ours = |name: &String| name.starts_with("format-");
+    Ok(directory.names()?.iter().all(is_ours))
+}
+
+fn write_format(directory: &Directory) -> Result<(), StoreError> {
+    let draft = format!("format-{}", std::process::id());
+    directory.remove_file(&draft)?;
+    directory.write_file(&draft, format!("{FORMAT}\n").as_bytes())?;
+    directory.replace(&draft, FORMAT_NAME)
+}

@@ -1,0 +1,127 @@
+//! Scratch: files that task attempts write before they are committed.
+//!
+//! The paths are given to tasks, so anything may stand there afterwards: a link, a folder, a
+//! second name of a file of the user's. Nothing is taken over before it has been looked at. It
+//! does not know what becomes of the files. Read next: `objects`, `spill`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::FileType;
+
+use crate::directory::{Directory, check_name};
+use crate::error::StoreError;
+use crate::limits::SCRATCH_PURPOSE_BYTES_MAX;
+
+/// The scratch folder of a run. Any thread may use it.
+#[derive(Debug)]
+pub struct Scratch {
+    directory: Directory,
+    names: Mutex<HashMap<(u128, u32), Vec<String>>>,
+    drafts: AtomicU64,
+}
+
+/// A file that may be taken over: regular, read-only, with no other name.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) name: String,
+    pub(crate) length: u64,
+}
+
+impl Scratch {
+    pub(crate) fn new(directory: Directory) -> Scratch {
+        Scratch {
+            directory,
+            names: Mutex::default(),
+            drafts: AtomicU64::new(0),
+        }
+    }
+
+    /// A path for this attempt of a task to write; nothing is made there. The same question has
+    /// the same answer.
+    ///
+    /// # Errors
+    /// `InvalidName` for a purpose that is not a short plain name.
+    pub fn path(&self, task: u128, attempt: u32, purpose: &str) -> Result<PathBuf, StoreError> {
+        check_name(purpose, SCRATCH_PURPOSE_BYTES_MAX)?;
+        let name = format!("{task:032x}-{attempt}-{purpose}");
+        let path = self.directory.path_of(&name);
+        let mut names = self.names.lock().expect("nobody panics with the names");
+        let of_attempt = names.entry((task, attempt)).or_default();
+        if !of_attempt.contains(&name) {
+            of_attempt.push(name);
+        }
+        Ok(path)
+    }
+
+    /// Removes what this attempt left at the paths it was given.
+    pub fn clear(&self, task: u128, attempt: u32) -> Result<(), StoreError> {
+        let names = self
+            .names
+            .lock()
+            .expect("nobody panics with the names")
+            .remove(&(task, attempt));
+        for name in names.unwrap_or_default() {
+            self.directory.remove_all(&name)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// A name that nobody else writes.
+    pub(crate) fn draft_name(&self) -> String {
+        format!("draft-{}", self.drafts.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Looks at a file that a task has written, and makes it fit to be taken over. A file with a
+    /// second name, perhaps a user's own, is copied and left alone.
+    pub(crate) fn finish(&self, path: &Path) -> Result<Finished, StoreError> {
+        let foreign = || StoreError::ForeignScratch {
+            path: path.to_path_buf(),
+        };
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .ok_or_else(foreign)?;
+        if path.parent() != Some(self.directory.path()) {
+            return Err(foreign());
+        }
+        let entry = self.directory.entry(name)?;
+        let Some(entry) = entry.filter(|entry| entry.kind == FileType::RegularFile) else {
+            return Err(StoreError::NotAFile {
+                path: path.to_path_buf(),
+            });
+        };
+        if entry.has_other_names {
+            return self.copy_apart(name);
+        }
+        self.directory.make_read_only(name)?;
+        Ok(Finished {
+            name: name.to_owned(),
+            length: entry.length,
+        })
+    }
+
+    fn copy_apart(&self, name: &str) -> Result<Finished, StoreError> {
+        let draft = self.draft_name();
+        let mut source = self.directory.open_file(name)?;
+        let mut target = self.directory.make_file(&draft)?;
+        let copied = std::io::copy(&mut source, &mut target);
+        let length = copied.map_err(|error| {
+            // The copy failed already; a draft that cannot be removed either goes with the run.
+            let _ = self.directory.remove_file(&draft);
+            self.directory.system("write", &draft, error)
+        })?;
+        self.directory.make_read_only(&draft)?;
+        self.directory.remove_file(name)?;
+        Ok(Finished {
+            name: draft,
+            length,
+        })
+    }
+}

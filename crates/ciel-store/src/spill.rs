@@ -1,0 +1,238 @@
+//! Spilled output: bytes that wait on disk for their turn.
+//!
+//! Bytes are appended to files, and a file goes when all its bytes are released. It does not know
+//! the order of output; the same three numbers name the bytes there. Read next: `run`.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::budget::Budget;
+use crate::directory::Directory;
+use crate::error::StoreError;
+use crate::limits::{COPY_BYTES_MAX, SPILL_FILE_BYTES_MAX};
+use crate::scratch::Scratch;
+
+/// Bytes in a spill file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// Number of the file.
+    pub blob: u64,
+    /// First byte in it.
+    pub offset: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+/// The spill files of a run. Any thread may use it.
+#[derive(Debug)]
+pub struct SpillFiles {
+    directory: Directory,
+    scratch: Arc<Scratch>,
+    budget: Arc<Budget>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    blobs: HashMap<u64, Blob>,
+    next: u64,
+    /// The file that is being appended to.
+    growing: Option<(u64, File)>,
+}
+
+/// Bytes written to a file, and those of them that are not released.
+#[derive(Debug, Default)]
+struct Blob {
+    written: u64,
+    live: u64,
+}
+
+impl SpillFiles {
+    pub(crate) fn new(
+        directory: Directory,
+        scratch: Arc<Scratch>,
+        budget: Arc<Budget>,
+    ) -> SpillFiles {
+        SpillFiles {
+            directory,
+            scratch,
+            budget,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// `Full`, `DiskFull`; nothing is kept then.
+    pub fn append(&self, bytes: &[u8]) -> Result<Extent, StoreError> {
+        let length = bytes.len() as u64;
+        self.budget.charge(length)?;
+        self.append_charged(bytes)
+            .inspect_err(|_| self.budget.refund(length))
+    }
+
+    /// Takes over a whole file at a path given by [`Scratch::path`], without copying it.
+    ///
+    /// # Errors
+    /// `ForeignScratch`, `NotAFile`, `Full`.
+    pub fn adopt(&self, path: &Path) -> Result<Extent, StoreError> {
+        let finished = self.scratch.finish(path)?;
+        let length = finished.length;
+        self.budget.charge(length)?;
+        let mut state = self.state();
+        let blob = state.next;
+        state.next += 1;
+        self.scratch
+            .directory()
+            .move_to(&finished.name, &self.directory, &blob.to_string())
+            .inspect_err(|_| self.budget.refund(length))?;
+        state.blobs.insert(
+            blob,
+            Blob {
+                written: length,
+                live: length,
+            },
+        );
+        self.recycle(&mut state, blob)?;
+        Ok(Extent {
+            blob,
+            offset: 0,
+            length,
+        })
+    }
+
+    /// Reads bytes back.
+    ///
+    /// # Errors
+    /// `UnknownExtent` if they are not held.
+    pub fn read(&self, extent: Extent) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = Vec::new();
+        self.copy_to(extent, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies bytes to a sink, a bounded part at a time.
+    ///
+    /// # Errors
+    /// `UnknownExtent` if they are not held; `System` with the act `copy` if the sink failed.
+    pub fn copy_to(&self, extent: Extent, sink: &mut dyn Write) -> Result<(), StoreError> {
+        if extent.length == 0 {
+            return Ok(());
+        }
+        let name = extent.blob.to_string();
+        let file = self.file_of(extent)?;
+        let mut buffer = vec![0; COPY_BYTES_MAX.min(extent.length as usize)];
+        let (mut offset, end) = (extent.offset, extent.offset + extent.length);
+        while offset < end {
+            let part = &mut buffer[..COPY_BYTES_MAX.min((end - offset) as usize)];
+            file.read_exact_at(part, offset)
+                .map_err(|source| self.directory.system("read", &name, source))?;
+            sink.write_all(part).map_err(|source| StoreError::System {
+                act: "copy",
+                path: name.clone().into(),
+                source,
+            })?;
+            offset += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The bytes are not needed any more. Each byte is released once; a file whose bytes are all
+    /// released gives its room back.
+    ///
+    /// # Errors
+    /// `UnknownExtent` if they are not held.
+    pub fn release(&self, extent: Extent) -> Result<(), StoreError> {
+        if extent.length == 0 {
+            return Ok(());
+        }
+        let mut state = self.state();
+        let blob = state
+            .blobs
+            .get_mut(&extent.blob)
+            .filter(|blob| blob.live >= extent.length);
+        blob.ok_or(StoreError::UnknownExtent { extent })?.live -= extent.length;
+        self.recycle(&mut state, extent.blob)
+    }
+
+    fn append_charged(&self, bytes: &[u8]) -> Result<Extent, StoreError> {
+        let mut state = self.state();
+        let number = self.growing_blob(&mut state, bytes.len() as u64)?;
+        let State { blobs, growing, .. } = &mut *state;
+        let blob = blobs.get_mut(&number).expect("the growing file is listed");
+        let (_, file) = growing.as_ref().expect("a file is growing");
+        let offset = blob.written;
+        file.write_all_at(bytes, offset)
+            .map_err(|source| self.directory.system("write", &number.to_string(), source))?;
+        blob.written += bytes.len() as u64;
+        blob.live += bytes.len() as u64;
+        Ok(Extent {
+            blob: number,
+            offset,
+            length: bytes.len() as u64,
+        })
+    }
+
+    /// The file to append to: the one that grows, or another when that is long enough.
+    fn growing_blob(&self, state: &mut State, more: u64) -> Result<u64, StoreError> {
+        if let Some((number, _)) = state.growing {
+            let written = state.blobs[&number].written;
+            if written == 0 || written + more <= SPILL_FILE_BYTES_MAX {
+                return Ok(number);
+            }
+            state.growing = None;
+            self.recycle(state, number)?;
+        }
+        let number = state.next;
+        let file = self.directory.make_file(&number.to_string())?;
+        state.next += 1;
+        state.growing = Some((number, file));
+        state.blobs.insert(number, Blob::default());
+        Ok(number)
+    }
+
+    /// Gives the room of a file without live bytes back; the growing one is emptied.
+    fn recycle(&self, state: &mut State, number: u64) -> Result<(), StoreError> {
+        let blob = state
+            .blobs
+            .get_mut(&number)
+            .expect("a listed file is recycled");
+        if blob.live > 0 {
+            return Ok(());
+        }
+        self.budget.refund(std::mem::take(&mut blob.written));
+        let name = number.to_string();
+        match &state.growing {
+            Some((growing, file)) if *growing == number => file
+                .set_len(0)
+                .map_err(|source| self.directory.system("empty", &name, source)),
+            _ => {
+                state.blobs.remove(&number);
+                self.directory.remove_file(&name)
+            }
+        }
+    }
+
+    fn file_of(&self, extent: Extent) -> Result<File, StoreError> {
+        let end = extent.offset.checked_add(extent.length);
+        let state = self.state();
+        let blob = state.blobs.get(&extent.blob);
+        match blob.zip(end) {
+            Some((blob, end)) if end <= blob.written => {
+                self.directory.open_file(&extent.blob.to_string())
+            }
+            _ => Err(StoreError::UnknownExtent { extent }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .expect("nobody panics with the spill state")
+    }
+}

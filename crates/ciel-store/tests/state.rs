@@ -1,0 +1,264 @@
+//! The state folder and its runs, on real files.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ciel_store::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX};
+use ciel_store::{ObjectName, RunFolder, RunState, StateFolder, StoreError};
+use tempfile::TempDir;
+
+fn state_in(home: &TempDir) -> StateFolder {
+    StateFolder::open(&home.path().join(".ciel")).unwrap()
+}
+
+fn run_in(state: &StateFolder, id: &str) -> RunFolder {
+    RunFolder::create(state, id, u64::MAX).unwrap()
+}
+
+#[test]
+fn missing_folder_is_made_and_opens_again() {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("a/b/.ciel");
+    assert!(StateFolder::open_existing(&path).unwrap().is_none());
+    StateFolder::open(&path).unwrap();
+    assert_eq!(
+        fs::read_to_string(path.join("format")).unwrap(),
+        "ciel-state 1\n"
+    );
+    assert_eq!(StateFolder::open(&path).unwrap().path(), path);
+    assert!(StateFolder::open_existing(&path).unwrap().is_some());
+}
+
+#[test]
+fn format_that_a_dying_process_left_half_written_is_no_hindrance() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("format-77"), "ciel-st").unwrap();
+    StateFolder::open(home.path()).unwrap();
+}
+
+#[test]
+fn foreign_folder_or_file_is_refused_and_left_alone() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("thesis.txt"), "mine").unwrap();
+    for path in [home.path().to_path_buf(), home.path().join("thesis.txt")] {
+        let error = StateFolder::open(&path).unwrap_err();
+        assert_eq!(
+            (error.code(), error.is_retryable()),
+            ("store.foreign-folder", false)
+        );
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    fs::write(home.path().join("format"), "png\n").unwrap();
+    assert_eq!(
+        StateFolder::renew(home.path()).unwrap_err().code(),
+        "store.foreign-folder"
+    );
+}
+
+#[test]
+fn folder_of_another_version_is_refused_until_it_is_renewed() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    drop(run_in(&state, "old"));
+    let living = run_in(&state, "living");
+    fs::remove_file(state.path().join("format")).unwrap();
+    fs::write(state.path().join("format"), "ciel-state 99\n").unwrap();
+    let error = StateFolder::open(state.path()).unwrap_err();
+    assert!(matches!(&error, StoreError::OtherFormat { found, .. } if found == "ciel-state 99"));
+    assert!(error.hint().unwrap().contains("ciel clean"));
+
+    let cleaned = StateFolder::renew(state.path()).unwrap();
+    assert_eq!(
+        (cleaned.removed, cleaned.alive),
+        (vec!["old".into()], vec!["living".into()])
+    );
+    assert_eq!(
+        StateFolder::open(state.path()).unwrap_err().code(),
+        "store.other-format"
+    );
+    drop(living);
+    StateFolder::renew(state.path()).unwrap();
+    StateFolder::open(state.path()).unwrap();
+}
+
+#[test]
+fn runs_are_listed_by_id_and_end_when_their_folder_is_dropped() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let second = run_in(&state, "20261121-02");
+    let first = run_in(&state, "20261121-01");
+    drop(second);
+    let runs = state.runs().unwrap();
+    let alive = RunState::Alive {
+        process: Some(std::process::id()),
+    };
+    assert_eq!(
+        runs.iter().map(|run| run.state).collect::<Vec<_>>(),
+        [alive, RunState::Ended]
+    );
+    assert_eq!(
+        (runs[0].id.as_str(), runs[0].path.as_path()),
+        (first.id(), first.path())
+    );
+    assert_eq!(first.history_path(), first.path().join("history"));
+}
+
+#[test]
+fn run_id_in_use_or_unfit_is_refused() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    drop(run_in(&state, "taken"));
+    let refusal = |id: &str| RunFolder::create(&state, id, 0).unwrap_err().code();
+    assert_eq!(refusal("taken"), "store.run-taken");
+    for id in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        ".hidden",
+        "line\nbreak",
+        &"x".repeat(65),
+    ] {
+        assert_eq!(refusal(id), "store.invalid-name");
+    }
+}
+
+#[test]
+fn clean_removes_ended_runs_and_follows_no_link() {
+    let home = TempDir::new().unwrap();
+    let outside = home.path().join("precious");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("data"), "kept").unwrap();
+    let state = state_in(&home);
+    let living = run_in(&state, "living");
+    let ended = run_in(&state, "ended");
+    let runs = state.path().join("runs");
+    symlink(&outside, ended.path().join("scratch/link")).unwrap();
+    symlink(&outside, runs.join("linked")).unwrap();
+    fs::create_dir(runs.join("empty")).unwrap();
+    fs::create_dir(runs.join("notes")).unwrap();
+    fs::write(runs.join("notes/mine.txt"), "kept").unwrap();
+    drop(ended);
+
+    let cleaned = state.clean().unwrap();
+    assert_eq!(
+        (cleaned.removed, cleaned.alive),
+        (vec!["ended".into()], vec!["living".into()])
+    );
+    assert_eq!(fs::read_to_string(outside.join("data")).unwrap(), "kept");
+    let mut left: Vec<_> = fs::read_dir(&runs)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["linked", "living", "notes"]);
+    assert!(!state.path().join("trash").exists());
+    living
+        .objects()
+        .commit_bytes(ObjectName(1), b"still works")
+        .unwrap();
+}
+
+const HELD_FOLDER: &str = "CIEL_STORE_TEST_HELD_FOLDER";
+
+/// Not a test by itself: the process that the next test kills.
+#[test]
+fn run_holder_waits_to_be_killed() {
+    let Some(path) = std::env::var_os(HELD_FOLDER) else {
+        return;
+    };
+    let state = StateFolder::open(Path::new(&path)).unwrap();
+    let _run = run_in(&state, "killed");
+    println!("\nrun is held");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+#[test]
+fn run_whose_process_was_killed_has_ended_and_is_cleaned() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "run_holder_waits_to_be_killed", "--nocapture"])
+        .env(HELD_FOLDER, state.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(
+        lines
+            .map_while(Result::ok)
+            .any(|line| line == "run is held")
+    );
+    let process = Some(holder.id());
+    assert_eq!(state.runs().unwrap()[0].state, RunState::Alive { process });
+    assert!(state.clean().unwrap().removed.is_empty());
+
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!(state.runs().unwrap()[0].state, RunState::Ended);
+    assert_eq!(state.clean().unwrap().removed, ["killed"]);
+}
+
+#[test]
+fn runs_that_begin_while_another_process_cleans_are_not_harmed() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    std::thread::scope(|threads| {
+        let beginner = threads.spawn(|| {
+            for number in 0..200 {
+                let run = run_in(&state, &format!("run-{number}"));
+                let object = run.objects().commit_bytes(ObjectName(7), b"here").unwrap();
+                assert_eq!(&*run.objects().map(object.name).unwrap(), b"here");
+            }
+        });
+        while !beginner.is_finished() {
+            state.clean().unwrap();
+            state.runs().unwrap();
+        }
+        beginner.join().unwrap();
+    });
+    state.clean().unwrap();
+    assert!(state.runs().unwrap().is_empty());
+}
+
+/// A folder below `home` whose path has exactly `length` bytes.
+fn deep_path(home: &Path, length: usize) -> PathBuf {
+    let mut path = home.to_path_buf();
+    while path.as_os_str().len() < length {
+        let room = length - path.as_os_str().len() - 1;
+        let part = if room > 250 { 200 } else { room };
+        path.push("d".repeat(part));
+    }
+    path
+}
+
+#[test]
+fn deep_folder_works_as_far_as_paths_can_be_handed_out() {
+    let home = TempDir::new().unwrap();
+    let longest = PATH_BYTES_MAX - PATH_BYTES_INSIDE_MAX;
+    assert!(longest >= 3900);
+    let path = deep_path(home.path(), longest);
+    let state = StateFolder::open(&path).unwrap();
+    let run = run_in(&state, &"r".repeat(64));
+    let scratch = run
+        .scratch()
+        .path(u128::MAX, u32::MAX, &"p".repeat(48))
+        .unwrap();
+    assert_eq!(scratch.as_os_str().len(), PATH_BYTES_MAX);
+    fs::write(&scratch, "deep").unwrap();
+    let object = run
+        .objects()
+        .commit_file(ObjectName(u128::MAX), &scratch)
+        .unwrap();
+    assert_eq!(fs::read(run.objects().path(object.name)).unwrap(), b"deep");
+    drop(run);
+    assert_eq!(state.clean().unwrap().removed.len(), 1);
+
+    let error = StateFolder::open(&deep_path(home.path(), longest + 1)).unwrap_err();
+    assert!(matches!(error, StoreError::PathTooLong { length, .. } if length == longest + 1));
+}

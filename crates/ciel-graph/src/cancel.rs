@@ -13,10 +13,30 @@ impl Graph {
         key: TaskKey,
         actions: &mut Vec<Action>,
     ) {
-        let Some(task) = self.tasks.get(&key) else {
-            return;
-        };
-        let (begin, end) = (task.strand.begin, task.strand.end);
+        if self.tasks.contains_key(&key) {
+            let beneath = self.beneath(key);
+            for key in std::iter::once(key).chain(beneath) {
+                self.cancel_task(now, key, "it was cancelled", actions);
+            }
+        }
+    }
+
+    /// Ends everything beneath a task, but not the task.
+    pub(crate) fn cancel_beneath(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        why: &str,
+        actions: &mut Vec<Action>,
+    ) {
+        for key in self.beneath(key) {
+            self.cancel_task(now, key, why, actions);
+        }
+    }
+
+    /// All that the strand of a task has spawned, directly or not.
+    fn beneath(&self, key: TaskKey) -> Vec<TaskKey> {
+        let (begin, end) = (self.tasks[&key].strand.begin, self.tasks[&key].strand.end);
         let beneath =
             |mark: Mark| self.order.precedes(begin, mark) && self.order.precedes(mark, end);
         let mut all: Vec<TaskKey> = self
@@ -26,9 +46,7 @@ impl Graph {
             .map(|(key, _)| *key)
             .collect();
         all.sort();
-        for key in std::iter::once(key).chain(all) {
-            self.cancel_task(now, key, "it was cancelled", actions);
-        }
+        all
     }
 
     /// Ends one task, whatever its state.

@@ -34,7 +34,6 @@ pub struct Graph {
     pub(crate) tasks: FxHashMap<TaskKey, Task>,
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
-    pub(crate) next_strand: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
     pub(crate) calls: FxHashMap<Name, Call>,
     pub(crate) calls_purge_at: usize,
@@ -62,7 +61,6 @@ impl Graph {
             tasks: FxHashMap::default(),
             objects: Objects::default(),
             next_task: 0,
-            next_strand: 0,
             calls: FxHashMap::default(),
             calls_purge_at: 1024,
             deadlines: BTreeSet::new(),

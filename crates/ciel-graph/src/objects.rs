@@ -22,7 +22,11 @@ pub(crate) enum ObjectState {
     /// There.
     Ready(Arc<Stored>),
     /// Its task failed.
-    Failed(Arc<Failure>),
+    Failed {
+        failure: Arc<Failure>,
+        /// The output of the failed task itself; whoever asks for a copy of it asks for this.
+        source: ObjectKey,
+    },
 }
 
 /// A finished object; several keys may share it.
@@ -150,15 +154,31 @@ impl Objects {
                 waiters.push(task);
                 true
             }
-            ObjectState::Ready(_) | ObjectState::Failed(_) => false,
+            ObjectState::Ready(_) | ObjectState::Failed { .. } => false,
             ObjectState::Alias(_) => unreachable!("a target is never an alias"),
+        }
+    }
+
+    /// `task` does not wait for `key` any more.
+    pub(crate) fn wait_no_more(&mut self, key: ObjectKey, task: TaskKey) {
+        let target = self.target(key);
+        if let Some(Object {
+            state: ObjectState::Future { waiters, .. },
+            ..
+        }) = self.table.get_mut(&target)
+        {
+            waiters.retain(|waiter| *waiter != task);
         }
     }
 
     /// Marks `key` as asked for, so that its failure, if it comes, is somebody's business.
     pub(crate) fn ask(&mut self, key: ObjectKey) {
         let target = self.target(key);
-        for key in [key, target] {
+        let source = match self.table.get(&target).map(|object| &object.state) {
+            Some(ObjectState::Failed { source, .. }) => *source,
+            _ => target,
+        };
+        for key in [key, target, source] {
             if let Some(object) = self.table.get_mut(&key) {
                 object.asked = true;
             }
@@ -184,6 +204,9 @@ impl Objects {
                 object.asked |= asked;
                 self.table.get_mut(&key).expect("just seen").holders -= 1;
             }
+        }
+        if asked {
+            self.ask(key);
         }
         Some(waiters)
     }
@@ -284,7 +307,7 @@ impl Objects {
                     pending.push(inner);
                 }
             }
-            ObjectState::Failed(_) => {}
+            ObjectState::Failed { .. } => {}
         }
     }
 }
@@ -319,11 +342,8 @@ impl Objects {
         }
     }
 
-    /// Whether anybody waits for the future `key`.
-    pub(crate) fn is_waited_for(&self, key: ObjectKey) -> bool {
-        matches!(
-            self.table.get(&key).map(|object| &object.state),
-            Some(ObjectState::Future { waiters, .. }) if !waiters.is_empty()
-        )
+    /// Whether anybody has asked for `key`: a task that waits for it, or the job itself.
+    pub(crate) fn is_asked(&self, key: ObjectKey) -> bool {
+        self.table.get(&key).is_some_and(|object| object.asked)
     }
 }

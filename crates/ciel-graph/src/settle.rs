@@ -36,9 +36,10 @@ impl Graph {
         };
         let name = task.name.output(u64::from(index));
         let value = self.adopt(key, value)?;
-        if self.is_future(object) {
-            let state = ObjectState::Ready(Arc::new(Stored { name, value }));
-            self.settle_object(now, object, state, actions);
+        let state = ObjectState::Ready(Arc::new(Stored { name, value }));
+        match self.is_future(object) {
+            true => self.settle_object(now, object, state, actions),
+            false => self.let_go(state, actions),
         }
         Ok(())
     }
@@ -49,7 +50,7 @@ impl Graph {
         self.clear(released, actions);
     }
 
-    fn is_future(&self, object: ObjectKey) -> bool {
+    pub(crate) fn is_future(&self, object: ObjectKey) -> bool {
         self.objects
             .get(object)
             .is_none_or(|object| matches!(object.state, ObjectState::Future { .. }))
@@ -68,7 +69,10 @@ impl Graph {
             return;
         }
         self.stop_clock(now, key);
-        match self.states_of(key, outputs) {
+        let states = self
+            .check_replayed(key)
+            .and_then(|()| self.states_of(key, outputs, actions));
+        match states {
             Ok(states) => self.commit(now, key, states, printed, actions),
             Err(failure) => self.fail_attempt(now, key, *failure, actions),
         }
@@ -79,6 +83,7 @@ impl Graph {
         &mut self,
         key: TaskKey,
         outputs: Vec<Output>,
+        actions: &mut Vec<Action>,
     ) -> Result<Vec<Option<ObjectState>>, Refusal> {
         let task = &self.tasks[&key];
         if outputs.len() != task.outputs.len() {
@@ -93,28 +98,63 @@ impl Graph {
                 message,
             )));
         }
-        let name = task.name;
         let mut states = Vec::with_capacity(outputs.len());
         for (index, output) in outputs.into_iter().enumerate() {
-            states.push(match output {
-                Output::Published => None,
-                Output::Delegate(handle) => {
-                    let object = self.keys_of(key, &[handle])?[0];
-                    Some(match self.objects.settled_state(object) {
-                        ObjectState::Future { .. } => {
-                            ObjectState::Alias(self.objects.target(object))
-                        }
-                        settled => settled.clone(),
-                    })
+            match self.state_of(key, index, output) {
+                Ok(state) => states.push(state),
+                Err(refusal) => {
+                    states
+                        .into_iter()
+                        .flatten()
+                        .for_each(|state| self.let_go(state, actions));
+                    return Err(refusal);
                 }
-                Output::Value(value) => {
-                    let value = self.adopt(key, value)?;
-                    let name = name.output(index as u64);
-                    Some(ObjectState::Ready(Arc::new(Stored { name, value })))
-                }
-            });
+            }
         }
         Ok(states)
+    }
+
+    fn state_of(
+        &mut self,
+        key: TaskKey,
+        index: usize,
+        output: Output,
+    ) -> Result<Option<ObjectState>, Refusal> {
+        match output {
+            Output::Published => self.check_published(key, index).map(|()| None),
+            Output::Delegate(handle) => {
+                let object = self.keys_of(key, &[handle])?[0];
+                Ok(Some(self.state_like(object)))
+            }
+            Output::Value(value) => {
+                let value = self.adopt(key, value)?;
+                let name = self.tasks[&key].name.output(index as u64);
+                Ok(Some(ObjectState::Ready(Arc::new(Stored { name, value }))))
+            }
+        }
+    }
+
+    /// The state of something that is to be whatever `object` is.
+    fn state_like(&self, object: ObjectKey) -> ObjectState {
+        match self.objects.settled_state(object) {
+            ObjectState::Future { .. } => ObjectState::Alias(self.objects.target(object)),
+            settled => settled.clone(),
+        }
+    }
+
+    /// An output declared published that is not there is the task's failure.
+    fn check_published(&self, key: TaskKey, index: usize) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        let object = task.outputs[index];
+        if self.objects.get(object).is_none() || !self.is_future(object) {
+            return Ok(());
+        }
+        let message = format!("it ended without publishing output {index}");
+        Err(Box::new(Failure::new(
+            FailureKind::TaskError,
+            task.label(),
+            message,
+        )))
     }
 
     fn commit(
@@ -129,10 +169,12 @@ impl Graph {
         task.story.add(now, Moment::Finished);
         let outputs = task.outputs.clone();
         let strand = task.strand.key;
+        let spawned = task.strand.spawns > task.begun_at.0;
         let twins = std::mem::take(&mut task.twins);
         self.counts.finished += 1;
         actions.push(Action::Strand(StrandChange::Committed(strand)));
-        if printed {
+        // Equal calls would have to print what the children print, each at its own place.
+        if printed || spawned {
             self.forget_call(key);
             self.promote_twins(now, twins, actions);
         } else {
@@ -144,25 +186,11 @@ impl Graph {
                     self.settle_object(now, *object, state, actions)
                 }
                 Some(state) => self.let_go(state, actions),
-                None => self.settle_published(now, *object, actions),
+                None => {}
             }
         }
         actions.push(Action::Strand(StrandChange::Closed(strand)));
         self.end_strand(now, key, None, actions);
-    }
-
-    /// An output declared published that is not there is the task's failure.
-    fn settle_published(&mut self, now: Micros, object: ObjectKey, actions: &mut Vec<Action>) {
-        let Some(held) = self.objects.get(object) else {
-            return;
-        };
-        let ObjectState::Future { producer, .. } = held.state else {
-            return;
-        };
-        let label = self.tasks[&producer].label();
-        let message = "it ended without publishing one of its outputs";
-        let failure = Arc::new(Failure::new(FailureKind::TaskError, label, message));
-        self.settle_object(now, object, ObjectState::Failed(failure), actions);
     }
 
     /// The twins get what the leader got; done first, while all is in the table.
@@ -209,10 +237,7 @@ impl Graph {
     ) {
         let mine = self.tasks[&key].outputs.clone();
         for (object, source) in mine.into_iter().zip(of) {
-            let state = match self.objects.settled_state(*source) {
-                ObjectState::Future { .. } => ObjectState::Alias(self.objects.target(*source)),
-                settled => settled.clone(),
-            };
+            let state = self.state_like(*source);
             self.settle_object(now, object, state, actions);
         }
         self.close_twin(now, key, actions);
@@ -227,8 +252,8 @@ impl Graph {
         self.end_strand(now, key, None, actions);
     }
 
-    /// The leader gives nothing to share: the first twin runs by itself, the others follow it.
-    fn promote_twins(&mut self, now: Micros, twins: Vec<TaskKey>, actions: &mut Vec<Action>) {
+    /// The leader gives nothing to share: each twin runs by itself.
+    pub(crate) fn promote_twins(&mut self, now: Micros, twins: Vec<TaskKey>, actions: &mut Vec<Action>) {
         for twin in twins {
             if self
                 .tasks
@@ -240,7 +265,7 @@ impl Graph {
         }
     }
 
-    fn forget_call(&mut self, key: TaskKey) {
+    pub(crate) fn forget_call(&mut self, key: TaskKey) {
         if let Some(call) = self.tasks[&key].call
             && self.calls.get(&call).is_some_and(|entry| entry.task == key)
         {
@@ -261,7 +286,7 @@ impl Graph {
             self.objects.drop_state(state, &mut released);
         } else if let ObjectState::Alias(target) = state {
             self.objects.alias(object, target);
-            if self.objects.is_waited_for(target) {
+            if self.objects.is_asked(target) {
                 self.demand(now, target, actions);
             }
             self.objects.collect(object, &mut released);
@@ -407,12 +432,27 @@ impl Graph {
         });
         let replays = resume.is_some();
         task.state = State::Ready { resume };
-        let strand = task.strand.key;
         if !replays {
-            self.reset_table(key, actions);
-            actions.push(Action::Strand(StrandChange::RolledBack(strand)));
+            self.begin_from_scratch(now, key, actions);
         }
         self.offer(key, actions);
+    }
+
+    /// A failed attempt whose spawns are not recorded leaves nothing behind: what it spawned is
+    /// cancelled and forgiven, its output is taken back, the next one uses the same names.
+    fn begin_from_scratch(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = self.task_mut(key);
+        let strand = task.strand.clone();
+        (task.strand.spawns, task.strand.constructs) = task.begun_at;
+        actions.push(Action::Strand(match strand.held {
+            true => StrandChange::RolledBack(strand.key),
+            false => StrandChange::Rewound(strand.key),
+        }));
+        if strand.spawns > self.tasks[&key].begun_at.0 {
+            self.cancel_beneath(now, key, "the attempt that spawned it failed", actions);
+            self.forgive_beneath(strand.begin, strand.end, actions);
+        }
+        self.reset_table(key, actions);
     }
 
     /// Makes a strand ready to be run again from its start with its recorded facts.
@@ -454,7 +494,7 @@ impl Graph {
             },
         );
         let outputs = task.outputs.clone();
-        let strand = task.strand.key;
+        let (strand, held) = (task.strand.key, task.strand.held);
         let frame = Frame {
             task: task.label(),
             place: task.place(),
@@ -468,13 +508,18 @@ impl Graph {
         let failure = Arc::new(failure.through(frame));
         self.forget_call(key);
         self.note_failure(key, &failure);
+        if held && !cancelled {
+            actions.push(Action::Strand(StrandChange::RolledBack(strand)));
+        }
         actions.push(Action::Strand(match cancelled {
             true => StrandChange::Discarded(strand),
             false => StrandChange::Closed(strand),
         }));
-        for object in outputs {
-            if self.is_future(object) {
-                self.settle_object(now, object, ObjectState::Failed(failure.clone()), actions);
+        for source in outputs {
+            if self.is_future(source) {
+                let failure = failure.clone();
+                let state = ObjectState::Failed { failure, source };
+                self.settle_object(now, source, state, actions);
             }
         }
         self.promote_twins(now, twins, actions);

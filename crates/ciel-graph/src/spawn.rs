@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Descriptor, Fact, Failure, FailureKind, Handle, Label, Micros, Name, Needs, ObjectKey,
-    StrandKey, TaskKey, Value,
+    Attempt, Descriptor, Fact, Failure, FailureKind, Handle, Label, Mark, Micros, Name, Needs,
+    ObjectKey, StrandKey, TaskKey, Value, limits,
 };
 
 use crate::event::{Action, StrandChange};
@@ -42,10 +42,11 @@ impl Graph {
         self.admit(now, key, actions);
     }
 
-    fn new_strand(&mut self, name: Name, begin: ciel_model::Mark, end: ciel_model::Mark) -> Strand {
-        self.next_strand += 1;
+    /// A strand is called by its first task, which is created next.
+    fn new_strand(&mut self, name: Name, begin: Mark, end: Mark) -> Strand {
         Strand {
-            key: StrandKey(self.next_strand),
+            key: strand_of(TaskKey(self.next_task)),
+            held: false,
             name,
             spawns: 0,
             constructs: 0,
@@ -79,6 +80,7 @@ impl Graph {
             name,
             descriptor: Arc::new(descriptor),
             parent,
+            begun_at: (strand.spawns, strand.constructs),
             strand,
             state: State::Dormant,
             attempt: Attempt(0),
@@ -108,12 +110,13 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let inputs = self.keys_of(parent, &descriptor.inputs)?;
+        self.check_outputs(parent, &descriptor)?;
         let recorded = self.tasks[&parent]
             .facts
             .get(self.tasks[&parent].replayed)
             .cloned();
         if let Some(fact) = recorded {
-            return self.spawn_again(parent, &descriptor, fact);
+            return self.spawn_again(parent, &descriptor, fact, actions);
         }
         let key = self.create_child(now, parent, descriptor, inputs, actions);
         self.settle_in(now, key, actions);
@@ -137,23 +140,14 @@ impl Graph {
         let records = spawner.descriptor.replayable;
         let begin = self.order.insert_before(end_of_parent);
         let end = self.order.insert_before(end_of_parent);
-        let strand = self.new_strand(name, begin, end);
+        let mut strand = self.new_strand(name, begin, end);
+        strand.held = is_held(&descriptor);
         let child_strand = strand.key;
-        let (lazy, live, count) = (
-            descriptor.options.lazy,
-            descriptor.options.live,
-            descriptor.outputs,
-        );
+        let count = descriptor.outputs;
+        let placing = placing(&descriptor, parent_strand, child_strand);
         let call = records.then(|| descriptor.call_hash());
         let key = self.new_task(now, name, descriptor, strand, Some(label), inputs);
-        actions.push(Action::Strand(StrandChange::Spawned {
-            parent: parent_strand,
-            child: child_strand,
-            live,
-        }));
-        if lazy {
-            actions.push(Action::Strand(StrandChange::Skipped(child_strand)));
-        }
+        actions.extend(placing);
         let outputs: Vec<ObjectKey> = (0..count)
             .map(|index| {
                 self.objects
@@ -183,24 +177,36 @@ impl Graph {
         if task.descriptor.options.lazy {
             return;
         }
-        self.live += 1;
         if self.is_cut(task.strand.end) {
             return self.cancel_unstarted(now, key, actions);
         }
+        self.live += 1;
         if task.descriptor.pure && self.join_equal_call(now, key, actions) {
             return;
         }
         self.admit(now, key, actions);
     }
 
-    /// Waits for what the task needs to start, or offers it.
+    /// Waits for what the task needs to start, or offers it; and so for the lazy tasks it wakes.
     pub(crate) fn admit(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let mut wanted = Vec::new();
+        self.admit_one(now, key, &mut wanted, actions);
+        self.wake_dormant(now, wanted, actions);
+    }
+
+    fn admit_one(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        wanted: &mut Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
         let task = &self.tasks[&key];
         let needed = match task.descriptor.needs {
             Needs::Nothing => Vec::new(),
             Needs::Everything => task.table.clone(),
         };
-        let missing = self.wait_for(now, key, &needed, actions);
+        let missing = self.wait_for(key, &needed, wanted);
         let task = self.task_mut(key);
         if missing > 0 {
             task.state = State::Waiting { missing };
@@ -211,38 +217,67 @@ impl Graph {
         self.offer(key, actions);
     }
 
-    /// Asks for `objects` on behalf of a task; gives how many are not there.
-    pub(crate) fn wait_for(
+    /// Asks for `objects` on behalf of a task; gives how many are not there, and notes who makes
+    /// those.
+    fn wait_for(
         &mut self,
-        now: Micros,
         key: TaskKey,
         objects: &[ObjectKey],
-        actions: &mut Vec<Action>,
+        wanted: &mut Vec<TaskKey>,
     ) -> u32 {
         let mut missing = 0;
         for object in objects {
             self.objects.ask(*object);
             if self.objects.wait(*object, key) {
                 missing += 1;
-                self.demand(now, *object, actions);
+                wanted.extend(self.producer_of(*object));
             }
         }
         missing
     }
 
+    /// Asks for `objects` on behalf of a task and wakes the lazy tasks that make them; gives how
+    /// many are not there.
+    pub(crate) fn wait_and_demand(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        objects: &[ObjectKey],
+        actions: &mut Vec<Action>,
+    ) -> u32 {
+        let mut wanted = Vec::new();
+        let missing = self.wait_for(key, objects, &mut wanted);
+        self.wake_dormant(now, wanted, actions);
+        missing
+    }
+
     /// Wakes the lazy task that makes `object`, if it sleeps.
     pub(crate) fn demand(&mut self, now: Micros, object: ObjectKey, actions: &mut Vec<Action>) {
-        let ObjectState::Future { producer, .. } = self.objects.settled_state(object) else {
-            return;
-        };
-        let producer = *producer;
-        if self
-            .tasks
-            .get(&producer)
-            .is_some_and(|task| task.state == State::Dormant)
-        {
-            self.live += 1;
-            self.admit(now, producer, actions);
+        let wanted = self.producer_of(object).into_iter().collect();
+        self.wake_dormant(now, wanted, actions);
+    }
+
+    fn producer_of(&self, object: ObjectKey) -> Option<TaskKey> {
+        match self.objects.settled_state(object) {
+            ObjectState::Future { producer, .. } => Some(*producer),
+            _ => None,
+        }
+    }
+
+    /// Wakes those of `wanted` that sleep, and whom they want in turn. A list instead of a
+    /// recursion: chains of lazy tasks may be as long as the user likes.
+    fn wake_dormant(
+        &mut self,
+        now: Micros,
+        mut wanted: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
+        while let Some(key) = wanted.pop() {
+            let task = self.tasks.get(&key);
+            if task.is_some_and(|task| task.state == State::Dormant) {
+                self.live += 1;
+                self.admit_one(now, key, &mut wanted, actions);
+            }
         }
     }
 
@@ -252,10 +287,18 @@ impl Graph {
         parent: TaskKey,
         descriptor: &Descriptor,
         fact: Fact,
+        actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let asked = format!("{} at {}", descriptor.what, place_of(descriptor));
         match fact {
-            Fact::Spawned { call, outputs, .. } if call == descriptor.call_hash() => {
+            Fact::Spawned {
+                child,
+                call,
+                outputs,
+                ..
+            } if call == descriptor.call_hash() => {
+                let parent_strand = self.tasks[&parent].strand.key;
+                actions.extend(placing(descriptor, parent_strand, strand_of(child)));
                 for output in &outputs {
                     self.objects.hold(*output);
                 }
@@ -264,11 +307,7 @@ impl Graph {
                 task.replayed += 1;
                 Ok(())
             }
-            Fact::Spawned { place, .. } => {
-                Err(self.differs(parent, &asked, &format!("a spawn at {place}")))
-            }
-            Fact::Constructed { .. } => Err(self.differs(parent, &asked, "a new object")),
-            Fact::Input { kind, .. } => Err(self.differs(parent, &asked, &kind)),
+            other => Err(self.differs(parent, &asked, &words(&other))),
         }
     }
 
@@ -387,7 +426,7 @@ impl Graph {
         let there = |output: &ObjectKey| {
             self.objects
                 .get(*output)
-                .is_some_and(|object| !matches!(object.state, ObjectState::Failed(_)))
+                .is_some_and(|object| matches!(object.state, ObjectState::Ready(_)))
         };
         if !outputs.iter().all(there) {
             self.register_call(call, key);
@@ -435,7 +474,9 @@ impl Graph {
         if self.running(key, attempt).is_none() {
             return;
         }
-        let inputs = self.keys_of(key, &descriptor.inputs).and_then(|inputs| {
+        let whole = self.check_replayed(key);
+        let inputs = whole.and_then(|()| self.keys_of(key, &descriptor.inputs));
+        let inputs = inputs.and_then(|inputs| {
             let (want, have) = (self.tasks[&key].outputs.len(), descriptor.outputs as usize);
             if want == have {
                 return Ok(inputs);
@@ -470,9 +511,15 @@ impl Graph {
         let name = strand.name.spawn(strand.spawns);
         strand.spawns += 1;
         let outputs = std::mem::take(&mut task.outputs);
+        let twins = std::mem::take(&mut task.twins);
         let label = task.label();
         task.story.add(now, Moment::TailSpawned);
+        self.forget_call(key);
+        self.promote_twins(now, twins, actions);
         actions.push(Action::Strand(StrandChange::Committed(strand.key)));
+        // What the successor spawns is told from what came before by where it begins.
+        self.order.remove(strand.begin);
+        strand.begin = self.order.insert_before(strand.end);
         let successor = self.new_task(now, name, descriptor, strand, Some(label), inputs);
         for output in &outputs {
             self.objects.reassign(*output, successor);
@@ -483,9 +530,75 @@ impl Graph {
             *root = successor;
         }
         self.task_mut(successor).outputs = outputs;
-        self.live += 1;
         self.dismiss(now, key, None, actions);
+        if self.is_cut(self.tasks[&successor].strand.end) {
+            return self.cancel_unstarted(now, successor, actions);
+        }
+        self.live += 1;
         self.admit(now, successor, actions);
+    }
+
+    /// A worker may ask for much, but not for everything.
+    fn check_outputs(&self, key: TaskKey, descriptor: &Descriptor) -> Result<(), Refusal> {
+        let (want, most) = (descriptor.outputs, limits::OUTPUTS_MAX);
+        if want <= most {
+            return Ok(());
+        }
+        let message = format!("it spawned a task with {want} outputs; {most} is the most");
+        Err(Box::new(Failure::new(
+            FailureKind::Refused,
+            self.tasks[&key].label(),
+            message,
+        )))
+    }
+
+    /// A replay that ends must have done all that it did before.
+    pub(crate) fn check_replayed(&self, key: TaskKey) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        match task.facts.get(task.replayed) {
+            None => Ok(()),
+            Some(fact) => Err(self.differs(key, "nothing more", &words(fact))),
+        }
+    }
+}
+
+/// Every strand is called by its first task, so a recorded spawn tells its strand.
+fn strand_of(first: TaskKey) -> StrandKey {
+    StrandKey(first.0)
+}
+
+/// Whether the output of a task waits for its commit: it did not ask to be live, or a failed
+/// attempt of it would have to be taken back.
+fn is_held(descriptor: &Descriptor) -> bool {
+    let taken_back = descriptor.options.retries > 0 && !descriptor.replayable;
+    taken_back || !descriptor.options.live
+}
+
+/// Where the output of a child stands.
+fn placing(
+    descriptor: &Descriptor,
+    parent: StrandKey,
+    child: StrandKey,
+) -> impl Iterator<Item = Action> + use<> {
+    let live = !is_held(descriptor);
+    let spawned = StrandChange::Spawned {
+        parent,
+        child,
+        live,
+    };
+    let skipped = descriptor
+        .options
+        .lazy
+        .then_some(StrandChange::Skipped(child));
+    std::iter::once(spawned).chain(skipped).map(Action::Strand)
+}
+
+/// What a recorded fact was, in words.
+fn words(fact: &Fact) -> String {
+    match fact {
+        Fact::Spawned { place, .. } => format!("a spawn at {place}"),
+        Fact::Constructed { .. } => "a new object".to_string(),
+        Fact::Input { kind, .. } => kind.to_string(),
     }
 }
 

@@ -39,12 +39,14 @@ pub(crate) struct Resume {
 #[derive(Clone, Debug)]
 pub(crate) struct Strand {
     pub(crate) key: StrandKey,
+    /// Its output waits for a commit and can be rolled back.
+    pub(crate) held: bool,
     pub(crate) name: Name,
     /// Spawn events so far.
     pub(crate) spawns: u64,
     /// Objects constructed so far.
     pub(crate) constructs: u64,
-    /// Before everything that the strand spawns.
+    /// Before everything that its current task spawns.
     pub(crate) begin: Mark,
     /// After everything that the strand spawned so far, and before everything after it.
     pub(crate) end: Mark,
@@ -57,6 +59,8 @@ pub(crate) struct Task {
     pub(crate) descriptor: Arc<Descriptor>,
     pub(crate) parent: Option<Label>,
     pub(crate) strand: Strand,
+    /// The strand's counters when the task was made; an attempt from scratch begins there.
+    pub(crate) begun_at: (u64, u64),
     pub(crate) state: State,
     pub(crate) attempt: Attempt,
     /// Failed attempts so far.

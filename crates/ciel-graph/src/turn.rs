@@ -1,10 +1,13 @@
 //! A task's turns: placed, running, blocked, woken.
 
-use ciel_model::{Attempt, Handle, Micros, ObjectKey, Resolution, TaskKey, Value};
+use ciel_model::{
+    Attempt, Failure, FailureKind, Handle, Micros, Needs, ObjectKey, Resolution, TaskKey, Value,
+};
 
 use crate::event::{Action, Assignment, Continuation, Entry};
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
+use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::task::{Resume, State};
 
@@ -81,12 +84,17 @@ impl Graph {
         }
     }
 
-    /// What is known of a task's inputs when it starts.
+    /// What is known of a task's inputs when it starts. A failure is told only to a task that
+    /// needed that input, for to tell it is to be asked for it.
     fn known_inputs(&mut self, key: TaskKey) -> Vec<(Handle, Resolution)> {
-        let count = self.tasks[&key].descriptor.inputs.len() as u32;
-        let handles: Vec<Handle> = (0..count).map(Handle).collect();
+        let descriptor = self.tasks[&key].descriptor.clone();
+        let handles: Vec<Handle> = (0..descriptor.inputs.len() as u32).map(Handle).collect();
         let mut known = self.answers(key, &handles);
-        known.retain(|(_, resolution)| *resolution != Resolution::Future);
+        known.retain(|(_, resolution)| match resolution {
+            Resolution::Ready { .. } => true,
+            Resolution::Failed(_) => descriptor.needs == Needs::Everything,
+            Resolution::Future => false,
+        });
         known
     }
 
@@ -103,10 +111,7 @@ impl Graph {
     fn resolution(&mut self, key: TaskKey, object: ObjectKey) -> Resolution {
         let stored = match self.objects.settled_state(object) {
             ObjectState::Future { .. } => return Resolution::Future,
-            ObjectState::Failed(failure) => {
-                let failure = failure.clone();
-                return Resolution::Failed(failure);
-            }
+            ObjectState::Failed { failure, .. } => return Resolution::Failed(failure.clone()),
             ObjectState::Ready(stored) => stored,
             ObjectState::Alias(_) => unreachable!("a settled state is never an alias"),
         };
@@ -143,7 +148,9 @@ impl Graph {
         if self.running(key, attempt).is_none() {
             return;
         }
-        let kept = kept.map(|kept| self.keys_of(key, &kept)).transpose();
+        let kept = self
+            .check_continuation(key, &continuation)
+            .and_then(|()| kept.map(|kept| self.keys_of(key, &kept)).transpose());
         let waited = kept.and_then(|kept| {
             self.compact_table(key, kept, actions);
             self.keys_of(key, &on)
@@ -155,7 +162,7 @@ impl Graph {
                 return self.fail_attempt(now, key, *failure, actions);
             }
         };
-        let missing = self.wait_for(now, key, &objects, actions);
+        let missing = self.wait_and_demand(now, key, &objects, actions);
         if missing == 0 && continuation == Continuation::Live {
             let answers = self.answers(key, &on);
             actions.push(Action::Continue {
@@ -176,6 +183,24 @@ impl Graph {
         if missing == 0 {
             self.make_ready(now, key, actions);
         }
+    }
+
+    /// Only a strand whose spawns are recorded can go on by replay.
+    fn check_continuation(
+        &self,
+        key: TaskKey,
+        continuation: &Continuation,
+    ) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        if *continuation != Continuation::Replay || task.descriptor.replayable {
+            return Ok(());
+        }
+        let message = "it wants to go on by replay, but was not spawned as replayable";
+        Err(Box::new(Failure::new(
+            FailureKind::Refused,
+            task.label(),
+            message,
+        )))
     }
 
     /// The table becomes `kept`, in that order.
@@ -255,6 +280,7 @@ impl Graph {
             return;
         };
         let attempt = task.attempt;
+        let queued = matches!(task.state, State::Ready { .. });
         let (State::Suspended { resume, .. }
         | State::Ready {
             resume: Some(resume),
@@ -270,9 +296,16 @@ impl Graph {
             task.story.add(now, Moment::Lost);
             return;
         }
+        let waited = std::mem::take(&mut resume.on);
         let message = "the worker that kept its state is gone";
-        let failure =
-            ciel_model::Failure::new(ciel_model::FailureKind::WorkerLost, task.label(), message);
+        let failure = Failure::new(FailureKind::WorkerLost, task.label(), message);
+        for handle in waited {
+            let object = self.tasks[&key].table[handle.0 as usize];
+            self.objects.wait_no_more(object, key);
+        }
+        if queued {
+            actions.push(Action::Withdraw { task: key, attempt });
+        }
         actions.push(Action::Stop { task: key, attempt });
         self.fail_attempt(now, key, failure, actions);
     }

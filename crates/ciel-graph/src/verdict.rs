@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Action, Ending};
 use crate::graph::Graph;
-use crate::objects::ObjectState;
+use crate::objects::{ObjectState, Released};
 
 /// What is known of the job's outcome.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct Verdict {
     told: bool,
 }
 
-/// A failed task; its outputs are held so that one can see who asks for them.
+/// A failed task; its outputs that fail with it are held so that one can see who asks for them.
 #[derive(Clone, Debug)]
 struct Failed {
     mark: Mark,
@@ -66,8 +66,8 @@ impl Graph {
         let task = &self.tasks[&key];
         let (name, mark) = (task.name, task.strand.end);
         let outputs = task.outputs.clone();
-        let there = |key: &ObjectKey| self.objects.get(*key).is_some();
-        let outputs: Vec<ObjectKey> = outputs.into_iter().filter(there).collect();
+        let fails = |key: &ObjectKey| self.objects.get(*key).is_some() && self.is_future(*key);
+        let outputs: Vec<ObjectKey> = outputs.into_iter().filter(fails).collect();
         for output in &outputs {
             self.objects.hold(*output);
         }
@@ -80,6 +80,19 @@ impl Graph {
         if self.policy.fail_fast && self.verdict.decided.is_none() {
             self.verdict.decided = Some(failure.clone());
         }
+    }
+
+    /// Failures beneath a failed attempt that is tried again are nobody's business any more.
+    pub(crate) fn forgive_beneath(&mut self, begin: Mark, end: Mark, actions: &mut Vec<Action>) {
+        let order = &self.order;
+        let beneath =
+            |failed: &mut Failed| order.precedes(begin, failed.mark) && order.precedes(failed.mark, end);
+        let forgiven: Vec<Failed> = self.verdict.failed.extract_if(.., beneath).collect();
+        let mut released = Released::default();
+        for failed in forgiven {
+            self.release_all(failed.outputs, &mut released);
+        }
+        self.clear(released, actions);
     }
 
     /// Called whenever a strand has ended: decides what can be decided.
@@ -114,7 +127,7 @@ impl Graph {
 
     fn decide(&mut self, now: Micros, root: &ObjectState, actions: &mut Vec<Action>) {
         let (failure, mark) = match root {
-            ObjectState::Failed(failure) => (
+            ObjectState::Failed { failure, .. } => (
                 failure.clone(),
                 self.verdict.marks.get(&failure.origin.name).copied(),
             ),
@@ -183,7 +196,7 @@ impl Graph {
             .clone()
             .or_else(|| failures.first().cloned());
         let result = match (failure, root) {
-            (Some(failure), _) | (None, ObjectState::Failed(failure)) => Err(failure),
+            (Some(failure), _) | (None, ObjectState::Failed { failure, .. }) => Err(failure),
             (None, ObjectState::Ready(stored)) => Ok((stored.name, stored.value.clone())),
             (None, ObjectState::Future { .. } | ObjectState::Alias(_)) => {
                 unreachable!("the root's result is settled")

@@ -251,7 +251,7 @@ impl Node {
                 },
                 actions,
             ),
-            Event::TaskWithdrawn { run } => self.on_task_withdrawn(order, run),
+            Event::TaskWithdrawn { run } => self.on_task_withdrawn(order, run, actions),
             Event::TaskLeft { run, parked } => self.on_task_left(run, parked),
             Event::TaskPreempted { run } => self.on_task_preempted(run),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
@@ -284,10 +284,16 @@ impl Node {
         self.computation.push(order, mark, ready);
     }
 
-    fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run) {
-        self.pools.forget(run.task);
+    fn on_task_withdrawn(
+        &mut self,
+        order: &SerialOrder,
+        run: Run,
+        actions: &mut Vec<Action>,
+    ) {
+        self.on_task_forgotten(run.task, actions);
         if self.queued.remove(&run).is_none() {
-            return;
+            // Placed in the same instant; nobody will begin it.
+            return self.on_task_left(run, false);
         }
         // Withdrawn entries are passed over when they come up; when most are, they are swept out.
         if self.computation.len() + self.coordination.len() > 64 + 2 * self.queued.len() {

@@ -97,16 +97,24 @@ impl Pools {
         actions.push(Action::StartWorker { worker, executor });
     }
 
-    /// Whether there may be one more worker, if need be after an idle one of another kind goes.
+    /// Whether there may be one more worker, if need be after an idle one of another kind goes. One
+    /// that keeps strands goes only when no worker is about to become idle: those strands may wait
+    /// for the very task that wants the room, and can be replayed.
     fn make_room(&mut self, actions: &mut Vec<Action>) -> bool {
         if self.workers.len() < self.most {
             return true;
         }
-        let idle = |worker: &Worker| worker.state == WorkerState::Idle && worker.parked.is_empty();
-        let Some(worker) = self.pick(idle) else {
+        let idle = |worker: &Worker| worker.state == WorkerState::Idle;
+        let mut leaving = self.pick(|worker| idle(worker) && worker.parked.is_empty());
+        if leaving.is_none() && self.workers.values().all(idle) {
+            leaving = self.pick(idle);
+        }
+        let Some(worker) = leaving else {
             return false;
         };
-        self.workers.remove(&worker);
+        for task in self.on_gone(worker) {
+            actions.push(Action::ContinuationLost { task });
+        }
         actions.push(Action::StopWorker { worker });
         true
     }

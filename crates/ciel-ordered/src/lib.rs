@@ -8,6 +8,7 @@
 //! that lie on disk are an [`Extent`] whose meaning is the caller's. Read next: [`stream`] (the
 //! acts of strands), then `frontier` (how bytes come out), `history` (how a replay is compared).
 
+mod check;
 mod error;
 mod fingerprint;
 mod frontier;

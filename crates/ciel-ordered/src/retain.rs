@@ -26,6 +26,10 @@ impl OrderedStream {
     }
 
     /// The whole output of a retained strand and its descendants, all closed and committed.
+    ///
+    /// # Errors
+    /// `NoSegment` when that is not so, when a released piece was beyond the bound, and while a
+    /// piece is being spilled.
     pub fn segment_of(&self, strand: StrandKey) -> Result<Segment, OrderedError> {
         let top = self.place(strand)?;
         let mut parts = Vec::new();

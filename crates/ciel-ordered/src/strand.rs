@@ -253,6 +253,11 @@ impl Strands {
         self.places.len()
     }
 
+    /// All strands that have a place, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Strand> {
+        self.places.values().map(|place| &self[*place])
+    }
+
     pub(crate) fn find(&self, key: StrandKey) -> Option<Place> {
         self.places.get(&key).copied()
     }

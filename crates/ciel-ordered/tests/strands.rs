@@ -274,3 +274,40 @@ fn deeply_nested_segments_print_and_vanish_without_recursion() {
     stream.include(ROOT, segment).unwrap();
     assert_eq!(drain(&mut stream), "core");
 }
+
+#[test]
+fn strand_forgotten_before_the_frontier_passed_still_prints() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.retain(CHILD).unwrap();
+    write(&mut stream, CHILD, "early ");
+    stream.spawn(CHILD, OTHER).unwrap();
+    assert_eq!(drain(&mut stream), "early ");
+    stream.forget(CHILD).unwrap();
+    stream.check_all();
+    write(&mut stream, OTHER, "late");
+    stream.close(OTHER).unwrap();
+    stream.close(CHILD).unwrap();
+    assert_eq!(drain(&mut stream), "late");
+    assert_eq!(stream.gauges().strands, 1);
+}
+
+#[test]
+fn extents_that_a_segment_uses_are_released_as_shared() {
+    let mut stream = stream_with_root();
+    stream.hold(ROOT).unwrap();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.retain(CHILD).unwrap();
+    let extent = Extent {
+        blob: 1,
+        offset: 0,
+        length: 7,
+    };
+    stream.write(CHILD, Piece::Extent(extent)).unwrap();
+    stream.close(CHILD).unwrap();
+    assert_eq!(stream.segment_of(CHILD).unwrap().length(), 7);
+    stream.forget(CHILD).unwrap();
+    stream.release(ROOT).unwrap();
+    let chunk = stream.take_ready(100).unwrap();
+    assert_eq!((chunk.piece, chunk.shared), (Piece::Extent(extent), true));
+}

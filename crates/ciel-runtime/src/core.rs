@@ -27,13 +27,23 @@ pub(crate) enum Order {
     /// End that process and everything it started.
     StopProcess(Run),
     /// Start a worker.
-    StartWorker { worker: WorkerKey, executor: Arc<str> },
+    StartWorker {
+        worker: WorkerKey,
+        executor: Arc<str>,
+    },
     /// End a worker that has nothing to do.
     StopWorker(WorkerKey),
     /// Run a task in that worker.
-    StartInWorker { worker: WorkerKey, assignment: Box<Assignment> },
+    StartInWorker {
+        worker: WorkerKey,
+        assignment: Box<Assignment>,
+    },
     /// Go on: what it asked for is there.
-    AnswerWorker { worker: WorkerKey, run: Run, answers: Answers },
+    AnswerWorker {
+        worker: WorkerKey,
+        run: Run,
+        answers: Answers,
+    },
     /// End a task that runs in that worker.
     StopInWorker { worker: WorkerKey, run: Run },
     /// Forget a parked strand.
@@ -43,7 +53,11 @@ pub(crate) enum Order {
     /// A deadline may have changed.
     Rearm,
     /// Tell people.
-    AttemptFailed { task: Label, failure: Arc<Failure>, left: u32 },
+    AttemptFailed {
+        task: Label,
+        failure: Arc<Failure>,
+        left: u32,
+    },
     /// Tell people.
     TaskFailed { task: Label, failure: Arc<Failure> },
     /// The graph is done.
@@ -64,8 +78,6 @@ pub(crate) enum Turn {
 pub(crate) struct Script {
     pub(crate) machine: Machine,
     pub(crate) assignment: Box<Assignment>,
-    /// Constructs so far, to name the next one.
-    pub(crate) constructs: u64,
     /// Handles of packages asked for so far.
     pub(crate) packages: FxHashMap<String, ciel_skywriting::host::Handle>,
     /// Handles in the table so far.
@@ -103,6 +115,12 @@ pub(crate) struct Core {
     pub(crate) closed: bool,
     /// The output thread has something to do.
     pub(crate) output_ready: bool,
+    /// Process ids of running tasks.
+    pub(crate) pids: FxHashMap<TaskKey, u32>,
+    /// Where scripts were when they last had a turn, for `why`.
+    pub(crate) script_lines: FxHashMap<TaskKey, String>,
+    /// Microseconds of processor time of ended processes.
+    spent_us: u64,
     todo: VecDeque<Todo>,
     graph_actions: Vec<graph::Action>,
     node_actions: Vec<node::Action>,
@@ -132,6 +150,9 @@ impl Core {
             ending: None,
             closed: false,
             output_ready: false,
+            pids: FxHashMap::default(),
+            script_lines: FxHashMap::default(),
+            spent_us: 0,
             todo: VecDeque::new(),
             graph_actions: Vec::new(),
             node_actions: Vec::new(),
@@ -178,7 +199,8 @@ impl Core {
 
     fn feed_node(&mut self, now: Micros, event: node::Event) {
         let mut actions = std::mem::take(&mut self.node_actions);
-        self.node.handle(now, event, self.graph.order(), &mut actions);
+        self.node
+            .handle(now, event, self.graph.order(), &mut actions);
         self.todo.extend(actions.drain(..).map(Todo::Node));
         self.node_actions = actions;
     }
@@ -200,7 +222,13 @@ impl Core {
     fn perform(&mut self, now: Micros, action: graph::Action) {
         use graph::Action;
         match action {
-            Action::Offer { task, attempt, descriptor, mark, resumed } => {
+            Action::Offer {
+                task,
+                attempt,
+                descriptor,
+                mark,
+                resumed,
+            } => {
                 let event = node::Event::TaskOffered {
                     run: Run { task, attempt },
                     mark,
@@ -215,16 +243,24 @@ impl Core {
                 self.feed_node(now, node::Event::TaskWithdrawn { run })
             }
             Action::Begin(assignment) => self.begin(assignment),
-            Action::Continue { task, attempt, answers } => {
-                self.go_on(Run { task, attempt }, answers)
-            }
+            Action::Continue {
+                task,
+                attempt,
+                answers,
+            } => self.go_on(Run { task, attempt }, answers),
             Action::Suspend { task, attempt } => self.suspend(now, Run { task, attempt }),
             Action::Stop { task, attempt } => self.stop(now, Run { task, attempt }),
             Action::Strand(change) => self.change_strand(change),
             Action::DropObject(name) => self.order(Order::DropObject(name)),
-            Action::AttemptFailed { task, failure, left } => {
-                self.order(Order::AttemptFailed { task, failure, left })
-            }
+            Action::AttemptFailed {
+                task,
+                failure,
+                left,
+            } => self.order(Order::AttemptFailed {
+                task,
+                failure,
+                left,
+            }),
             Action::Ended(summary) => {
                 if let Some(failure) = summary.failure.clone() {
                     let task = summary.label.clone();
@@ -248,7 +284,10 @@ impl Core {
                 self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
             }
             Action::NextTurn { run } => {
-                let script = self.preempted.remove(&run).expect("a preempted script is kept");
+                let script = self
+                    .preempted
+                    .remove(&run)
+                    .expect("a preempted script is kept");
                 self.turns.push_back(Turn::Next(run, script));
             }
             Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
@@ -264,8 +303,15 @@ impl Core {
     }
 
     fn begin(&mut self, assignment: Box<Assignment>) {
-        let run = Run { task: assignment.task, attempt: assignment.attempt };
-        let place = self.places.get(&run).copied().expect("a task that begins has its place");
+        let run = Run {
+            task: assignment.task,
+            attempt: assignment.attempt,
+        };
+        let place = self
+            .places
+            .get(&run)
+            .copied()
+            .expect("a task that begins has its place");
         match place {
             Place::Thread => self.turns.push_back(Turn::Begin(assignment)),
             Place::Process => self.order(Order::StartProcess(assignment)),
@@ -275,9 +321,11 @@ impl Core {
 
     fn go_on(&mut self, run: Run, answers: Answers) {
         match self.places.get(&run) {
-            Some(Place::Worker(worker)) => {
-                self.order(Order::AnswerWorker { worker: *worker, run, answers })
-            }
+            Some(Place::Worker(worker)) => self.order(Order::AnswerWorker {
+                worker: *worker,
+                run,
+                answers,
+            }),
             _ => self.continued = Some((run, answers)),
         }
     }
@@ -304,7 +352,10 @@ impl Core {
             }
             Some(Place::Worker(worker)) => {
                 self.stopping.insert(run, ());
-                self.order(Order::StopInWorker { worker: *worker, run })
+                self.order(Order::StopInWorker {
+                    worker: *worker,
+                    run,
+                })
             }
             None => {
                 self.suspended.remove(&run.task);
@@ -322,10 +373,19 @@ impl Core {
             Todo::Graph(graph::Action::Begin(begun)) => begun.task != task,
             _ => true,
         });
-        let Some(view) = self.graph.view(task) else { return };
+        let Some(view) = self.graph.view(task) else {
+            return;
+        };
         let failure = Failure::new(FailureKind::Refused, view.label, lacking)
             .with_hint("ask for less, or run with more: -j sets the number of cores");
-        self.feed_graph(now, graph::Event::TaskFailed { task, attempt, failure })
+        self.feed_graph(
+            now,
+            graph::Event::TaskFailed {
+                task,
+                attempt,
+                failure,
+            },
+        )
     }
 
     fn change_strand(&mut self, change: StrandChange) {
@@ -363,6 +423,23 @@ impl Core {
         matches!(class, Class::Pooled(_))
     }
 
+    /// A process has ended and used that much processor time.
+    pub(crate) fn spent(&mut self, task: TaskKey, us: u64) {
+        self.pids.remove(&task);
+        self.spent_us += us;
+    }
+
+    /// Microseconds of processor time of ended processes.
+    pub(crate) fn processor_us(&self) -> u64 {
+        self.spent_us
+    }
+
+    /// Of the tasks in their places, the one that was placed first.
+    pub(crate) fn oldest_running(&self) -> Option<Label> {
+        let oldest = self.places.keys().min()?;
+        self.graph.view(oldest.task).map(|view| view.label)
+    }
+
     /// Whether anything is still in its place.
     pub(crate) fn is_quiet(&self) -> bool {
         self.places.is_empty()
@@ -377,9 +454,9 @@ fn write_to(
     use ciel_ordered::OrderedError;
     match stream.write(ciel_ordered::StrandKey(strand.0), piece) {
         Ok(()) => Ok(()),
-        Err(OrderedError::Mismatch { offset, .. }) => {
-            Err(format!("run again, it wrote something else, from byte {offset} of its output on"))
-        }
+        Err(OrderedError::Mismatch { offset, .. }) => Err(format!(
+            "run again, it wrote something else, from byte {offset} of its output on"
+        )),
         Err(OrderedError::Diverged { .. }) => {
             Err("run again, it spawned before it had written all it had written before".into())
         }

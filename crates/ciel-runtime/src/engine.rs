@@ -60,7 +60,10 @@ impl Program {
         Program {
             code: Arc::new(Code::compile(checked)),
             sources: checked.sources.clone(),
-            inner: Arc::new(Surroundings { root: false, ..root.clone() }),
+            inner: Arc::new(Surroundings {
+                root: false,
+                ..root.clone()
+            }),
             root: Arc::new(root),
         }
     }
@@ -126,13 +129,21 @@ impl Engine {
     pub(crate) fn fail(&self, run: Run, failure: Failure) {
         let Run { task, attempt } = run;
         self.with(|core, now| {
-            core.tell(now, ciel_graph::Event::TaskFailed { task, attempt, failure });
+            core.tell(
+                now,
+                ciel_graph::Event::TaskFailed {
+                    task,
+                    attempt,
+                    failure,
+                },
+            );
             core.leave(now, run);
         });
     }
 
     /// `file:line` of a script as people know it.
     pub(crate) fn warn(&self, task: Option<&Label>, message: &str) {
-        self.face.report(crate::face::Report::Warning { task, message });
+        self.face
+            .report(crate::face::Report::Warning { task, message });
     }
 }

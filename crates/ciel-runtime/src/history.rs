@@ -75,5 +75,8 @@ fn task_record(summary: &TaskSummary) -> TaskRecord {
 }
 
 pub(crate) fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, String)> {
-    story.iter().map(|(at, moment)| (*at, moment.words().to_string())).collect()
+    story
+        .iter()
+        .map(|(at, moment)| (*at, moment.words().to_string()))
+        .collect()
 }

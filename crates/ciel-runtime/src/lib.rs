@@ -1,1 +1,34 @@
 //! The shell around the machines: threads, sockets, processes, files.
+//!
+//! The one crate with tokio. It drives the pure machines (`ciel-graph`, `ciel-node`,
+//! `ciel-ordered`) and decides nothing itself: what happened outside becomes an event, what a
+//! machine wants becomes an act. The door is [`run`]; [`inspect`] looks at runs from outside.
+//! Where to read next: `core` (the machines under one lock), then `engine` (the threads),
+//! `scripts`, `processes`, `output`, `shell`.
+
+mod control;
+mod core;
+mod desk;
+mod engine;
+mod errors;
+mod executors;
+mod face;
+mod history;
+pub mod inspect;
+mod internal;
+mod objects;
+mod options;
+mod output;
+mod processes;
+pub mod records;
+mod run;
+mod scripts;
+mod settings;
+mod shell;
+mod spawning;
+mod translate;
+mod workers;
+
+pub use face::{Face, Progress, Report};
+pub use run::{Outcome, RunError, run};
+pub use settings::Settings;

@@ -24,7 +24,11 @@ pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
         ..Options::default()
     };
     let Some(given) = given.as_object() else {
-        return Parsed { shared: share(options), name: None, pure: None };
+        return Parsed {
+            shared: share(options),
+            name: None,
+            pure: None,
+        };
     };
     for (key, value) in given {
         match key.as_str() {
@@ -36,13 +40,19 @@ pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
             "live" => options.live = value.as_bool().unwrap_or(false),
             "name" | "pure" => {}
             other => {
-                options.resources.others.insert(other.into(), thousandths(value));
+                options
+                    .resources
+                    .others
+                    .insert(other.into(), thousandths(value));
             }
         }
     }
     Parsed {
         shared: share(options),
-        name: given.get("name").and_then(Value::as_str).map(str::to_string),
+        name: given
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_string),
         pure: given.get("pure").and_then(Value::as_bool),
     }
 }
@@ -55,9 +65,13 @@ fn share(options: Options) -> Arc<Options> {
 }
 
 fn thousandths(value: &Value) -> u32 {
-    (value.as_f64().unwrap_or(1.0) * 1000.0).round().clamp(0.0, u32::MAX as f64) as u32
+    (value.as_f64().unwrap_or(1.0) * 1000.0)
+        .round()
+        .clamp(0.0, u32::MAX as f64) as u32
 }
 
 fn whole(value: &Value) -> u32 {
-    value.as_u64().map_or(0, |number| number.min(u64::from(u32::MAX)) as u32)
+    value
+        .as_u64()
+        .map_or(0, |number| number.min(u64::from(u32::MAX)) as u32)
 }

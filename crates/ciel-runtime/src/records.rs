@@ -131,6 +131,10 @@ impl TaskRecord {
     /// Whether `text`, as typed by a person, may mean this task.
     pub fn answers_to(&self, text: &str) -> bool {
         let name = self.name.parse().unwrap_or_default();
-        ciel_model::Label { what: self.what.as_str().into(), name }.answers_to(text)
+        ciel_model::Label {
+            what: self.what.as_str().into(),
+            name,
+        }
+        .answers_to(text)
     }
 }

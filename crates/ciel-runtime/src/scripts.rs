@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Form, Handle, Value, limits};
+use ciel_model::{Failure, Form, Handle, Name, Value, limits};
 use ciel_node::{self as node, Run};
 use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
-use ciel_skywriting::machine::{Machine, Returned, Step};
+use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Script, Turn, is_resumption};
@@ -91,12 +91,18 @@ fn next_turn(engine: &Engine) -> Option<Turn> {
         if core.closed {
             return None;
         }
-        core = engine.work.wait(core).unwrap_or_else(std::sync::PoisonError::into_inner);
+        core = engine
+            .work
+            .wait(core)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
     }
 }
 
 fn begin(engine: &Engine, assignment: Box<Assignment>) {
-    let run = Run { task: assignment.task, attempt: assignment.attempt };
+    let run = Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    };
     let mut script = match enter(engine, assignment) {
         Ok(script) => script,
         Err(failure) => return engine.fail(run, *failure),
@@ -130,7 +136,6 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
     Ok(Box::new(Script {
         machine,
         assignment,
-        constructs: 0,
         packages: FxHashMap::default(),
         handles: references,
         printed: false,
@@ -184,7 +189,9 @@ fn run_stretch(engine: &Engine, run: Run, mut script: Box<Script>) -> Next {
     };
     let acts = std::mem::take(&mut host.acts);
     let step = match step {
-        Step::Finished(ended) => Told::Finished(translate::outputs(engine, &script.assignment, ended)),
+        Step::Finished(ended) => {
+            Told::Finished(translate::outputs(engine, &script.assignment, ended))
+        }
         Step::Failed { thrown, place } => Told::Failed(Box::new(translate::failure(
             &engine.program.sources,
             &script.assignment,
@@ -192,8 +199,14 @@ fn run_stretch(engine: &Engine, run: Run, mut script: Box<Script>) -> Next {
             &place,
         ))),
         Step::Blocked { on } => {
-            let kept = script.machine.compact().map(|kept| kept.into_iter().map(translate::handle));
-            Told::Blocked { on, kept: kept.map(Iterator::collect) }
+            let kept = script
+                .machine
+                .compact()
+                .map(|kept| kept.into_iter().map(translate::handle));
+            Told::Blocked {
+                on,
+                kept: kept.map(Iterator::collect),
+            }
         }
         Step::Preempted => Told::Preempted,
     };
@@ -215,7 +228,10 @@ fn run_until_spawn(machine: &mut Machine, host: &mut Surroundings<'_>) -> Step {
 enum Told {
     Finished(Result<Vec<Output>, Box<Failure>>),
     Failed(Box<Failure>),
-    Blocked { on: Vec<ScriptHandle>, kept: Option<Vec<Handle>> },
+    Blocked {
+        on: Vec<ScriptHandle>,
+        kept: Option<Vec<Handle>>,
+    },
     Preempted,
 }
 
@@ -227,19 +243,41 @@ fn tell(engine: &Engine, run: Run, mut script: Box<Script>, acts: Vec<Act>, told
         core.leave(now, run);
         Next::Over
     } else if let Err(failure) = tell_acts(engine, &mut core, run, &mut script, acts) {
-        core.tell(now, Event::TaskFailed { task, attempt, failure: *failure });
+        core.tell(
+            now,
+            Event::TaskFailed {
+                task,
+                attempt,
+                failure: *failure,
+            },
+        );
         core.leave(now, run);
         Next::Over
     } else {
         match told {
             Told::Finished(Ok(outputs)) => {
                 let printed = script.printed;
-                core.tell(now, Event::TaskFinished { task, attempt, outputs, printed });
+                core.tell(
+                    now,
+                    Event::TaskFinished {
+                        task,
+                        attempt,
+                        outputs,
+                        printed,
+                    },
+                );
                 core.leave(now, run);
                 Next::Over
             }
             Told::Finished(Err(failure)) | Told::Failed(failure) => {
-                core.tell(now, Event::TaskFailed { task, attempt, failure: *failure });
+                core.tell(
+                    now,
+                    Event::TaskFailed {
+                        task,
+                        attempt,
+                        failure: *failure,
+                    },
+                );
                 core.leave(now, run);
                 Next::Over
             }
@@ -272,10 +310,22 @@ fn wait(
     let on = translate::renumbered(&on, kept.as_deref());
     core.suspended.insert(task, script);
     let continuation = Continuation::Live;
-    core.tell(now, Event::TaskBlocked { task, attempt, kept, on, continuation });
+    core.tell(
+        now,
+        Event::TaskBlocked {
+            task,
+            attempt,
+            kept,
+            on,
+            continuation,
+        },
+    );
     match core.continued.take() {
         Some((_, answers)) => {
-            let script = core.suspended.remove(&task).expect("it was put there just now");
+            let script = core
+                .suspended
+                .remove(&task)
+                .expect("it was put there just now");
             Next::Answered(script, answers)
         }
         None => Next::Over,
@@ -314,12 +364,17 @@ fn tell_acts(
                 written.map_err(|told| Box::new(translate::differs(&script.assignment, told)))?;
                 continue;
             }
-            Act::Spawn(request) => {
-                GraphStep::Spawn(translate::descriptor(engine, &script.assignment, *request))
-            }
+            Act::Spawn(request) => GraphStep::Spawn(translate::descriptor(engine, *request)),
             Act::Package(value) => GraphStep::Construct(value),
         };
-        core.tell(now, Event::TaskStepped { task, attempt, step });
+        core.tell(
+            now,
+            Event::TaskStepped {
+                task,
+                attempt,
+                step,
+            },
+        );
     }
     Ok(())
 }
@@ -331,10 +386,13 @@ pub(crate) fn root_descriptor(what: &str) -> ciel_model::Descriptor {
 }
 
 /// What a plain answer of bytes is to a script.
-pub(crate) fn bytes_answer(form: Form, bytes: Arc<[u8]>, references: u32) -> Answer {
+pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Arc<[u8]>, references: u32) -> Answer {
     match form {
         Form::Skywriting => Answer::Value { bytes, references },
         Form::Json => Answer::Json { bytes, references },
-        Form::Bytes | Form::Pickle => Answer::Bytes(bytes),
+        Form::Bytes | Form::Pickle => Answer::Bytes {
+            name: name.to_string(),
+            bytes,
+        },
     }
 }

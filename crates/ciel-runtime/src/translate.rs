@@ -13,6 +13,7 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, SpawnRequest, Thrown
 use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
+use crate::core::Core;
 use crate::engine::Engine;
 use crate::objects::{self, StoreTrouble};
 use crate::options;
@@ -45,10 +46,19 @@ pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> (Answer, u32) {
     let references = value.references.len() as u32;
     let length = value.content.length();
     if value.form == Form::Bytes && length > limits::SCRIPT_LOAD_BYTES_MAX {
-        return (Answer::Large { name: name.to_string(), bytes: length }, 0);
+        return (
+            Answer::Large {
+                name: name.to_string(),
+                bytes: length,
+            },
+            0,
+        );
     }
     match objects::load(engine, &value.content) {
-        Ok(bytes) => (scripts::bytes_answer(value.form, bytes, references), references),
+        Ok(bytes) => (
+            scripts::bytes_answer(name, value.form, bytes, references),
+            references,
+        ),
         Err(trouble) => (Answer::Error(lost(&trouble)), references),
     }
 }
@@ -76,7 +86,10 @@ pub(crate) fn thrown(failure: &Failure) -> Thrown {
         task: failure.origin.to_string(),
         trace: failure.frames.iter().map(line).collect(),
         hint: failure.hint.clone(),
-        value: failure.value.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+        value: failure
+            .value
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok()),
     }
 }
 
@@ -93,12 +106,20 @@ pub(crate) fn outputs(
             let content = objects::keep(engine, name, bytes)
                 .map_err(|trouble| Box::new(trouble.failure(&assignment.label)))?;
             let references = references.into_iter().map(handle).collect();
-            Output::Value(Value { form: Form::Skywriting, content, references })
+            Output::Value(Value {
+                form: Form::Skywriting,
+                content,
+                references,
+            })
         }
         Returned::Json(value) => {
             let text = value.to_string().into_bytes();
             let content = Content::Inline(text.into());
-            Output::Value(Value { form: Form::Json, content, references: Vec::new() })
+            Output::Value(Value {
+                form: Form::Json,
+                content,
+                references: Vec::new(),
+            })
         }
     };
     Ok(vec![output])
@@ -114,7 +135,7 @@ pub(crate) fn failure(
     let label = assignment.label.clone();
     let source = sources.get(place.span.source as usize);
     let spot = source.map_or(String::new(), |source| {
-        let (line, column) = line_column(source, place.span.start as usize);
+        let (line, column) = line_column(source, place.span.start);
         format!("{}:{line}:{column}", source.name)
     });
     let kind = FailureKind::from_code(&thrown.kind).unwrap_or(FailureKind::TaskError);
@@ -129,9 +150,14 @@ pub(crate) fn failure(
     for line in &thrown.trace {
         let note = line.clone();
         let place = String::new();
-        failure = failure.through(Frame { task: failure.origin.clone(), place, note });
+        let task = failure.origin.clone();
+        failure = failure.through(Frame { task, place, note });
     }
-    failure.through(Frame { task: label, place: spot, note: String::new() })
+    failure.through(Frame {
+        task: label,
+        place: spot,
+        note: String::new(),
+    })
 }
 
 /// The label that [`thrown`] wrote, if it is one.
@@ -139,7 +165,10 @@ fn parse_label(text: &str) -> Option<ciel_model::Label> {
     let (what, digits) = text.rsplit_once('@')?;
     let short = u128::from_str_radix(digits, 16).ok()?;
     let name = ciel_model::Name(short << (128 - 4 * digits.len().min(32)));
-    Some(ciel_model::Label { what: what.into(), name })
+    Some(ciel_model::Label {
+        what: Arc::from(what),
+        name,
+    })
 }
 
 /// A call that cannot be taken up.
@@ -153,25 +182,28 @@ pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failur
 
 /// A script that wrote something else when it was run again.
 pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
-    Failure::new(FailureKind::NonDeterministic, assignment.label.clone(), told)
-        .with_hint("a task must do the same every time it is run")
+    Failure::new(
+        FailureKind::NonDeterministic,
+        assignment.label.clone(),
+        told,
+    )
+    .with_hint("a task must do the same every time it is run")
 }
 
 /// What a script wants to have run, as the graph takes it.
-pub(crate) fn descriptor(
-    engine: &Engine,
-    assignment: &Assignment,
-    request: SpawnRequest,
-) -> Descriptor {
+pub(crate) fn descriptor(engine: &Engine, request: SpawnRequest) -> Descriptor {
     let options = options::parse(&request.options, &engine.settings);
     let inputs: Vec<Handle> = request.references.into_iter().map(handle).collect();
-    let site = site_of(assignment, &request.file, request.line);
+    let site = Site {
+        file: request.file,
+        line: request.line,
+    };
     let name = options.name.clone();
     match request.work {
         Work::Call(bytes) => Descriptor {
             executor: SKYWRITING.into(),
             class: Class::Coordination,
-            what: name.unwrap_or(request.label).into(),
+            what: name.map_or(request.label, Arc::from),
             payload: bytes.into(),
             inputs,
             needs: Needs::Nothing,
@@ -181,13 +213,17 @@ pub(crate) fn descriptor(
             site,
             pure: false,
         },
-        Work::Executor { executor, arguments } => {
+        Work::Executor {
+            executor,
+            arguments,
+        } => {
             let kind = engine.registry.kind_of(&executor);
-            let what = name.or_else(|| kind.what(&arguments)).unwrap_or(request.label);
+            let what = name.or_else(|| kind.what(&arguments));
+            let what = what.map_or(request.label, Arc::from);
             Descriptor {
                 executor: kind.name().into(),
                 class: kind.class(),
-                what: what.into(),
+                what,
                 payload: arguments.to_string().into_bytes().into(),
                 inputs,
                 needs: kind.needs(),
@@ -199,13 +235,4 @@ pub(crate) fn descriptor(
             }
         }
     }
-}
-
-use crate::core::Core;
-
-/// The place of a spawn; scripts have few files, so the name is shared where it can be.
-fn site_of(assignment: &Assignment, file: &str, line: u32) -> Site {
-    let parent = &assignment.descriptor.site.file;
-    let file = if **parent == *file { parent.clone() } else { Arc::from(file) };
-    Site { file, line }
 }

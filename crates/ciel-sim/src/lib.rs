@@ -1,1 +1,25 @@
-//! The world for tests: the machines in virtual time under seeds and faults.
+//! The world for tests: the production machines in virtual time, under seeds and faults.
+//!
+//! A [`Scenario`] is a program (tasks that print, spawn, ask, fail), a machine, a policy and
+//! faults at times. [`World`] runs it: graph, node and ordered stream are the real ones, driven as
+//! the runtime drives them; processes, workers and the clock are simulated. The [`oracle`] runs the
+//! same program by plain recursion, which is the serial program, and [`judge`] compares the two.
+//!
+//! It does not know sockets, threads or real time, and nothing in production depends on it. Read
+//! next: [`program`], then [`world`].
+
+pub mod driver;
+pub mod generate;
+pub mod judge;
+pub mod notation;
+pub mod oracle;
+pub mod program;
+pub mod random;
+pub mod script;
+pub mod shrink;
+pub mod trace;
+pub mod world;
+
+pub use judge::{Disagreement, run};
+pub use program::Scenario;
+pub use world::World;

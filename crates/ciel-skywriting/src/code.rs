@@ -25,7 +25,9 @@ impl fmt::Debug for CodeHash {
 
 impl fmt::Display for CodeHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        self.0
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
@@ -250,9 +252,16 @@ impl Code {
     /// Where a span begins.
     pub fn locate(&self, span: Span) -> Location {
         let Some(source) = self.sources.get(usize::from(span.source)) else {
-            return Location { file: Arc::from("<unknown>"), line: 1, column: 1 };
+            return Location {
+                file: Arc::from("<unknown>"),
+                line: 1,
+                column: 1,
+            };
         };
-        let line = source.starts.partition_point(|start| *start <= span.start).max(1);
+        let line = source
+            .starts
+            .partition_point(|start| *start <= span.start)
+            .max(1);
         let start = source.starts[line - 1] as usize;
         let before = source.text.get(start..span.start as usize).unwrap_or("");
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
@@ -273,18 +282,31 @@ impl Code {
         let mut hash = [0; 16];
         hash.copy_from_slice(&blake3::hash(&meaning).as_bytes()[..16]);
         let sources = sources.iter().map(Lines::new).collect();
-        Code { hash: CodeHash(hash), functions, constants, sources }
+        Code {
+            hash: CodeHash(hash),
+            functions,
+            constants,
+            sources,
+        }
     }
 }
 
 impl Lines {
     fn new(source: &Source) -> Lines {
-        let after_newlines =
-            source.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let after_newlines = source
+            .text
+            .bytes()
+            .enumerate()
+            .filter(|(_, byte)| *byte == b'\n')
+            .map(|(at, _)| at + 1);
         let starts = std::iter::once(0)
             .chain(after_newlines)
             .map(|start| u32::try_from(start).unwrap_or(u32::MAX))
             .collect();
-        Lines { name: Arc::from(source.name.as_str()), text: source.text.clone(), starts }
+        Lines {
+            name: Arc::from(source.name.as_str()),
+            text: source.text.clone(),
+            starts,
+        }
     }
 }

@@ -7,13 +7,18 @@
 //! [`host::Host`] for spawns like any other language kit would.
 
 pub mod builtins;
+pub mod code;
 pub mod diagnostic;
 pub mod front;
 pub mod hir;
 pub mod host;
+pub mod machine;
+pub mod wire;
 
+mod compiler;
 mod lexer;
 mod parser;
 mod resolve;
 mod stdlib;
 mod syntax;
+mod value;

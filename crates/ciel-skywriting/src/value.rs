@@ -236,7 +236,10 @@ impl Dictionary {
 
     fn find(&self, key: KeyView<'_>) -> Option<usize> {
         if self.entries.len() <= LINEAR_MAX {
-            return self.entries.iter().position(|(other, _)| other.view() == key);
+            return self
+                .entries
+                .iter()
+                .position(|(other, _)| other.view() == key);
         }
         let mask = self.table.len() - 1;
         let mut slot = key.hash() & mask;

@@ -129,12 +129,15 @@ pub(crate) fn take<'a, T: Deserialize<'a>>(bytes: &mut &'a [u8]) -> Result<T, Lo
 pub fn to_json(bytes: &[u8]) -> Result<serde_json::Value, LoadError> {
     let mut heap = bare_heap();
     let mut roots = Vec::new();
-    let numbering = Numbering { first: 0, count: u32::MAX };
+    let numbering = Numbering {
+        first: 0,
+        count: u32::MAX,
+    };
     graph::decode(&mut heap, bytes, numbering, &mut roots).map_err(|refusal| {
         match refusal.into_load_error(CONVERSION_BYTES_MAX) {
-            LoadError::OtherProgram { .. } => {
-                LoadError::NotJson { why: "it holds a function".to_owned() }
-            }
+            LoadError::OtherProgram { .. } => LoadError::NotJson {
+                why: "it holds a function".to_owned(),
+            },
             other => other,
         }
     })?;
@@ -148,18 +151,26 @@ pub fn to_json(bytes: &[u8]) -> Result<serde_json::Value, LoadError> {
 /// their new numbers in the bytes, the old ones.
 pub fn from_json(text: &[u8]) -> Result<(Vec<u8>, Vec<u32>), LoadError> {
     let mut heap = bare_heap();
-    let numbering = Numbering { first: 0, count: u32::MAX };
+    let numbering = Numbering {
+        first: 0,
+        count: u32::MAX,
+    };
     let value = json::read(&mut heap, text, Some(numbering))
         .map_err(|refusal| refusal.into_load_error(CONVERSION_BYTES_MAX))?;
-    let encoded = graph::encode(&heap, &[value], Form::Value)
-        .map_err(|_| LoadError::TooLarge { bytes_max: CONVERSION_BYTES_MAX })?;
-    Ok((encoded.bytes, encoded.references.iter().map(|handle| handle.0).collect()))
+    let encoded = graph::encode(&heap, &[value], Form::Value).map_err(|_| LoadError::TooLarge {
+        bytes_max: CONVERSION_BYTES_MAX,
+    })?;
+    Ok((
+        encoded.bytes,
+        encoded.references.iter().map(|handle| handle.0).collect(),
+    ))
 }
 
 /// A heap without a program, where all the room there is may be used at once.
 fn bare_heap() -> Heap {
     let code = Arc::new(Code::new(Vec::new(), Vec::new(), &[]));
     let mut heap = Heap::new(code, CONVERSION_BYTES_MAX);
-    heap.collect(&mut [], 0, CONVERSION_BYTES_MAX).expect("an empty heap has all its room");
+    heap.collect(&mut [], 0, CONVERSION_BYTES_MAX)
+        .expect("an empty heap has all its room");
     heap
 }

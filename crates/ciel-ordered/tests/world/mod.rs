@@ -1,8 +1,6 @@
 //! Random programs of strands, the serial interpreter that says what they print, and a runner
 //! that performs them in a random order with crashes, failed attempts and spills.
 
-#![allow(missing_docs)]
-
 use ciel_ordered::{
     After, Chunk, Extent, OrderedError, OrderedStream, Piece, Segment, SegmentPart, Spill,
     StrandKey,
@@ -251,6 +249,7 @@ impl World {
                 Err(error) => panic!("{error} in {:?}", self.program.plans[strand]),
             }
             self.disturb();
+            self.stream.check_all();
             assert!(expected.starts_with(&self.output), "not a prefix");
         }
         self.finish_spills();

@@ -30,7 +30,10 @@ pub(crate) struct Refused {
 
 impl Refused {
     pub(crate) fn new(message: impl Into<String>) -> Refused {
-        Refused { message: message.into(), hint: None }
+        Refused {
+            message: message.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Refused {
@@ -149,8 +152,11 @@ impl Registry {
     /// script's folder and on `path` (a value of `PATH`); earlier ones win.
     pub(crate) fn discover(script_folder: &Path, path: &str) -> Registry {
         let mut known = BTreeMap::new();
-        let processes: [Arc<dyn ProcessExecutor>; 3] =
-            [Arc::new(stdinout::Stdinout), Arc::new(environ::Environ), Arc::new(shell::Shell)];
+        let processes: [Arc<dyn ProcessExecutor>; 3] = [
+            Arc::new(stdinout::Stdinout),
+            Arc::new(environ::Environ),
+            Arc::new(shell::Shell),
+        ];
         for executor in processes {
             for name in executor.aliases().iter().chain([&executor.name()]) {
                 known.insert(name.to_string(), Kind::Process(executor.clone()));
@@ -159,8 +165,8 @@ impl Registry {
         for name in crate::internal::NAMES {
             known.insert(name.to_string(), Kind::Internal(name));
         }
-        let folders = std::iter::once(script_folder.join("executors"))
-            .chain(std::env::split_paths(path));
+        let folders =
+            std::iter::once(script_folder.join("executors")).chain(std::env::split_paths(path));
         let mut plugins = BTreeMap::new();
         for folder in folders {
             for (name, file) in plugins_in(&folder) {
@@ -188,7 +194,11 @@ impl Registry {
 
     /// All names, for messages.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.known.keys().chain(self.plugins.keys()).cloned().collect()
+        self.known
+            .keys()
+            .chain(self.plugins.keys())
+            .cloned()
+            .collect()
     }
 
     /// What to say to who asks for an executor that is not there.
@@ -202,9 +212,15 @@ impl Registry {
 }
 
 fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let plugin = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().to_str()?.strip_prefix(PLUGIN_PREFIX)?.to_string();
+        let name = entry
+            .file_name()
+            .to_str()?
+            .strip_prefix(PLUGIN_PREFIX)?
+            .to_string();
         Some((name, entry.path()))
     };
     entries.flatten().filter_map(plugin).collect()

@@ -38,8 +38,16 @@ impl ProcessExecutor for Shell {
             false => Stdout::Printed,
         };
         let stdin = words::inputs(arguments, "stdin")?;
-        let program = ["sh", "-c"].map(OsString::from).into_iter().chain([script.into()]);
-        Ok(Plan { program: program.collect(), stdin, stdout, environment })
+        let program = ["sh", "-c"]
+            .map(OsString::from)
+            .into_iter()
+            .chain([script.into()]);
+        Ok(Plan {
+            program: program.collect(),
+            stdin,
+            stdout,
+            environment,
+        })
     }
 }
 
@@ -49,18 +57,26 @@ fn output_names(arguments: &Value, outputs: u32) -> Result<Vec<String>, Refused>
         None | Some(Value::Null) if outputs <= 1 => return Ok(Vec::new()),
         Some(Value::Array(given)) => given,
         None | Some(Value::Null) => {
-            return Err(Refused::new(format!("it has {outputs} outputs and no names for them"))
-                .hint("name them: \"outputs\": [\"left\", \"right\"]"));
+            return Err(
+                Refused::new(format!("it has {outputs} outputs and no names for them"))
+                    .hint("name them: \"outputs\": [\"left\", \"right\"]"),
+            );
         }
         Some(other) => return Err(words::wrong("outputs", "a list of names", other)),
     };
     let name = |value: &Value| {
-        value.as_str().map(str::to_string).ok_or_else(|| words::wrong("outputs", "names", value))
+        value
+            .as_str()
+            .map(str::to_string)
+            .ok_or_else(|| words::wrong("outputs", "names", value))
     };
     let names: Vec<String> = given.iter().map(name).collect::<Result<_, _>>()?;
     match names.len() == outputs as usize {
         true => Ok(names),
-        false => Err(Refused::new(format!("it names {} outputs but has {outputs}", names.len()))),
+        false => Err(Refused::new(format!(
+            "it names {} outputs but has {outputs}",
+            names.len()
+        ))),
     }
 }
 
@@ -93,7 +109,13 @@ impl<'a> Template<'a> {
             Some(other) => return Err(words::wrong("inputs", "a dictionary by name", other)),
         };
         let quotes = Quotes::None;
-        Ok(Template { inputs, names, desk, variables: Vec::new(), quotes })
+        Ok(Template {
+            inputs,
+            names,
+            desk,
+            variables: Vec::new(),
+            quotes,
+        })
     }
 
     fn expand(&mut self, command: &str) -> Result<String, Refused> {
@@ -138,8 +160,10 @@ impl<'a> Template<'a> {
             return Ok((1, "{".to_string()));
         }
         if self.quotes == Quotes::Single {
-            return Err(Refused::new(format!("{{{name}}} stands inside single quotes"))
-                .hint("leave the quotes out: it is quoted already"));
+            return Err(
+                Refused::new(format!("{{{name}}} stands inside single quotes"))
+                    .hint("leave the quotes out: it is quoted already"),
+            );
         }
         let value = self.value_of(name)?;
         let variable = format!("ciel_{}", self.variables.len());
@@ -163,23 +187,35 @@ impl<'a> Template<'a> {
                 None => words::spelt(&value, self.desk).map(OsString::from),
             },
             (None, Some(index)) => Ok(self.desk.output(index).into()),
-            (Some(_), Some(_)) => Err(Refused::new(format!("{{{name}}} is an input and an output"))
-                .hint(format!("write {{in.{name}}} or {{out.{name}}}"))),
+            (Some(_), Some(_)) => Err(Refused::new(format!(
+                "{{{name}}} is an input and an output"
+            ))
+            .hint(format!("write {{in.{name}}} or {{out.{name}}}"))),
             (None, None) => Err(self.unknown(name)),
         }
     }
 
     fn output(&self, name: &str) -> Option<u32> {
-        self.names.iter().position(|known| known == name).map(|index| index as u32)
+        self.names
+            .iter()
+            .position(|known| known == name)
+            .map(|index| index as u32)
     }
 
     fn unknown(&self, name: &str) -> Refused {
         let inputs = self.inputs.keys().map(|name| format!("{{in.{name}}}"));
         let outputs = self.names.iter().map(|name| format!("{{out.{name}}}"));
         let known: Vec<String> = inputs.chain(outputs).collect();
-        Refused::new(format!("its command names {{{name}}}, which it was not given")).hint(format!(
+        Refused::new(format!(
+            "its command names {{{name}}}, which it was not given"
+        ))
+        .hint(format!(
             "there are: {}; for a brace of the shell itself write {{{{ or }}}}",
-            if known.is_empty() { "none".to_string() } else { known.join(", ") }
+            if known.is_empty() {
+                "none".to_string()
+            } else {
+                known.join(", ")
+            }
         ))
     }
 }
@@ -207,11 +243,22 @@ mod tests {
         }
     }
 
-    fn plan(command: &str, inputs: Value, outputs: &[&str]) -> Result<(String, Vec<OsString>), Refused> {
+    fn plan(
+        command: &str,
+        inputs: Value,
+        outputs: &[&str],
+    ) -> Result<(String, Vec<OsString>), Refused> {
         let arguments = json!({"command": command, "inputs": inputs, "outputs": outputs});
         let plan = Shell.plan(&arguments, outputs.len() as u32, &mut Paths)?;
-        let values = plan.environment.into_iter().map(|(_, value)| value).collect();
-        Ok((plan.program[2].to_str().expect("it was text").to_string(), values))
+        let values = plan
+            .environment
+            .into_iter()
+            .map(|(_, value)| value)
+            .collect();
+        Ok((
+            plan.program[2].to_str().expect("it was text").to_string(),
+            values,
+        ))
     }
 
     #[test]

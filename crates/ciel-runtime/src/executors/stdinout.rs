@@ -18,8 +18,10 @@ impl ProcessExecutor for Stdinout {
 
     fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused> {
         if outputs != 1 {
-            return Err(Refused::new(format!("stdinout has one output, not {outputs}"))
-                .hint("use environ or shell for several outputs"));
+            return Err(
+                Refused::new(format!("stdinout has one output, not {outputs}"))
+                    .hint("use environ or shell for several outputs"),
+            );
         }
         Ok(Plan {
             program: words::command_line(arguments, desk)?,

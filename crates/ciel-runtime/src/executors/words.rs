@@ -40,7 +40,10 @@ pub(super) fn command_line(
                 .hint("give a list of words: {\"command_line\": [\"sort\", \"-n\"]}"));
         }
     };
-    words.iter().map(|word| spelt(word, desk).map(OsString::from)).collect()
+    words
+        .iter()
+        .map(|word| spelt(word, desk).map(OsString::from))
+        .collect()
 }
 
 /// A word as text.
@@ -55,7 +58,9 @@ pub(super) fn spelt(word: &Value, desk: &mut dyn Desk) -> Result<String, Refused
         },
     };
     match text.contains('\0') {
-        true => Err(Refused::new("a word of its command line contains a zero byte")),
+        true => Err(Refused::new(
+            "a word of its command line contains a zero byte",
+        )),
         false => Ok(text),
     }
 }
@@ -71,9 +76,14 @@ pub(super) fn program_name(arguments: &Value) -> Option<String> {
 pub(super) fn wrong(key: &str, wanted: &str, given: &Value) -> Refused {
     let mut shown = given.to_string();
     if shown.len() > 60 {
-        let cut = (0..=60).rev().find(|at| shown.is_char_boundary(*at)).unwrap_or(0);
+        let cut = (0..=60)
+            .rev()
+            .find(|at| shown.is_char_boundary(*at))
+            .unwrap_or(0);
         shown.truncate(cut);
         shown.push('…');
     }
-    Refused::new(format!("its argument {key:?} must hold {wanted}, but holds {shown}"))
+    Refused::new(format!(
+        "its argument {key:?} must hold {wanted}, but holds {shown}"
+    ))
 }

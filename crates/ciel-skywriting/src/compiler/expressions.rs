@@ -29,7 +29,13 @@ impl Compiler<'_> {
             }
             ExprKind::Binary { op, left, right } => {
                 self.pair(left, right, pending);
-                self.emit(Instruction::Binary { operator: operator(*op), pending }, span);
+                self.emit(
+                    Instruction::Binary {
+                        operator: operator(*op),
+                        pending,
+                    },
+                    span,
+                );
             }
             ExprKind::Index { base, key } => {
                 self.pair(base, key, pending);

@@ -18,7 +18,11 @@ use crate::hir::{self, CaptureMode, Program, Slot, Span};
 /// See [`Code::compile`].
 pub(crate) fn compile(program: &Program) -> Code {
     let mut constants = Constants::default();
-    let functions = program.functions.iter().map(|hir| function(hir, &mut constants)).collect();
+    let functions = program
+        .functions
+        .iter()
+        .map(|hir| function(hir, &mut constants))
+        .collect();
     Code::new(functions, constants.list, &program.sources)
 }
 
@@ -37,11 +41,20 @@ fn function(hir: &hir::Function, constants: &mut Constants) -> Function {
     compiler.block(&hir.body);
     compiler.emit(Instruction::Null, hir.span);
     compiler.emit(Instruction::Return, hir.span);
-    let Compiler { instructions, spans, operands_max, .. } = compiler;
+    let Compiler {
+        instructions,
+        spans,
+        operands_max,
+        ..
+    } = compiler;
     Function {
         name: hir.name.as_deref().map(Arc::from),
         parameters: hir.parameters,
-        slots: hir.slots.iter().map(|variable| Arc::from(variable.name.as_str())).collect(),
+        slots: hir
+            .slots
+            .iter()
+            .map(|variable| Arc::from(variable.name.as_str()))
+            .collect(),
         captures: hir.captures.iter().map(capture).collect(),
         instructions,
         operands_max: u32::try_from(operands_max).unwrap_or(u32::MAX),
@@ -50,7 +63,11 @@ fn function(hir: &hir::Function, constants: &mut Constants) -> Function {
 }
 
 fn capture(hir: &hir::Capture) -> CodeCapture {
-    CodeCapture { outer: hir.outer.0, inner: hir.inner.0, mode: hir.mode.into() }
+    CodeCapture {
+        outer: hir.outer.0,
+        inner: hir.inner.0,
+        mode: hir.mode.into(),
+    }
 }
 
 /// All constants of a program, each once.
@@ -65,7 +82,10 @@ impl Constants {
         if let Some(number) = self.texts.get(text) {
             return *number;
         }
-        let constant = Constant::Text { text: Arc::clone(text), is_ascii: text.is_ascii() };
+        let constant = Constant::Text {
+            text: Arc::clone(text),
+            is_ascii: text.is_ascii(),
+        };
         let number = self.add(constant);
         self.texts.insert(Arc::clone(text), number);
         number
@@ -113,8 +133,9 @@ impl Compiler<'_> {
     fn prologue(&mut self) {
         for (slot, variable) in self.hir.slots.iter().enumerate() {
             let slot = count(slot);
-            let arrives_as_cell =
-                |capture: &hir::Capture| capture.inner.0 == slot && capture.mode == CaptureMode::Cell;
+            let arrives_as_cell = |capture: &hir::Capture| {
+                capture.inner.0 == slot && capture.mode == CaptureMode::Cell
+            };
             if variable.cell && !self.hir.captures.iter().any(arrives_as_cell) {
                 self.emit(Instruction::MakeCell(slot), variable.span);
             }

@@ -24,17 +24,29 @@ impl Compiler<'_> {
                 self.expression(expression, 0);
                 self.emit(Instruction::Pop, span);
             }
-            StmtKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise),
+            StmtKind::If {
+                condition,
+                then,
+                otherwise,
+            } => self.branch(condition, then, otherwise),
             StmtKind::While { condition, body } => self.while_loop(condition, body, span),
             StmtKind::DoWhile { body, condition } => self.do_while_loop(body, condition),
-            StmtKind::For { variable, iterable, body } => {
+            StmtKind::For {
+                variable,
+                iterable,
+                body,
+            } => {
                 self.for_loop(*variable, iterable, body, span);
             }
             StmtKind::Function { slot, function } => {
                 self.emit(Instruction::Closure(function.0), span);
                 self.store(*slot, span);
             }
-            StmtKind::Try { body, variable, handler } => {
+            StmtKind::Try {
+                body,
+                variable,
+                handler,
+            } => {
                 self.try_catch(body, *variable, handler, span);
             }
             StmtKind::Throw(value) => {
@@ -57,11 +69,26 @@ impl Compiler<'_> {
         let (slot, is_cell) = (place.slot.0, self.is_cell(place.slot));
         if !place.path.is_empty() {
             let keys = super::count(place.path.len());
-            self.emit(Instruction::StorePath { slot, keys, is_cell, update }, span);
+            self.emit(
+                Instruction::StorePath {
+                    slot,
+                    keys,
+                    is_cell,
+                    update,
+                },
+                span,
+            );
         } else if update == Update::Set {
             self.store(place.slot, span);
         } else {
-            self.emit(Instruction::Accumulate { slot, is_cell, update }, span);
+            self.emit(
+                Instruction::Accumulate {
+                    slot,
+                    is_cell,
+                    update,
+                },
+                span,
+            );
         }
     }
 
@@ -92,7 +119,10 @@ impl Compiler<'_> {
             self.emit(Instruction::EndTry, span);
         }
         let jump = self.emit(Instruction::Jump(0), span);
-        let innermost = self.loops.last_mut().expect("there is one, it was asked above");
+        let innermost = self
+            .loops
+            .last_mut()
+            .expect("there is one, it was asked above");
         match is_break {
             true => innermost.breaks.push(jump),
             false => innermost.continues.push(jump),
@@ -114,7 +144,10 @@ impl Compiler<'_> {
     }
 
     fn open_loop(&mut self) {
-        self.loops.push(Loop { tries: self.tries, ..Loop::default() });
+        self.loops.push(Loop {
+            tries: self.tries,
+            ..Loop::default()
+        });
     }
 
     fn patch_continues(&mut self) {

@@ -88,7 +88,9 @@ impl<'h> Comparison<'h> {
                     _ => Ok(false),
                 }
             }
-            (Value::Closure(left), Value::Closure(right)) => self.equal_closures(left, right, depth),
+            (Value::Closure(left), Value::Closure(right)) => {
+                self.equal_closures(left, right, depth)
+            }
             _ => Ok(numbers(heap, left, right) == Some(Ordering::Equal)),
         }
     }

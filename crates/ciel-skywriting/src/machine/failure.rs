@@ -39,7 +39,11 @@ impl Failure {
     }
 
     pub(crate) fn of(thrown: Thrown) -> Failure {
-        Failure { thrown, rethrown: None, value: None }
+        Failure {
+            thrown,
+            rethrown: None,
+            value: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {

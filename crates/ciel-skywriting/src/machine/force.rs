@@ -41,13 +41,17 @@ impl Machine {
     #[inline]
     pub(super) fn force_top(&mut self, operands: usize, pending: u8) -> Result<(), Pause> {
         let start = self.stack.len() - operands;
-        if !self.stack[start..].iter().any(|value| matches!(value, Value::Thunk(_))) {
+        if !self.stack[start..]
+            .iter()
+            .any(|value| matches!(value, Value::Thunk(_)))
+        {
             return Ok(());
         }
-        self.force_at(start..start + operands).map_err(|pause| match pause {
-            Pause::Blocked(on) => Pause::Blocked(self.with_pending(on, start, pending)),
-            other => other,
-        })
+        self.force_at(start..start + operands)
+            .map_err(|pause| match pause {
+                Pause::Blocked(on) => Pause::Blocked(self.with_pending(on, start, pending)),
+                other => other,
+            })
     }
 
     fn with_pending(&self, mut on: Vec<Handle>, end: usize, pending: u8) -> Vec<Handle> {
@@ -64,10 +68,7 @@ impl Machine {
     }
 
     /// Forces the operands at these places of the stack.
-    pub(super) fn force_at(
-        &mut self,
-        places: impl Iterator<Item = usize>,
-    ) -> Result<(), Pause> {
+    pub(super) fn force_at(&mut self, places: impl Iterator<Item = usize>) -> Result<(), Pause> {
         let mut missing = Missing::default();
         for at in places {
             let Value::Thunk(_) = self.stack[at] else {
@@ -98,7 +99,9 @@ impl Machine {
     }
 
     pub(super) fn answered(&self, handle: Handle) -> Option<&Answered> {
-        self.table.get(handle.0 as usize).and_then(|slot| slot.as_deref())
+        self.table
+            .get(handle.0 as usize)
+            .and_then(|slot| slot.as_deref())
     }
 
     /// A fresh copy of what a reference stands for.
@@ -243,7 +246,10 @@ impl Machine {
 }
 
 fn may_hold_thunks(value: Value) -> bool {
-    matches!(value, Value::Thunk(_) | Value::List(_) | Value::Dictionary(_))
+    matches!(
+        value,
+        Value::Thunk(_) | Value::List(_) | Value::Dictionary(_)
+    )
 }
 
 fn refused<T>(refusal: Refusal) -> Result<T, Pause> {

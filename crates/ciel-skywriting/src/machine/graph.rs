@@ -6,6 +6,7 @@
 use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::hash::Hash;
 
 use super::heap::Heap;
 use crate::code::{CodeCaptureMode, CodeHash};
@@ -39,17 +40,20 @@ pub(crate) fn encode(heap: &Heap, roots: &[Value], form: Form) -> Result<Encoded
     let mut encoder = Encoder {
         heap,
         form,
-        out: Vec::new(),
+        out: Vec::with_capacity(64),
         has_functions: false,
         queue: VecDeque::new(),
         nodes: 0,
-        objects: FxHashMap::default(),
+        objects: Numbers::default(),
         texts: FxHashMap::default(),
         integers: FxHashMap::default(),
         references: Vec::new(),
-        numbers: FxHashMap::default(),
+        numbers: Numbers::default(),
     };
-    wire::put(&mut encoder.out, &u32::try_from(roots.len()).map_err(|_| TooLarge)?);
+    wire::put(
+        &mut encoder.out,
+        &u32::try_from(roots.len()).map_err(|_| TooLarge)?,
+    );
     for root in roots {
         encoder.item(*root);
     }
@@ -59,7 +63,11 @@ pub(crate) fn encode(heap: &Heap, roots: &[Value], form: Form) -> Result<Encoded
         }
         encoder.node(queued);
     }
-    let flags = if encoder.has_functions { wire::WITH_FUNCTIONS } else { 0 };
+    let flags = if encoder.has_functions {
+        wire::WITH_FUNCTIONS
+    } else {
+        0
+    };
     let mut bytes = Vec::with_capacity(encoder.out.len() + 24);
     bytes.extend_from_slice(&[wire::VERSION, flags]);
     wire::put(&mut bytes, &encoder.nodes);
@@ -67,7 +75,41 @@ pub(crate) fn encode(heap: &Heap, roots: &[Value], form: Form) -> Result<Encoded
     if encoder.has_functions {
         bytes.extend_from_slice(&heap.code.hash().0);
     }
-    Ok(Encoded { bytes, references: encoder.references })
+    Ok(Encoded {
+        bytes,
+        references: encoder.references,
+    })
+}
+
+/// Numbers of things already seen: a list while they are few, then a table.
+struct Numbers<T> {
+    few: Vec<(T, u32)>,
+    many: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Numbers<T> {
+        Numbers {
+            few: Vec::new(),
+            many: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Numbers<T> {
+    const FEW: usize = 8;
+
+    /// The number of `thing`, which is `next` if it is new.
+    fn number(&mut self, thing: T, next: u32) -> u32 {
+        if let Some((_, known)) = self.few.iter().find(|(known, _)| *known == thing) {
+            return *known;
+        }
+        if self.few.len() < Self::FEW {
+            self.few.push((thing, next));
+            return next;
+        }
+        *self.many.entry(thing).or_insert(next)
+    }
 }
 
 enum Queued<'h> {
@@ -84,11 +126,11 @@ struct Encoder<'h> {
     has_functions: bool,
     queue: VecDeque<Queued<'h>>,
     nodes: u32,
-    objects: FxHashMap<Index, u32>,
+    objects: Numbers<Index>,
     texts: FxHashMap<&'h str, u32>,
     integers: FxHashMap<Vec<u8>, u32>,
     references: Vec<Handle>,
-    numbers: FxHashMap<Handle, u32>,
+    numbers: Numbers<Handle>,
 }
 
 impl<'h> Encoder<'h> {
@@ -138,7 +180,11 @@ impl<'h> Encoder<'h> {
     }
 
     fn integer(&mut self, index: Index) -> u32 {
-        let bytes = self.heap.big(index).map(BigInt::to_signed_bytes_le).unwrap_or_default();
+        let bytes = self
+            .heap
+            .big(index)
+            .map(BigInt::to_signed_bytes_le)
+            .unwrap_or_default();
         if let Some(known) = self.integers.get(&bytes) {
             return *known;
         }
@@ -148,11 +194,10 @@ impl<'h> Encoder<'h> {
     }
 
     fn object(&mut self, index: Index) -> u32 {
-        if let Some(known) = self.objects.get(&index) {
-            return *known;
+        let number = self.objects.number(index, self.nodes);
+        if number == self.nodes {
+            self.enqueue(Queued::Object(index));
         }
-        let number = self.enqueue(Queued::Object(index));
-        self.objects.insert(index, number);
         number
     }
 
@@ -164,7 +209,7 @@ impl<'h> Encoder<'h> {
 
     fn reference(&mut self, handle: Handle) -> u32 {
         let next = u32::try_from(self.references.len()).expect("handles fit in 32 bits");
-        let number = *self.numbers.entry(handle).or_insert(next);
+        let number = self.numbers.number(handle, next);
         if number == next {
             self.references.push(handle);
         }
@@ -205,7 +250,10 @@ impl<'h> Encoder<'h> {
             }
             Object::Closure(Closure { function, captures }) => {
                 let captured = count(captures.len());
-                let node = Node::Closure { function: *function, captures: captured };
+                let node = Node::Closure {
+                    function: *function,
+                    captures: captured,
+                };
                 wire::put(&mut self.out, &node);
                 captures.iter().for_each(|value| self.item(*value));
             }
@@ -275,7 +323,14 @@ pub(crate) fn decode(
         return Err(damaged("more objects than bytes").into());
     }
     let first = u32::try_from(heap.objects().len()).map_err(|_| Refusal::Room(usize::MAX))?;
-    let mut decoder = Decoder { start: heap.used(), heap, rest, first, nodes, numbering };
+    let mut decoder = Decoder {
+        start: heap.used(),
+        heap,
+        rest,
+        first,
+        nodes,
+        numbering,
+    };
     decoder.room(nodes as usize * size_of::<Object>())?;
     for _ in 0..nodes {
         decoder.heap.adopt(Object::Gone);
@@ -293,7 +348,9 @@ pub(crate) fn decode(
         return Err(damaged("bytes are left over").into());
     }
     let check = Check { heap, first };
-    roots[start..].iter().try_for_each(|root| check.value(*root))?;
+    roots[start..]
+        .iter()
+        .try_for_each(|root| check.value(*root))?;
     check.objects()?;
     Ok(())
 }
@@ -309,8 +366,9 @@ fn open<'b>(heap: &Heap, bytes: &'b [u8]) -> Result<&'b [u8], LoadError> {
     match *flags {
         0 => Ok(body),
         wire::WITH_FUNCTIONS => {
-            let (body, hash) =
-                body.split_last_chunk::<16>().ok_or(damaged("they are too short"))?;
+            let (body, hash) = body
+                .split_last_chunk::<16>()
+                .ok_or(damaged("they are too short"))?;
             let (expected, found) = (heap.code.hash(), CodeHash(*hash));
             match expected == found {
                 true => Ok(body),
@@ -335,7 +393,9 @@ impl Decoder<'_, '_> {
     /// So many more bytes, besides what it has taken already.
     fn room(&self, bytes: usize) -> Result<(), Refusal> {
         let spent = self.heap.used() - self.start;
-        self.heap.room(bytes).map_err(|_| Refusal::Room(spent.saturating_add(bytes)))
+        self.heap
+            .room(bytes)
+            .map_err(|_| Refusal::Room(spent.saturating_add(bytes)))
     }
 
     fn index(&self, number: u32) -> Result<Index, LoadError> {
@@ -358,9 +418,10 @@ impl Decoder<'_, '_> {
                 self.room(text.len() + size_of::<Object>())?;
                 self.heap.adopt_text(text.to_owned())
             }
-            Item::LongText { object, bytes } => {
-                Value::Text { object: self.index(object)?, bytes }
-            }
+            Item::LongText { object, bytes } => Value::Text {
+                object: self.index(object)?,
+                bytes,
+            },
             Item::Integer(number) => Value::Big(self.index(number)?),
             Item::List(number) => Value::List(self.index(number)?),
             Item::Dictionary(number) => Value::Dictionary(self.index(number)?),
@@ -402,7 +463,10 @@ impl Decoder<'_, '_> {
             Node::Thunk(number) => Object::Thunk(Thunk::Waiting(self.numbering.handle(number)?)),
             Node::Text(text) => {
                 self.room(text.len())?;
-                Object::Text(Text { text: text.to_owned(), is_ascii: text.is_ascii() })
+                Object::Text(Text {
+                    text: text.to_owned(),
+                    is_ascii: text.is_ascii(),
+                })
             }
             Node::Integer(bytes) => {
                 self.room(bytes.len())?;
@@ -440,17 +504,20 @@ struct Check<'h> {
 
 impl Check<'_> {
     fn objects(&self) -> Result<(), LoadError> {
-        self.heap.objects()[self.first as usize..].iter().try_for_each(|object| match object {
-            Object::Text(_) | Object::Integer(_) | Object::Thunk(Thunk::Waiting(_)) => Ok(()),
-            Object::Gone | Object::Thunk(Thunk::Forced(_)) => Err(damaged("a missing object")),
-            Object::List(items) => items.iter().try_for_each(|item| self.program_value(*item)),
-            Object::Dictionary(dictionary) => {
-                dictionary.entries().iter().try_for_each(|(_, value)| self.program_value(*value))
-            }
-            Object::Cell(Value::Cell(_)) => Err(damaged("a variable in a variable")),
-            Object::Cell(value) => self.value(*value),
-            Object::Closure(closure) => self.closure(closure),
-        })
+        self.heap.objects()[self.first as usize..]
+            .iter()
+            .try_for_each(|object| match object {
+                Object::Text(_) | Object::Integer(_) | Object::Thunk(Thunk::Waiting(_)) => Ok(()),
+                Object::Gone | Object::Thunk(Thunk::Forced(_)) => Err(damaged("a missing object")),
+                Object::List(items) => items.iter().try_for_each(|item| self.program_value(*item)),
+                Object::Dictionary(dictionary) => dictionary
+                    .entries()
+                    .iter()
+                    .try_for_each(|(_, value)| self.program_value(*value)),
+                Object::Cell(Value::Cell(_)) => Err(damaged("a variable in a variable")),
+                Object::Cell(value) => self.value(*value),
+                Object::Closure(closure) => self.closure(closure),
+            })
     }
 
     fn closure(&self, closure: &Closure) -> Result<(), LoadError> {
@@ -459,14 +526,20 @@ impl Check<'_> {
         if function.captures.len() != closure.captures.len() {
             return Err(damaged("a function with other captured variables"));
         }
-        function.captures.iter().zip(&closure.captures).try_for_each(|(capture, value)| {
-            let is_cell = matches!(value, Value::Cell(_));
-            match capture.mode {
-                CodeCaptureMode::Cell if !is_cell => Err(damaged("a captured variable is none")),
-                CodeCaptureMode::Value if is_cell => Err(damaged("a captured value is none")),
-                _ => self.value(*value),
-            }
-        })
+        function
+            .captures
+            .iter()
+            .zip(&closure.captures)
+            .try_for_each(|(capture, value)| {
+                let is_cell = matches!(value, Value::Cell(_));
+                match capture.mode {
+                    CodeCaptureMode::Cell if !is_cell => {
+                        Err(damaged("a captured variable is none"))
+                    }
+                    CodeCaptureMode::Value if is_cell => Err(damaged("a captured value is none")),
+                    _ => self.value(*value),
+                }
+            })
     }
 
     /// A value that programs may see.
@@ -493,6 +566,10 @@ impl Check<'_> {
             | (Value::Thunk(_), Object::Thunk(_)) => true,
             _ => false,
         };
-        if fits { Ok(()) } else { Err(damaged("an object of another kind")) }
+        if fits {
+            Ok(())
+        } else {
+            Err(damaged("an object of another kind"))
+        }
     }
 }

@@ -38,7 +38,13 @@ impl Heap {
     pub(crate) fn new(code: Arc<Code>, bytes_max: usize) -> Heap {
         let bytes_max = bytes_max.min(BUDGET_BYTES_MAX);
         let threshold = COLLECT_BYTES_MIN.min(bytes_max);
-        Heap { code, objects: Vec::new(), used: 0, threshold, bytes_max }
+        Heap {
+            code,
+            objects: Vec::new(),
+            used: 0,
+            threshold,
+            bytes_max,
+        }
     }
 
     pub(crate) fn bytes_max(&self) -> usize {
@@ -111,9 +117,20 @@ impl Heap {
                 Some(Constant::Text { is_ascii: true, .. })
             ),
             Value::Text { object, .. } => {
-                matches!(self.object(object), Object::Text(Text { is_ascii: true, .. }))
+                matches!(
+                    self.object(object),
+                    Object::Text(Text { is_ascii: true, .. })
+                )
             }
             _ => false,
+        }
+    }
+
+    /// What is in a cell.
+    pub(crate) fn content(&self, cell: Index) -> Value {
+        match self.object(cell) {
+            Object::Cell(value) => *value,
+            _ => Value::Unset,
         }
     }
 
@@ -194,7 +211,10 @@ impl Heap {
         let bytes = u32::try_from(text.len()).expect("the budget bounds a text");
         let is_ascii = text.is_ascii();
         let besides = text.capacity();
-        Value::Text { object: self.add(Object::Text(Text { text, is_ascii }), besides), bytes }
+        Value::Text {
+            object: self.add(Object::Text(Text { text, is_ascii }), besides),
+            bytes,
+        }
     }
 
     pub(crate) fn new_key(&mut self, key: &Key) -> Result<Value, Pause> {
@@ -238,7 +258,9 @@ impl Heap {
             return Err(Failure::new("OutOfMemory", message).into());
         }
         self.room(bytes)?;
-        Ok(Value::Big(self.add(Object::Integer(Box::new(number)), bytes + 32)))
+        Ok(Value::Big(
+            self.add(Object::Integer(Box::new(number)), bytes + 32),
+        ))
     }
 
     /// Adds a decoded or empty object as it is.
@@ -255,7 +277,12 @@ impl Heap {
 
     /// Room for a dictionary's new entry, taken at once.
     pub(crate) fn room_for_entry(&mut self, key: KeyView<'_>) -> Result<(), Pause> {
-        let bytes = ENTRY_BYTES + if let KeyView::Text(text) = key { text.len() } else { 0 };
+        let bytes = ENTRY_BYTES
+            + if let KeyView::Text(text) = key {
+                text.len()
+            } else {
+                0
+            };
         self.room(bytes)?;
         self.charge(bytes);
         Ok(())
@@ -280,7 +307,9 @@ impl Heap {
         let Object::List(items) = self.object(index) else {
             return Ok(());
         };
-        let wanted = (items.len().saturating_add(more)).max(items.capacity() * 2).max(4);
+        let wanted = (items.len().saturating_add(more))
+            .max(items.capacity() * 2)
+            .max(4);
         let bytes = (wanted - items.capacity()).saturating_mul(VALUE_BYTES);
         self.room(bytes)?;
         self.charge(bytes);
@@ -298,7 +327,11 @@ impl Heap {
             && let Object::Text(text) = self.object(object)
             && text.text.len() == bytes as usize
         {
-            let wanted = if total > text.text.capacity() { total.max(left_bytes * 2) } else { 0 };
+            let wanted = if total > text.text.capacity() {
+                total.max(left_bytes * 2)
+            } else {
+                0
+            };
             let more = wanted.saturating_sub(text.text.capacity());
             self.room(if wanted > 0 { wanted } else { 0 })?;
             self.charge(more);
@@ -322,7 +355,10 @@ impl Heap {
             text.text.reserve_exact(capacity - text.text.len());
         }
         match right {
-            Value::Text { object: same, bytes } if same == object => {
+            Value::Text {
+                object: same,
+                bytes,
+            } if same == object => {
                 let piece = text.text[..bytes as usize].to_owned();
                 text.text.push_str(&piece);
             }
@@ -343,7 +379,7 @@ impl Heap {
         roots: &mut [Value],
         other: usize,
         need: usize,
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, Box<Failure>> {
         let mut collector = Collector {
             moved: vec![u32::MAX; self.objects.len()],
             old: std::mem::take(&mut self.objects),
@@ -353,13 +389,17 @@ impl Heap {
         collector.run(roots);
         self.objects = collector.new;
         self.used = collector.bytes + other;
-        let spare = need.saturating_mul(2).saturating_add(COLLECT_BYTES_MIN).max(self.used);
+        let spare = need
+            .saturating_mul(2)
+            .saturating_add(COLLECT_BYTES_MIN)
+            .max(self.used);
         self.threshold = self.used.saturating_add(spare).min(self.bytes_max);
         if self.used.saturating_add(need) > self.bytes_max {
             let budget = self.bytes_max / (1024 * 1024);
             let message = format!("the script needs more than its {budget} MiB of memory");
-            return Err(Failure::new("OutOfMemory", message)
-                .hint("keep less alive at once, or raise the script's memory limit"));
+            let failure = Failure::new("OutOfMemory", message)
+                .hint("keep less alive at once, or raise the script's memory limit");
+            return Err(Box::new(failure));
         }
         Ok(self.objects.len())
     }
@@ -403,12 +443,19 @@ impl Collector {
     fn scan(&mut self, object: &mut Object) {
         match object {
             Object::Gone | Object::Text(_) | Object::Integer(_) => {}
-            Object::List(items) => items.iter_mut().for_each(|item| *item = self.forward(*item)),
+            Object::List(items) => items
+                .iter_mut()
+                .for_each(|item| *item = self.forward(*item)),
             Object::Dictionary(dictionary) => {
-                dictionary.values_mut().for_each(|value| *value = self.forward(*value));
+                dictionary
+                    .values_mut()
+                    .for_each(|value| *value = self.forward(*value));
             }
             Object::Closure(closure) => {
-                closure.captures.iter_mut().for_each(|value| *value = self.forward(*value));
+                closure
+                    .captures
+                    .iter_mut()
+                    .for_each(|value| *value = self.forward(*value));
             }
             Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => {
                 *value = self.forward(*value);
@@ -425,7 +472,10 @@ impl Collector {
             }
         }
         match value {
-            Value::Text { object, bytes } => Value::Text { object: self.place(object), bytes },
+            Value::Text { object, bytes } => Value::Text {
+                object: self.place(object),
+                bytes,
+            },
             Value::Big(index) => Value::Big(self.place(index)),
             Value::List(index) => Value::List(self.place(index)),
             Value::Dictionary(index) => Value::Dictionary(self.place(index)),
@@ -447,7 +497,8 @@ impl Collector {
         let old = index.0 as usize;
         if self.moved[old] == u32::MAX {
             self.moved[old] = u32::try_from(self.new.len()).expect("not more than before");
-            self.new.push(std::mem::replace(&mut self.old[old], Object::Gone));
+            self.new
+                .push(std::mem::replace(&mut self.old[old], Object::Gone));
         }
         Index(self.moved[old])
     }

@@ -37,7 +37,12 @@ pub(crate) enum Style<'a> {
 
 /// The JSON tree of a value whose thunks have been forced.
 pub(crate) fn tree(heap: &Heap, value: Value, style: Style<'_>) -> Result<Json, Pause> {
-    Tree { heap, style, spent: 0 }.node(value, 0)
+    Tree {
+        heap,
+        style,
+        spent: 0,
+    }
+    .node(value, 0)
 }
 
 /// For people: strings as they are, anything else as JSON.
@@ -72,13 +77,17 @@ pub(crate) fn brief(heap: &Heap, value: Value) -> String {
         Value::List(index) if heap.list(index).len() > CHARACTERS_MAX => "[…]".to_owned(),
         Value::Dictionary(index) if heap.entries(index).len() > CHARACTERS_MAX => "{…}".to_owned(),
         Value::Big(_) => "a large integer".to_owned(),
-        _ => tree(heap, value, Style::Shown)
-            .map_or_else(|_| "…".to_owned(), |json| json.to_string()),
+        _ => {
+            tree(heap, value, Style::Shown).map_or_else(|_| "…".to_owned(), |json| json.to_string())
+        }
     };
     if text.chars().count() <= CHARACTERS_MAX {
         return text;
     }
-    text.chars().take(CHARACTERS_MAX).chain(std::iter::once('…')).collect()
+    text.chars()
+        .take(CHARACTERS_MAX)
+        .chain(std::iter::once('…'))
+        .collect()
 }
 
 fn function_text(heap: &Heap, value: Value) -> String {
@@ -86,7 +95,10 @@ fn function_text(heap: &Heap, value: Value) -> String {
         Value::Builtin(builtin) => format!("<function {}>", builtin.name()),
         Value::Closure(index) => match heap.object(index) {
             Object::Closure(closure) => {
-                format!("<function {}>", heap.code.functions[closure.function as usize].shown_name())
+                format!(
+                    "<function {}>",
+                    heap.code.functions[closure.function as usize].shown_name()
+                )
             }
             _ => "<function>".to_owned(),
         },
@@ -126,7 +138,8 @@ impl Tree<'_, '_> {
             Value::Big(index) => self.big(heap.big(index))?,
             Value::List(index) => {
                 let items = heap.list(index).iter();
-                let items: Result<_, Pause> = items.map(|item| self.node(*item, depth + 1)).collect();
+                let items: Result<_, Pause> =
+                    items.map(|item| self.node(*item, depth + 1)).collect();
                 Json::Array(items?)
             }
             Value::Dictionary(index) => {
@@ -166,12 +179,13 @@ impl Tree<'_, '_> {
         let number = match &mut self.style {
             Style::Shown | Style::Result => return Json::from("<reference>"),
             Style::Numbered => handle.0 as usize,
-            Style::Spelled(table) => {
-                table.iter().position(|known| *known == handle).unwrap_or_else(|| {
+            Style::Spelled(table) => table
+                .iter()
+                .position(|known| *known == handle)
+                .unwrap_or_else(|| {
                     table.push(handle);
                     table.len() - 1
-                })
-            }
+                }),
         };
         serde_json::json!({ "$ref": number })
     }
@@ -199,8 +213,11 @@ impl Tree<'_, '_> {
 
 /// The failure of a value that is nested too deep, or contains itself.
 pub(crate) fn too_deep() -> Failure {
-    Failure::new("TooDeep", format!("the value is nested more than {NESTING_MAX} deep"))
-        .hint("does a list or dictionary contain itself?")
+    Failure::new(
+        "TooDeep",
+        format!("the value is nested more than {NESTING_MAX} deep"),
+    )
+    .hint("does a list or dictionary contain itself?")
 }
 
 /// For [`crate::wire::to_json`].
@@ -219,7 +236,12 @@ pub(crate) fn read(
     numbering: Option<Numbering>,
 ) -> Result<Value, Refusal> {
     let start = heap.used();
-    let mut reader = Reader { heap, numbering, start, refused: None };
+    let mut reader = Reader {
+        heap,
+        numbering,
+        start,
+        refused: None,
+    };
     let mut source = serde_json::Deserializer::from_slice(text);
     let value = Seed(&mut reader).deserialize(&mut source);
     let value = value.and_then(|value| source.end().map(|()| value));
@@ -267,7 +289,9 @@ impl Reader<'_> {
             return Err(E::custom("a number out of range"));
         }
         let number: BigInt = digits.parse().map_err(E::custom)?;
-        self.heap.new_integer(number).or_else(|_| self.refuse(Refusal::Room(digits.len())))
+        self.heap
+            .new_integer(number)
+            .or_else(|_| self.refuse(Refusal::Room(digits.len())))
     }
 
     fn key<'k>(&self, key: &'k str) -> &'k str {
@@ -301,7 +325,9 @@ impl Reader<'_> {
                 let handle = u32::try_from(number)
                     .map_err(|_| damaged("a reference that was not given"))
                     .and_then(|number| numbering.handle(number));
-                handle.map(Value::Reference).or_else(|error| self.refuse(error.into()))
+                handle
+                    .map(Value::Reference)
+                    .or_else(|error| self.refuse(error.into()))
             }
             _ => Ok(self.heap.new_dictionary(dictionary)),
         }
@@ -378,5 +404,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
 /// What a task's result that cannot be read throws.
 pub(crate) fn unreadable<T>(error: &LoadError) -> Result<T, Pause> {
-    fail("DamagedObject", format!("the value of a reference cannot be read: {error}"))
+    fail(
+        "DamagedObject",
+        format!("the value of a reference cannot be read: {error}"),
+    )
 }

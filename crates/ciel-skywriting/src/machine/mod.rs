@@ -6,6 +6,7 @@
 //! file, then `step`.
 
 mod builtins;
+mod calls;
 mod compare;
 mod failure;
 mod force;
@@ -17,6 +18,7 @@ mod places;
 mod save;
 mod step;
 mod trace;
+mod variables;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -152,7 +154,7 @@ impl Machine {
     pub fn for_script(code: Arc<Code>, surroundings: Arc<Surroundings>) -> Machine {
         let mut machine = Machine::empty(code, surroundings, 0);
         machine.stack.push(Value::Null);
-        if let Err(pause) = machine.enter_function(0, 0, &[]) {
+        if let Err(pause) = machine.enter_function(&Arc::clone(&machine.code), 0, 0, None) {
             unreachable!("a script body has no parameters and a small stack: {pause:?}");
         }
         machine
@@ -169,7 +171,11 @@ impl Machine {
     ) -> Result<Machine, LoadError> {
         let mut machine = Machine::empty(code, surroundings, references);
         machine.decode_onto_stack(call_bytes, references)?;
-        let arguments = machine.stack.len().checked_sub(1).ok_or(damaged("no function"))?;
+        let arguments = machine
+            .stack
+            .len()
+            .checked_sub(1)
+            .ok_or(damaged("no function"))?;
         let Value::Closure(index) = machine.stack[0] else {
             return Err(damaged("a call of something else than a function"));
         };
@@ -180,10 +186,12 @@ impl Machine {
         if machine.code.functions[function as usize].parameters as usize != arguments {
             return Err(damaged("a call with another number of arguments"));
         }
-        let captures = closure.captures.clone();
-        match machine.enter_function(function, arguments, &captures) {
+        let code = Arc::clone(&machine.code);
+        match machine.enter_function(&code, function, arguments, Some(index)) {
             Ok(()) => Ok(machine),
-            Err(_) => Err(LoadError::TooLarge { bytes_max: machine.heap.bytes_max() }),
+            Err(_) => Err(LoadError::TooLarge {
+                bytes_max: machine.heap.bytes_max(),
+            }),
         }
     }
 
@@ -204,7 +212,10 @@ impl Machine {
 
     /// Decodes values onto an empty stack, collecting as often as they need.
     fn decode_onto_stack(&mut self, bytes: &[u8], references: u32) -> Result<(), LoadError> {
-        let numbering = Numbering { first: 0, count: references };
+        let numbering = Numbering {
+            first: 0,
+            count: references,
+        };
         loop {
             match graph::decode(&mut self.heap, bytes, numbering, &mut self.stack) {
                 Ok(()) => return Ok(()),
@@ -212,7 +223,8 @@ impl Machine {
                 Err(graph::Refusal::Room(need)) => {
                     self.stack.clear();
                     let bytes_max = self.heap.bytes_max();
-                    self.collect(need).map_err(|_| LoadError::TooLarge { bytes_max })?;
+                    self.collect(need)
+                        .map_err(|_| LoadError::TooLarge { bytes_max })?;
                 }
             }
         }
@@ -243,7 +255,10 @@ impl Machine {
             Answer::Value { references, .. } | Answer::Json { references, .. } => *references,
             Answer::Bytes { .. } | Answer::Large { .. } | Answer::Error(_) => 0,
         };
-        let numbering = Numbering { first: self.references(), count };
+        let numbering = Numbering {
+            first: self.references(),
+            count,
+        };
         let slot = self.table.get_mut(handle.0 as usize);
         let slot = slot.unwrap_or_else(|| panic!("an answer to {handle:?}, which does not exist"));
         *slot = Some(Box::new(Answered { answer, numbering }));
@@ -252,7 +267,8 @@ impl Machine {
 
     fn add_references(&mut self, count: u32) -> Handle {
         let first = self.references();
-        self.heap.charge(count as usize * size_of::<Option<Box<Answered>>>());
+        self.heap
+            .charge(count as usize * size_of::<Option<Box<Answered>>>());
         self.table.extend((0..count).map(|_| None));
         Handle(first)
     }
@@ -264,7 +280,10 @@ impl Machine {
     /// # Panics
     /// If the script has ended.
     pub fn run(&mut self, host: &mut dyn Host, fuel: u64) -> Step {
-        assert!(!self.frames.is_empty(), "a script that has ended cannot run");
+        assert!(
+            !self.frames.is_empty(),
+            "a script that has ended cannot run"
+        );
         self.fuel = fuel;
         let code = Arc::clone(&self.code);
         loop {
@@ -276,7 +295,7 @@ impl Machine {
                 Pause::Blocked(on) => return Step::Blocked { on },
                 Pause::Collect(need) => match self.collect(need) {
                     Ok(()) => continue,
-                    Err(failure) => failure,
+                    Err(failure) => *failure,
                 },
                 Pause::Failed(failure) => *failure,
             };
@@ -287,7 +306,7 @@ impl Machine {
     }
 
     /// Drops garbage and makes room for `need` bytes.
-    fn collect(&mut self, need: usize) -> Result<(), Failure> {
+    fn collect(&mut self, need: usize) -> Result<(), Box<Failure>> {
         const STACK_SPARE_MIN: usize = 1024;
         if self.stack.capacity() > STACK_SPARE_MIN.max(self.stack.len() * 4) {
             self.stack.shrink_to(self.stack.len() * 2);

@@ -40,9 +40,13 @@ fn small(heap: &mut Heap, operator: Operator, left: i64, right: i64) -> Result<V
         Operator::Divide if right != 0 && left.checked_rem(right) == Some(0) => {
             left.checked_div(right)
         }
-        Operator::Remainder if right != 0 => left
-            .checked_rem(right)
-            .map(|rest| if rest != 0 && (rest < 0) != (right < 0) { rest + right } else { rest }),
+        Operator::Remainder if right != 0 => left.checked_rem(right).map(|rest| {
+            if rest != 0 && (rest < 0) != (right < 0) {
+                rest + right
+            } else {
+                rest
+            }
+        }),
         _ => None,
     };
     let is_exact = |number: i64| number.unsigned_abs() < 1 << 53;
@@ -55,12 +59,7 @@ fn small(heap: &mut Heap, operator: Operator, left: i64, right: i64) -> Result<V
     }
 }
 
-fn mixed(
-    heap: &mut Heap,
-    operator: Operator,
-    left: Value,
-    right: Value,
-) -> Result<Value, Pause> {
+fn mixed(heap: &mut Heap, operator: Operator, left: Value, right: Value) -> Result<Value, Pause> {
     if let (Some(left), Some(right)) = (heap.integer(left), heap.integer(right)) {
         return large(heap, operator, &left, &right);
     }
@@ -156,7 +155,10 @@ fn float(operator: Operator, left: f64, right: f64) -> Result<Value, Pause> {
 pub(crate) fn finite(number: f64) -> Result<Value, Pause> {
     match number.is_finite() {
         true => Ok(Value::Float(number)),
-        false => fail("OutOfRange", "the result is too large for a float, or is not a number"),
+        false => fail(
+            "OutOfRange",
+            "the result is too large for a float, or is not a number",
+        ),
     }
 }
 

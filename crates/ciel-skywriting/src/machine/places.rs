@@ -42,7 +42,11 @@ impl Machine {
     fn character(&mut self, text: Value, key: Value) -> Result<Value, Pause> {
         let is_ascii = self.heap.is_ascii(text);
         let string = self.heap.text(text);
-        let length = if is_ascii { string.len() } else { string.chars().count() };
+        let length = if is_ascii {
+            string.len()
+        } else {
+            string.chars().count()
+        };
         let at = self.position(key, length, "string")?;
         let string = self.heap.text(text);
         let character = match is_ascii {
@@ -59,14 +63,25 @@ impl Machine {
     fn position(&self, key: Value, length: usize, what: &str) -> Result<usize, Pause> {
         let Value::Int(number) = key else {
             let shown = brief(&self.heap, key);
-            let message = format!("a {what} is indexed with an integer, not {}: {shown}", key.a_type());
+            let message = format!(
+                "a {what} is indexed with an integer, not {}: {shown}",
+                key.a_type()
+            );
             return fail("TypeError", message);
         };
-        let signed = if number < 0 { number + length as i64 } else { number };
+        let signed = if number < 0 {
+            number + length as i64
+        } else {
+            number
+        };
         match usize::try_from(signed) {
             Ok(at) if at < length => Ok(at),
             _ => {
-                let of = if what == "list" { "elements" } else { "characters" };
+                let of = if what == "list" {
+                    "elements"
+                } else {
+                    "characters"
+                };
                 let message =
                     format!("index {number} is out of range: the {what} has {length} {of}");
                 fail("IndexError", message)
@@ -79,8 +94,10 @@ impl Machine {
         self.heap.key(value).map_or_else(
             || {
                 let shown = brief(&self.heap, value);
-                let message =
-                    format!("a key is a string or an integer, not {}: {shown}", value.a_type());
+                let message = format!(
+                    "a key is a string or an integer, not {}: {shown}",
+                    value.a_type()
+                );
                 Err(Failure::new("TypeError", message)
                     .hint("str(x) makes a string of any value")
                     .into())
@@ -92,10 +109,14 @@ impl Machine {
     pub(super) fn missing_key(&self, dictionary: Index, key: KeyView<'_>) -> Failure {
         let spelling: String = key.spelling().chars().take(80).collect();
         let failure = Failure::new("KeyError", format!("there is no key {spelling:?}"));
-        let names = self.heap.entries(dictionary).iter().filter_map(|(key, _)| match key.view() {
-            KeyView::Text(text) => Some(text),
-            KeyView::Int(_) => None,
-        });
+        let names = self
+            .heap
+            .entries(dictionary)
+            .iter()
+            .filter_map(|(key, _)| match key.view() {
+                KeyView::Text(text) => Some(text),
+                KeyView::Int(_) => None,
+            });
         match super::failure::closest(&spelling, names) {
             Some(name) => failure.hint(format!("did you mean {name:?}?")),
             None => failure.hint("get_key(dictionary, key, otherwise) does not fail"),
@@ -182,8 +203,10 @@ impl Machine {
             }
             _ => {
                 let shown = brief(&self.heap, container);
-                let message =
-                    format!("cannot assign to an element of {}: {shown}", container.a_type());
+                let message = format!(
+                    "cannot assign to an element of {}: {shown}",
+                    container.a_type()
+                );
                 fail("TypeError", message)
             }
         }

@@ -52,7 +52,10 @@ impl Machine {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&checksum(&body));
         bytes.append(&mut body);
-        Saved { bytes, references: encoded.references }
+        Saved {
+            bytes,
+            references: encoded.references,
+        }
     }
 
     /// A machine from saved bytes, at the point where it was. Fails when the bytes belong to
@@ -68,14 +71,18 @@ impl Machine {
         if *version != VERSION {
             return Err(LoadError::OtherVersion { found: *version });
         }
-        let (sum, mut body) =
-            rest.split_first_chunk::<CHECKSUM_BYTES>().ok_or(damaged("they are too short"))?;
+        let (sum, mut body) = rest
+            .split_first_chunk::<CHECKSUM_BYTES>()
+            .ok_or(damaged("they are too short"))?;
         if checksum(body) != *sum {
             return Err(damaged("the checksum differs"));
         }
         let found: CodeHash = wire::take(&mut body)?;
         if found != code.hash() {
-            return Err(LoadError::OtherProgram { expected: code.hash(), found });
+            return Err(LoadError::OtherProgram {
+                expected: code.hash(),
+                found,
+            });
         }
         let frames: Vec<Frame> = wire::take(&mut body)?;
         let handlers: Vec<Handler> = wire::take(&mut body)?;
@@ -130,7 +137,8 @@ impl Machine {
         });
         self.stack.reserve_exact(operands);
         let bytes_max = self.heap.bytes_max();
-        self.collect(0).map_err(|_| LoadError::TooLarge { bytes_max })
+        self.collect(0)
+            .map_err(|_| LoadError::TooLarge { bytes_max })
     }
 
     /// Renumbers the references when most have become garbage, so that a loop that spawns and
@@ -143,8 +151,10 @@ impl Machine {
         }
         let _ = self.collect(0);
         let live = self.live_references();
-        let kept: Vec<Handle> =
-            (0..self.references()).map(Handle).filter(|handle| live[handle.0 as usize]).collect();
+        let kept: Vec<Handle> = (0..self.references())
+            .map(Handle)
+            .filter(|handle| live[handle.0 as usize])
+            .collect();
         self.table_compacted = kept.len();
         if kept.len() == self.table.len() {
             return None;
@@ -157,12 +167,19 @@ impl Machine {
     fn live_references(&self) -> Vec<bool> {
         let mut live = vec![false; self.table.len()];
         let mut todo: Vec<Handle> = Vec::new();
-        self.stack.iter().for_each(|value| todo.extend(reference(*value)));
+        self.stack
+            .iter()
+            .for_each(|value| todo.extend(reference(*value)));
         for object in self.heap.objects() {
             match object {
                 Object::List(items) => todo.extend(items.iter().filter_map(|v| reference(*v))),
                 Object::Dictionary(dictionary) => {
-                    todo.extend(dictionary.entries().iter().filter_map(|(_, v)| reference(*v)));
+                    todo.extend(
+                        dictionary
+                            .entries()
+                            .iter()
+                            .filter_map(|(_, v)| reference(*v)),
+                    );
                 }
                 Object::Closure(closure) => {
                     todo.extend(closure.captures.iter().filter_map(|v| reference(*v)));
@@ -192,7 +209,10 @@ impl Machine {
             numbers[handle.0 as usize] = number;
         }
         let mut old = std::mem::take(&mut self.table);
-        self.table = kept.iter().map(|handle| old[handle.0 as usize].take()).collect();
+        self.table = kept
+            .iter()
+            .map(|handle| old[handle.0 as usize].take())
+            .collect();
         for answered in self.table.iter_mut().flatten() {
             let inside = &mut answered.numbering;
             if inside.count > 0 {

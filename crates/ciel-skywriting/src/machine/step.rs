@@ -4,17 +4,14 @@
 //! it any more, so after a wait or a collection it is simply run again. Read next: `force` for
 //! waiting, `places` for indexing, `builtins`.
 
-use std::sync::Arc;
-
 use super::compare::{Comparison, is_true, satisfies};
-use super::failure::{Failure, Pause, fail};
+use super::failure::{Failure, Pause};
 use super::json::brief;
-use super::{Ended, Frame, Handler, Machine, Returned, Step, graph, json, numbers};
-use crate::code::{
-    Code, CodeCapture, CodeCaptureMode, Constant, Function, Instruction, Operator, Update,
-};
+use super::variables::unset;
+use super::{Handler, Machine, Step, numbers};
+use crate::code::{Code, Constant, Function, Instruction, Operator};
 use crate::host::Host;
-use crate::value::{Closure, Dictionary, Index, Object, Value};
+use crate::value::{Dictionary, Value};
 
 /// How a frame is left.
 enum Flow {
@@ -34,7 +31,7 @@ impl Machine {
             let flow = self.within(function, frame.base as usize, &mut pc, host);
             self.frames[top].pc = pc as u32;
             match flow? {
-                Flow::Call(arguments) => self.call(arguments, host)?,
+                Flow::Call(arguments) => self.call(code, arguments, host)?,
                 Flow::Return if top == 0 => {
                     let ended = self.finish()?;
                     self.frames.clear();
@@ -102,7 +99,10 @@ impl Machine {
                 },
                 Instruction::Call(arguments) => return Ok(Flow::Call(arguments as usize)),
                 Instruction::Return => return Ok(Flow::Return),
-                other => self.other(other, function, base, host)?,
+                other => {
+                    self.current_frame().pc = *pc as u32;
+                    self.other(other, function, base, host)?;
+                }
             }
             *pc += 1;
         }
@@ -129,7 +129,7 @@ impl Machine {
             Instruction::Builtin(builtin) => self.stack.push(Value::Builtin(builtin)),
             Instruction::Constant(number) => self.constant(number)?,
             Instruction::LoadCell(slot) => match self.cell_content(base, slot) {
-                Value::Unset => return unset(function, slot).map(|_: Flow| ()),
+                Value::Unset => return unset(function, slot),
                 value => self.stack.push(value),
             },
             Instruction::StoreCell(slot) => {
@@ -140,10 +140,19 @@ impl Machine {
                 let at = base + slot as usize;
                 self.stack[at] = self.heap.new_cell(self.stack[at]);
             }
-            Instruction::Accumulate { slot, is_cell, update } => {
+            Instruction::Accumulate {
+                slot,
+                is_cell,
+                update,
+            } => {
                 self.accumulate(function, base, slot, is_cell, update)?;
             }
-            Instruction::StorePath { slot, keys, is_cell, update } => {
+            Instruction::StorePath {
+                slot,
+                keys,
+                is_cell,
+                update,
+            } => {
                 let variable = self.variable(function, base, slot, is_cell)?;
                 self.store_path(variable, keys as usize, update)?;
             }
@@ -167,7 +176,16 @@ impl Machine {
             Instruction::Index { pending } => {
                 self.force_top(2, pending)?;
                 let (base, key) = self.top_pair();
-                let item = self.item(base, key)?;
+                let item = match (base, key) {
+                    (Value::List(index), Value::Int(at)) if at >= 0 => {
+                        self.heap.list(index).get(at as usize).copied()
+                    }
+                    _ => None,
+                };
+                let item = match item {
+                    Some(item) => item,
+                    None => self.item(base, key)?,
+                };
                 self.replace(2, item);
             }
             Instruction::Closure(number) => self.make_closure(number, base)?,
@@ -216,25 +234,32 @@ impl Machine {
 
     #[inline]
     fn binary(&mut self, operator: Operator, pending: u8) -> Result<(), Pause> {
-        let pair = self.top_pair();
-        if let (Value::Int(left), Value::Int(right)) = pair {
-            let fast = match operator {
+        let fast = match self.top_pair() {
+            (Value::Int(left), Value::Int(right)) => match operator {
                 Operator::Add => left.checked_add(right).map(Value::Int),
                 Operator::Subtract => left.checked_sub(right).map(Value::Int),
-                Operator::Less => Some(Value::Bool(left < right)),
-                Operator::LessOrEqual => Some(Value::Bool(left <= right)),
-                Operator::Greater => Some(Value::Bool(left > right)),
-                Operator::GreaterOrEqual => Some(Value::Bool(left >= right)),
-                Operator::Equal => Some(Value::Bool(left == right)),
-                Operator::NotEqual => Some(Value::Bool(left != right)),
-                _ => None,
-            };
-            if let Some(result) = fast {
-                self.replace(2, result);
-                return Ok(());
+                Operator::Multiply => left.checked_mul(right).map(Value::Int),
+                Operator::Divide | Operator::Remainder => None,
+                _ => Some(Value::Bool(satisfies(operator, left.cmp(&right)))),
+            },
+            (Value::Float(left), Value::Float(right)) => {
+                let result = match operator {
+                    Operator::Add => left + right,
+                    Operator::Subtract => left - right,
+                    Operator::Multiply => left * right,
+                    _ => f64::NAN,
+                };
+                result.is_finite().then_some(Value::Float(result))
             }
+            _ => None,
+        };
+        match fast {
+            Some(result) => {
+                self.replace(2, result);
+                Ok(())
+            }
+            None => self.slow_binary(operator, pending),
         }
-        self.slow_binary(operator, pending)
     }
 
     fn slow_binary(&mut self, operator: Operator, pending: u8) -> Result<(), Pause> {
@@ -274,74 +299,25 @@ impl Machine {
     /// Machine words of an integer, for the price of arithmetic.
     fn limbs(&self, value: Value) -> usize {
         match value {
-            Value::Big(index) => {
-                self.heap.big(index).map_or(0, |number| (number.bits() / 64) as usize + 1)
-            }
+            Value::Big(index) => self
+                .heap
+                .big(index)
+                .map_or(0, |number| (number.bits() / 64) as usize + 1),
             _ => 1,
         }
     }
 
     fn constant(&mut self, number: u32) -> Result<(), Pause> {
-        let code = Arc::clone(&self.code);
-        let value = match &code.constants[number as usize] {
+        let value = match &self.code.constants[number as usize] {
             Constant::Text { .. } => Value::Constant(number),
             Constant::Int(number) => Value::Int(*number),
             Constant::Float(number) => Value::Float(*number),
-            Constant::Integer(number) => self.heap.new_integer(number.clone())?,
+            Constant::Integer(number) => {
+                let number = number.clone();
+                self.heap.new_integer(number)?
+            }
         };
         self.stack.push(value);
-        Ok(())
-    }
-
-    fn cell_content(&self, base: usize, slot: u32) -> Value {
-        match self.stack[base + slot as usize] {
-            Value::Cell(index) => match self.heap.object(index) {
-                Object::Cell(value) => *value,
-                _ => Value::Unset,
-            },
-            value => value,
-        }
-    }
-
-    fn variable(
-        &self,
-        function: &Function,
-        base: usize,
-        slot: u32,
-        is_cell: bool,
-    ) -> Result<Value, Pause> {
-        let value = match is_cell {
-            true => self.cell_content(base, slot),
-            false => self.stack[base + slot as usize],
-        };
-        match value {
-            Value::Unset => unset(function, slot).map(|_: Flow| value),
-            _ => Ok(value),
-        }
-    }
-
-    fn set_variable(&mut self, base: usize, slot: u32, is_cell: bool, value: Value) {
-        let at = base + slot as usize;
-        match self.stack[at] {
-            Value::Cell(index) if is_cell => {
-                *self.heap.object_mut(index) = Object::Cell(value);
-            }
-            _ => self.stack[at] = value,
-        }
-    }
-
-    fn accumulate(
-        &mut self,
-        function: &Function,
-        base: usize,
-        slot: u32,
-        is_cell: bool,
-        update: Update,
-    ) -> Result<(), Pause> {
-        let old = self.variable(function, base, slot, is_cell)?;
-        let result = self.updated(old, update)?;
-        self.stack.pop();
-        self.set_variable(base, slot, is_cell, result);
         Ok(())
     }
 
@@ -367,22 +343,6 @@ impl Machine {
         Ok(())
     }
 
-    fn make_closure(&mut self, number: u32, base: usize) -> Result<(), Pause> {
-        let code = Arc::clone(&self.code);
-        let captures = &code.functions[number as usize].captures;
-        self.heap.room(captures.len() * size_of::<Value>())?;
-        let captured = captures.iter().map(|capture: &CodeCapture| match capture.mode {
-            CodeCaptureMode::Value => self.cell_content(base, capture.outer),
-            CodeCaptureMode::Cell | CodeCaptureMode::Entry => {
-                self.stack[base + capture.outer as usize]
-            }
-        });
-        let closure = Closure { function: number, captures: captured.collect() };
-        let closure = self.heap.new_closure(closure);
-        self.stack.push(closure);
-        Ok(())
-    }
-
     fn start_walk(&mut self) -> Result<(), Pause> {
         self.force_top(1, 0)?;
         let value = self.top();
@@ -395,8 +355,10 @@ impl Machine {
                 let shown = brief(&self.heap, value);
                 let message = format!("cannot walk over {}: {shown}", value.a_type());
                 Err(Failure::new("TypeError", message)
-                    .hint("`for` walks over lists, the keys of dictionaries and the characters of \
-                           strings; range(n) gives a list of numbers")
+                    .hint(
+                        "`for` walks over lists, the keys of dictionaries and the characters of \
+                           strings; range(n) gives a list of numbers",
+                    )
                     .into())
             }
         }
@@ -421,7 +383,12 @@ impl Machine {
                 }
                 None => return Ok(None),
             },
-            _ => match self.heap.text(walked).get(at..).and_then(|rest| rest.chars().next()) {
+            _ => match self
+                .heap
+                .text(walked)
+                .get(at..)
+                .and_then(|rest| rest.chars().next())
+            {
                 Some(character) => {
                     let item = self.heap.new_text(character.encode_utf8(&mut [0; 4]))?;
                     (item, character.len_utf8() as i64)
@@ -436,154 +403,10 @@ impl Machine {
 
     fn open_handler(&mut self, target: u32) {
         let frame = self.frames.len() as u32 - 1;
-        self.handlers.push(Handler { frame, height: self.stack.len() as u32, target });
+        self.handlers.push(Handler {
+            frame,
+            height: self.stack.len() as u32,
+            target,
+        });
     }
-
-    fn call(&mut self, arguments: usize, host: &mut dyn Host) -> Result<(), Pause> {
-        let at = self.stack.len() - arguments - 1;
-        self.force_at(std::iter::once(at))?;
-        match self.stack[at] {
-            Value::Closure(index) => self.call_closure(index, arguments),
-            Value::Builtin(builtin) => {
-                let (least, most) = builtin.arity();
-                if !(least..=most).contains(&arguments) {
-                    return wrong_arity(builtin.name(), least, most, arguments);
-                }
-                let result = self.call_builtin(host, builtin, arguments)?;
-                self.replace(arguments + 1, result);
-                self.advance();
-                Ok(())
-            }
-            value => {
-                let shown = brief(&self.heap, value);
-                fail("TypeError", format!("cannot call {}: {shown}", value.a_type()))
-            }
-        }
-    }
-
-    fn advance(&mut self) {
-        self.frames.last_mut().expect("a script that runs has a frame").pc += 1;
-    }
-
-    fn call_closure(&mut self, index: Index, arguments: usize) -> Result<(), Pause> {
-        let code = Arc::clone(&self.code);
-        let Object::Closure(closure) = self.heap.object(index) else {
-            return fail("DamagedObject", "a function that is none");
-        };
-        let number = closure.function;
-        let function = &code.functions[number as usize];
-        let wanted = function.parameters as usize;
-        if wanted != arguments {
-            return wrong_arity(&function.shown_name(), wanted, wanted, arguments);
-        }
-        let captures = closure.captures.clone();
-        self.enter_function(number, arguments, &captures)
-    }
-
-    /// Puts a frame on top; the arguments are the topmost operands.
-    pub(super) fn enter_function(
-        &mut self,
-        number: u32,
-        arguments: usize,
-        captures: &[Value],
-    ) -> Result<(), Pause> {
-        let code = Arc::clone(&self.code);
-        let function = &code.functions[number as usize];
-        let base = self.stack.len() - arguments;
-        self.reserve_stack(base + function.slots.len() + function.operands_max as usize)?;
-        self.stack.resize(base + function.slots.len(), Value::Unset);
-        for (capture, value) in function.captures.iter().zip(captures) {
-            let value = match (capture.mode, value) {
-                (CodeCaptureMode::Entry, Value::Cell(index)) => match self.heap.object(*index) {
-                    Object::Cell(content) => *content,
-                    _ => Value::Unset,
-                },
-                _ => *value,
-            };
-            self.stack[base + capture.inner as usize] = value;
-        }
-        self.frames.push(Frame { function: number, pc: 0, base: base as u32 });
-        Ok(())
-    }
-
-    /// Grows stack and frames within the budget.
-    fn reserve_stack(&mut self, height: usize) -> Result<(), Pause> {
-        if height > self.stack.capacity() {
-            let doubled = if self.stack.capacity() == 0 { 0 } else { self.stack.capacity() * 2 };
-            let wanted = height.max(doubled);
-            let bytes = (wanted - self.stack.capacity()) * size_of::<Value>();
-            self.heap.room(bytes)?;
-            self.heap.charge(bytes);
-            self.stack.reserve_exact(wanted - self.stack.len());
-        }
-        if self.frames.len() == self.frames.capacity() {
-            let more = self.frames.len().max(2);
-            self.heap.room(more * size_of::<Frame>())?;
-            self.heap.charge(more * size_of::<Frame>());
-            self.frames.reserve_exact(more);
-        }
-        Ok(())
-    }
-
-    fn return_to_caller(&mut self) {
-        let value = self.pop();
-        let frame = self.frames.pop().expect("a script that runs has a frame");
-        let depth = self.frames.len() as u32;
-        while self.handlers.last().is_some_and(|handler| handler.frame >= depth) {
-            self.handlers.pop();
-        }
-        self.stack.truncate(frame.base as usize - 1);
-        self.stack.push(value);
-        self.advance();
-    }
-
-    /// The value on top leaves the script.
-    fn finish(&mut self) -> Result<Ended, Pause> {
-        let height = self.stack.len();
-        if !self.surroundings.root {
-            let value = self.heap.settled(self.top());
-            if let Some(handle) = self.heap.waiting(value) {
-                return Ok(Ended { value: Returned::Delegated(handle) });
-            }
-            let encoded = graph::encode(&self.heap, &[value], graph::Form::Value)
-                .map_err(|_| Failure::new("OutOfMemory", "the result is too large"))?;
-            let (bytes, references) = (encoded.bytes, encoded.references);
-            return Ok(Ended { value: Returned::Value { bytes, references } });
-        }
-        if let Value::Reference(handle) = self.heap.settled(self.top()) {
-            self.stack[height - 1] = self.heap.new_thunk(handle);
-        }
-        self.force_deeply(&[self.top()], true)?;
-        let result = json::tree(&self.heap, self.top(), json::Style::Result)?;
-        Ok(Ended { value: Returned::Json(result) })
-    }
-}
-
-fn unset<T>(function: &Function, slot: u32) -> Result<T, Pause> {
-    let name = &function.slots[slot as usize];
-    let captured = function.captures.iter().any(|capture| capture.inner == slot);
-    let failure = Failure::new("NameError", format!("`{name}` has no value yet"));
-    Err(match captured {
-        true => failure.hint(format!(
-            "the function took `{name}` from around it before `{name}` was assigned; assign it first"
-        )),
-        false => failure.hint(format!("`{name}` is assigned later, or only on another way here")),
-    }
-    .into())
-}
-
-/// The failure of a call with too few or too many arguments.
-pub(super) fn wrong_arity<T>(
-    name: &str,
-    least: usize,
-    most: usize,
-    given: usize,
-) -> Result<T, Pause> {
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let wanted = match (least, most) {
-        _ if least == most => format!("{least} argument{}", plural(least)),
-        (_, usize::MAX) => format!("at least {least} argument{}", plural(least)),
-        _ => format!("{least} to {most} arguments"),
-    };
-    fail("ArgumentError", format!("`{name}` takes {wanted}, not {given}"))
 }

@@ -29,7 +29,10 @@ impl Machine {
         let Some(handler) = self.handlers.pop() else {
             let place = Box::new(self.place(&failure.thrown));
             self.frames.clear();
-            return Some(Step::Failed { thrown: Box::new(failure.thrown), place });
+            return Some(Step::Failed {
+                thrown: Box::new(failure.thrown),
+                place,
+            });
         };
         let caught = match failure.rethrown {
             Some(value) => value,
@@ -38,26 +41,42 @@ impl Machine {
         self.frames.truncate(handler.frame as usize + 1);
         self.stack.truncate(handler.height as usize);
         self.stack.push(caught);
-        let frame = self.frames.last_mut().expect("a handler belongs to a frame");
+        let frame = self
+            .frames
+            .last_mut()
+            .expect("a handler belongs to a frame");
         frame.pc = handler.target;
         None
     }
 
     fn span(&self, frame: &Frame) -> Span {
         let function = &self.code.functions[frame.function as usize];
-        function.spans.get(frame.pc as usize).copied().unwrap_or_default()
+        function
+            .spans
+            .get(frame.pc as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// The place of the instruction that runs.
     pub(super) fn location(&self) -> Location {
-        self.code.locate(self.frames.last().map(|frame| self.span(frame)).unwrap_or_default())
+        self.code.locate(
+            self.frames
+                .last()
+                .map(|frame| self.span(frame))
+                .unwrap_or_default(),
+        )
     }
 
     fn place(&self, thrown: &Thrown) -> Diagnostic {
         Diagnostic {
             code: kebab(&thrown.kind),
             message: thrown.message.clone(),
-            span: self.frames.last().map(|frame| self.span(frame)).unwrap_or_default(),
+            span: self
+                .frames
+                .last()
+                .map(|frame| self.span(frame))
+                .unwrap_or_default(),
             label: thrown.kind.clone(),
             hint: thrown.hint.clone(),
             also: None,
@@ -76,12 +95,24 @@ impl Machine {
         };
         if depth <= INNERMOST_LINES + OUTERMOST_LINES {
             let inner = self.frames.iter().rev().map(line).collect();
-            return Lines { inner, left_out: 0, outer: Vec::new() };
+            return Lines {
+                inner,
+                left_out: 0,
+                outer: Vec::new(),
+            };
         }
         Lines {
-            inner: self.frames[depth - INNERMOST_LINES..].iter().rev().map(line).collect(),
+            inner: self.frames[depth - INNERMOST_LINES..]
+                .iter()
+                .rev()
+                .map(line)
+                .collect(),
             left_out: depth - INNERMOST_LINES - OUTERMOST_LINES,
-            outer: self.frames[..OUTERMOST_LINES].iter().rev().map(line).collect(),
+            outer: self.frames[..OUTERMOST_LINES]
+                .iter()
+                .rev()
+                .map(line)
+                .collect(),
         }
     }
 
@@ -93,7 +124,11 @@ impl Machine {
         put("kind", self.heap.adopt_text(thrown.kind.clone()));
         put("message", self.heap.adopt_text(thrown.message.clone()));
         put("task", self.heap.adopt_text(thrown.task.clone()));
-        let lines = thrown.trace.iter().map(|line| self.heap.adopt_text(line.clone())).collect();
+        let lines = thrown
+            .trace
+            .iter()
+            .map(|line| self.heap.adopt_text(line.clone()))
+            .collect();
         put("trace", self.heap.new_list(lines));
         if let Some(hint) = &thrown.hint {
             put("hint", self.heap.adopt_text(hint.clone()));
@@ -113,7 +148,8 @@ impl Machine {
         self.force_top(1, 0)?;
         let value = self.top();
         if let Value::Dictionary(index) = value
-            && let (Some(kind), Some(message)) = (self.field(index, "kind"), self.field(index, "message"))
+            && let (Some(kind), Some(message)) =
+                (self.field(index, "kind"), self.field(index, "message"))
         {
             return Ok(self.rethrown(index, kind, message));
         }
@@ -128,7 +164,9 @@ impl Machine {
     }
 
     fn field(&self, dictionary: Index, name: &str) -> Option<String> {
-        let value = self.heap.settled(self.heap.lookup(dictionary, KeyView::Text(name))?);
+        let value = self
+            .heap
+            .settled(self.heap.lookup(dictionary, KeyView::Text(name))?);
         value.is_text().then(|| cut(self.heap.text(value)))
     }
 
@@ -141,11 +179,19 @@ impl Machine {
             failure.thrown.value =
                 spelled.filter(|value| value.to_string().len() <= VALUE_BYTES_MAX);
         }
-        let trace = self.heap.lookup(index, KeyView::Text("trace")).unwrap_or(Value::Null);
+        let trace = self
+            .heap
+            .lookup(index, KeyView::Text("trace"))
+            .unwrap_or(Value::Null);
         if let Value::List(lines) = self.heap.settled(trace) {
-            let lines = self.heap.list(lines).iter().take(INNERMOST_LINES + OUTERMOST_LINES + 1);
-            failure.thrown.trace =
-                lines.map(|line| cut(self.heap.text(self.heap.settled(*line)))).collect();
+            let lines = self
+                .heap
+                .list(lines)
+                .iter()
+                .take(INNERMOST_LINES + OUTERMOST_LINES + 1);
+            failure.thrown.trace = lines
+                .map(|line| cut(self.heap.text(self.heap.settled(*line))))
+                .collect();
         }
         failure.rethrown = Some(Value::Dictionary(index));
         failure
@@ -160,26 +206,37 @@ struct Lines {
 
 /// `first` and then the machine's own lines, with the middle left out when they are many.
 fn bounded(first: Vec<String>, own: Lines) -> Vec<String> {
-    let mut lines: Vec<(usize, String)> =
-        first.into_iter().map(|line| (left_out(&line).unwrap_or(0), line)).collect();
+    let mut lines: Vec<(usize, String)> = first
+        .into_iter()
+        .map(|line| (left_out(&line).unwrap_or(0), line))
+        .collect();
     lines.extend(own.inner.into_iter().map(|line| (0, line)));
     if own.left_out > 0 {
         lines.push((own.left_out, String::new()));
     }
     lines.extend(own.outer.into_iter().map(|line| (0, line)));
-    let excess = lines.len().saturating_sub(INNERMOST_LINES + OUTERMOST_LINES + 1);
+    let excess = lines
+        .len()
+        .saturating_sub(INNERMOST_LINES + OUTERMOST_LINES + 1);
     if excess > 0 || own.left_out > 0 {
         let end = lines.len() - OUTERMOST_LINES;
         let middle = lines.drain(INNERMOST_LINES..end);
         let count: usize = middle.map(|(count, _)| count.max(1)).sum();
-        lines.insert(INNERMOST_LINES, (count, format!("… {} more", grouped(count))));
+        lines.insert(
+            INNERMOST_LINES,
+            (count, format!("… {} more", grouped(count))),
+        );
     }
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
 /// How many lines a line of [`bounded`] stands for.
 fn left_out(line: &str) -> Option<usize> {
-    line.strip_prefix("… ")?.strip_suffix(" more")?.replace(',', "").parse().ok()
+    line.strip_prefix("… ")?
+        .strip_suffix(" more")?
+        .replace(',', "")
+        .parse()
+        .ok()
 }
 
 /// Digits in groups of three.
@@ -221,7 +278,11 @@ mod tests {
     #[test]
     fn a_long_trace_keeps_its_ends_and_counts_the_middle_once() {
         let line = |number: usize| format!("f at a.sw:{number}:1");
-        let own = |inner: Vec<String>| Lines { inner, left_out: 0, outer: Vec::new() };
+        let own = |inner: Vec<String>| Lines {
+            inner,
+            left_out: 0,
+            outer: Vec::new(),
+        };
         let once = bounded(Vec::new(), own((0..50).map(line).collect()));
         assert_eq!(once.len(), 31);
         assert_eq!(once[20], "… 20 more");

@@ -58,7 +58,9 @@ impl Machine {
         };
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         self.heap.room(count.saturating_mul(size_of::<Value>()))?;
-        let items = (0..count as i64).map(|at| Value::Int(start + at * step)).collect();
+        let items = (0..count as i64)
+            .map(|at| Value::Int(start + at * step))
+            .collect();
         Ok(self.heap.new_list(items))
     }
 
@@ -87,8 +89,16 @@ impl Machine {
 
     pub(super) fn keys(&mut self, first: usize) -> Result<Value, Pause> {
         let index = self.dictionary_argument(Builtin::Keys, self.stack[first])?;
-        let keys: Vec<_> = self.heap.entries(index).iter().map(|(key, _)| key.clone()).collect();
-        let bytes: usize = keys.iter().map(|key| key.view().spelling().len() + 64).sum();
+        let keys: Vec<_> = self
+            .heap
+            .entries(index)
+            .iter()
+            .map(|(key, _)| key.clone())
+            .collect();
+        let bytes: usize = keys
+            .iter()
+            .map(|key| key.view().spelling().len() + 64)
+            .sum();
         self.heap.room(bytes)?;
         let items: Result<Vec<Value>, Pause> =
             keys.iter().map(|key| self.heap.new_key(key)).collect();
@@ -102,7 +112,10 @@ impl Machine {
             several => several.to_vec(),
         };
         let Some((&start, rest)) = items.split_first() else {
-            return fail("ValueError", format!("`{}` of an empty list", builtin.name()));
+            return fail(
+                "ValueError",
+                format!("`{}` of an empty list", builtin.name()),
+            );
         };
         let wanted = match builtin {
             Builtin::Max => Ordering::Greater,

@@ -11,7 +11,7 @@ mod tasks;
 
 use super::failure::{Failure, Pause, fail};
 use super::json::{self, brief};
-use super::{Machine, step};
+use super::{Machine, calls};
 use crate::builtins::Builtin;
 use crate::host::Host;
 use crate::value::Value;
@@ -27,7 +27,7 @@ impl Machine {
     ) -> Result<Value, Pause> {
         let (least, most) = builtin.arity();
         if !(least..=most).contains(&arguments) {
-            return step::wrong_arity(builtin.name(), least, most, arguments);
+            return calls::wrong_arity(builtin.name(), least, most, arguments);
         }
         let first = self.stack.len() - arguments;
         self.prepare(builtin, first)?;
@@ -87,9 +87,9 @@ impl Machine {
             Builtin::Print => self.print(host, first),
             Builtin::Text => self.text_of_reference(first),
             Builtin::IsError => self.is_error(first),
-            Builtin::Int => self.to_int(first),
-            Builtin::Float => self.to_float(first),
-            Builtin::Str => self.to_text(first),
+            Builtin::Int => self.int(first),
+            Builtin::Float => self.float(first),
+            Builtin::Str => self.string(first),
             Builtin::Abs => self.absolute(first),
             Builtin::Floor => self.floor(first),
             Builtin::Sqrt => self.square_root(first),
@@ -109,12 +109,7 @@ impl Machine {
     }
 
     /// The failure of an argument of the wrong type.
-    fn wrong_argument<T>(
-        &self,
-        builtin: Builtin,
-        wanted: &str,
-        value: Value,
-    ) -> Result<T, Pause> {
+    fn wrong_argument<T>(&self, builtin: Builtin, wanted: &str, value: Value) -> Result<T, Pause> {
         let shown = brief(&self.heap, value);
         let name = builtin.name();
         let message = format!("`{name}` takes {wanted}, not {}: {shown}", value.a_type());
@@ -161,7 +156,11 @@ impl Machine {
     fn environment(&mut self, first: usize) -> Result<Value, Pause> {
         let surroundings = std::sync::Arc::clone(&self.surroundings);
         let Some(&name) = self.stack.get(first) else {
-            let bytes: usize = surroundings.env.iter().map(|(k, v)| k.len() + v.len() + 200).sum();
+            let bytes: usize = surroundings
+                .env
+                .iter()
+                .map(|(k, v)| k.len() + v.len() + 200)
+                .sum();
             self.heap.room(bytes)?;
             let mut dictionary = crate::value::Dictionary::default();
             for (name, value) in &surroundings.env {
@@ -191,17 +190,28 @@ impl Machine {
         let argv = &surroundings.argv;
         match self.stack.get(first) {
             None => {
-                self.heap.room(argv.iter().map(|text| text.len() + 64).sum())?;
-                let items = argv.iter().map(|text| self.heap.adopt_text(text.clone())).collect();
+                self.heap
+                    .room(argv.iter().map(|text| text.len() + 64).sum())?;
+                let items = argv
+                    .iter()
+                    .map(|text| self.heap.adopt_text(text.clone()))
+                    .collect();
                 Ok(self.heap.new_list(items))
             }
             Some(&Value::Int(number)) => {
-                let at = if number < 0 { number + argv.len() as i64 } else { number };
+                let at = if number < 0 {
+                    number + argv.len() as i64
+                } else {
+                    number
+                };
                 match usize::try_from(at).ok().and_then(|at| argv.get(at)) {
                     Some(text) => self.heap.new_text(text),
                     None => fail(
                         "IndexError",
-                        format!("there is no argument {number}: the script got {}", argv.len()),
+                        format!(
+                            "there is no argument {number}: the script got {}",
+                            argv.len()
+                        ),
                     ),
                 }
             }

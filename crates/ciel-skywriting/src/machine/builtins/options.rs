@@ -56,7 +56,9 @@ pub(super) fn check(options: &Json) -> Result<(), Pause> {
     let Json::Object(entries) = options else {
         return match options.is_null() {
             true => Ok(()),
-            false => Err(Failure::new("TypeError", "the options of a spawn are a dictionary").into()),
+            false => {
+                Err(Failure::new("TypeError", "the options of a spawn are a dictionary").into())
+            }
         };
     };
     for (name, value) in entries {

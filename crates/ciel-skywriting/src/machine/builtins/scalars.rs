@@ -17,7 +17,7 @@ use crate::value::Value;
 const DIGITS_MAX: usize = INTEGER_BYTES_MAX * 2;
 
 impl Machine {
-    pub(super) fn to_int(&mut self, first: usize) -> Result<Value, Pause> {
+    pub(super) fn int(&mut self, first: usize) -> Result<Value, Pause> {
         let value = self.stack[first];
         match value {
             Value::Int(_) | Value::Big(_) => Ok(value),
@@ -30,9 +30,15 @@ impl Machine {
     fn parsed_int(&mut self, value: Value) -> Result<Value, Pause> {
         let digits = self.heap.text(value).trim();
         let length = digits.len();
-        let is_number = digits.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit());
-        let parsed: Option<BigInt> =
-            if is_number && length <= DIGITS_MAX { digits.parse().ok() } else { None };
+        let is_number = digits
+            .trim_start_matches(['+', '-'])
+            .bytes()
+            .all(|b| b.is_ascii_digit());
+        let parsed: Option<BigInt> = if is_number && length <= DIGITS_MAX {
+            digits.parse().ok()
+        } else {
+            None
+        };
         match parsed {
             Some(number) => {
                 self.burn(length * length / 4096);
@@ -40,7 +46,10 @@ impl Machine {
             }
             None => fail(
                 "ValueError",
-                format!("`int` cannot read an integer from {}", brief(&self.heap, value)),
+                format!(
+                    "`int` cannot read an integer from {}",
+                    brief(&self.heap, value)
+                ),
             ),
         }
     }
@@ -53,7 +62,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn to_float(&mut self, first: usize) -> Result<Value, Pause> {
+    pub(super) fn float(&mut self, first: usize) -> Result<Value, Pause> {
         let value = self.stack[first];
         if value.is_text() {
             let parsed = self.heap.text(value).trim().parse::<f64>();
@@ -61,7 +70,10 @@ impl Machine {
                 Ok(number) => finite(number),
                 Err(_) => fail(
                     "ValueError",
-                    format!("`float` cannot read a number from {}", brief(&self.heap, value)),
+                    format!(
+                        "`float` cannot read a number from {}",
+                        brief(&self.heap, value)
+                    ),
                 ),
             };
         }
@@ -71,7 +83,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn to_text(&mut self, first: usize) -> Result<Value, Pause> {
+    pub(super) fn string(&mut self, first: usize) -> Result<Value, Pause> {
         let value = self.stack[first];
         if value.is_text() {
             return Ok(value);
@@ -85,12 +97,17 @@ impl Machine {
         let is_negative = match value {
             Value::Int(number) => number < 0,
             Value::Float(number) => number.is_sign_negative(),
-            Value::Big(index) => {
-                self.heap.big(index).is_some_and(|number| number.sign() == Sign::Minus)
-            }
+            Value::Big(index) => self
+                .heap
+                .big(index)
+                .is_some_and(|number| number.sign() == Sign::Minus),
             _ => return self.wrong_argument(Builtin::Abs, "a number", value),
         };
-        if is_negative { negate(&mut self.heap, value) } else { Ok(value) }
+        if is_negative {
+            negate(&mut self.heap, value)
+        } else {
+            Ok(value)
+        }
     }
 
     pub(super) fn floor(&mut self, first: usize) -> Result<Value, Pause> {
@@ -107,7 +124,10 @@ impl Machine {
         match as_float(&self.heap, value)? {
             Some(number) if number < 0.0 => {
                 let shown = brief(&self.heap, value);
-                fail("OutOfRange", format!("`sqrt` of a negative number: {shown}"))
+                fail(
+                    "OutOfRange",
+                    format!("`sqrt` of a negative number: {shown}"),
+                )
             }
             Some(number) => finite(number.sqrt()),
             None => self.wrong_argument(Builtin::Sqrt, "a number", value),
@@ -159,11 +179,13 @@ impl Machine {
                     .into());
             }
             Some(separator) => {
-                self.heap.room((text.matches(separator).count() + 1) * PIECE_BYTES + text.len())?;
+                self.heap
+                    .room((text.matches(separator).count() + 1) * PIECE_BYTES + text.len())?;
                 places(text, text.split(separator))
             }
             None => {
-                self.heap.room(text.split_whitespace().count() * PIECE_BYTES + text.len())?;
+                self.heap
+                    .room(text.split_whitespace().count() * PIECE_BYTES + text.len())?;
                 places(text, text.split_whitespace())
             }
         };

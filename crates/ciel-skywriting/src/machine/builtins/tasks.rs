@@ -12,7 +12,7 @@ use crate::machine::failure::{Failure, Pause, fail};
 use crate::machine::force::too_large;
 use crate::machine::graph::{self, Form};
 use crate::machine::json::{self, Style, brief};
-use crate::machine::{Machine, step};
+use crate::machine::{Machine, calls};
 use crate::value::{KeyView, Object, Value};
 
 /// Most outputs of one task.
@@ -51,7 +51,7 @@ impl Machine {
         let function = &self.code.functions[closure.function as usize];
         let (wanted, given) = (function.parameters as usize, roots.len() - 1);
         if wanted != given {
-            return step::wrong_arity(&function.shown_name(), wanted, wanted, given);
+            return calls::wrong_arity(&function.shown_name(), wanted, wanted, given);
         }
         let label = function.shown_name();
         let encoded = graph::encode(&self.heap, &roots, Form::Value)
@@ -107,7 +107,9 @@ impl Machine {
             None => Json::Null,
             Some(value) => self.options(value)?,
         };
-        self.request(host, builtin, first, arguments, references, outputs, options)
+        self.request(
+            host, builtin, first, arguments, references, outputs, options,
+        )
     }
 
     /// `spawn_other(executor, {args, n_outputs, …options})`
@@ -118,15 +120,24 @@ impl Machine {
     ) -> Result<Value, Pause> {
         let value = self.stack[first + 1];
         let Value::Dictionary(index) = value else {
-            return self.wrong_argument(Builtin::SpawnOther, "a dictionary as second argument", value);
+            return self.wrong_argument(
+                Builtin::SpawnOther,
+                "a dictionary as second argument",
+                value,
+            );
         };
         let field = |machine: &Machine, name: &str| {
-            machine.heap.lookup(index, KeyView::Text(name)).map(|v| machine.heap.settled(v))
+            machine
+                .heap
+                .lookup(index, KeyView::Text(name))
+                .map(|v| machine.heap.settled(v))
         };
         let Some(arguments) = field(self, "args") else {
-            return Err(Failure::new("KeyError", "`spawn_other` needs the key \"args\"")
-                .hint("spawn_other(executor, {\"args\": {…}, \"n_outputs\": 1})")
-                .into());
+            return Err(
+                Failure::new("KeyError", "`spawn_other` needs the key \"args\"")
+                    .hint("spawn_other(executor, {\"args\": {…}, \"n_outputs\": 1})")
+                    .into(),
+            );
         };
         let outputs = match field(self, "n_outputs") {
             None => 1,
@@ -149,9 +160,21 @@ impl Machine {
                 }
             }
         }
-        let options = if options.is_empty() { Json::Null } else { Json::Object(options) };
+        let options = if options.is_empty() {
+            Json::Null
+        } else {
+            Json::Object(options)
+        };
         options::check(&options)?;
-        self.request(host, Builtin::SpawnOther, first, arguments, references, outputs, options)
+        self.request(
+            host,
+            Builtin::SpawnOther,
+            first,
+            arguments,
+            references,
+            outputs,
+            options,
+        )
     }
 
     fn outputs(&self, builtin: Builtin, value: Value) -> Result<u32, Pause> {
@@ -166,7 +189,10 @@ impl Machine {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one request, checked apart")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one request, checked apart"
+    )]
     fn request(
         &mut self,
         host: &mut dyn Host,
@@ -196,7 +222,10 @@ impl Machine {
         let location = self.location();
         host.spawn(SpawnRequest {
             label: Arc::from(executor.as_str()),
-            work: Work::Executor { executor, arguments },
+            work: Work::Executor {
+                executor,
+                arguments,
+            },
             references,
             outputs,
             options,
@@ -204,7 +233,9 @@ impl Machine {
             file: location.file,
         });
         let first = self.add_references(outputs).0;
-        let items = (first..first + outputs).map(|at| Value::Reference(Handle(at))).collect();
+        let items = (first..first + outputs)
+            .map(|at| Value::Reference(Handle(at)))
+            .collect();
         Ok(self.heap.new_list(items))
     }
 

@@ -1,0 +1,264 @@
+//! The files of one task attempt: inputs laid out, outputs to be written, scratch cleared.
+
+use std::ffi::{CString, OsStr};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use ciel_graph::Assignment;
+use ciel_model::{Failure, Form, Handle, Value, limits};
+
+use crate::engine::Engine;
+use crate::executors::{Desk, Refused};
+use crate::objects::{self, PlainTrouble, StoreTrouble};
+use crate::output;
+
+/// The files of one attempt.
+pub(crate) struct TaskDesk<'a> {
+    engine: &'a Engine,
+    assignment: &'a Assignment,
+    inputs: Vec<Value<Handle>>,
+    /// Trouble that a refusal stands for, so that its kind is not lost.
+    trouble: Option<Failure>,
+}
+
+impl<'a> TaskDesk<'a> {
+    pub(crate) fn new(engine: &'a Engine, assignment: &'a Assignment) -> TaskDesk<'a> {
+        TaskDesk {
+            engine,
+            assignment,
+            inputs: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    /// The inputs, by index.
+    pub(crate) fn lay_out(&mut self, inputs: Vec<Value<Handle>>) {
+        self.inputs = inputs;
+    }
+
+    fn scratch(&self, what: &str) -> Result<PathBuf, StoreTrouble> {
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        Ok(self.engine.folder.scratch().path(name.0, attempt.0, what)?)
+    }
+
+    fn failed(&self, trouble: StoreTrouble) -> Box<Failure> {
+        Box::new(trouble.failure(&self.assignment.label))
+    }
+
+    /// Where an output is written.
+    pub(crate) fn output_path(&self, index: u32) -> Result<PathBuf, Box<Failure>> {
+        self.scratch(&format!("out.{index}"))
+            .map_err(|trouble| self.failed(trouble))
+    }
+
+    /// Where standard output that is no output of the task is written.
+    pub(crate) fn printed_path(&self) -> Result<PathBuf, Box<Failure>> {
+        self.scratch("stdout")
+            .map_err(|trouble| self.failed(trouble))
+    }
+
+    /// What was printed, as a piece of the ordered output; none if nothing was.
+    pub(crate) fn take_printed(&self) -> Result<Option<ciel_ordered::Piece>, Box<Failure>> {
+        let path = self.printed_path()?;
+        let length = std::fs::metadata(&path).map_or(0, |found| found.len());
+        if length == 0 {
+            return Ok(None);
+        }
+        if length < limits::INLINE_BYTES_MAX as u64
+            && let Ok(bytes) = std::fs::read(&path)
+        {
+            return Ok(Some(bytes.into()));
+        }
+        output::adopt(self.engine, &path)
+            .map(Some)
+            .map_err(|trouble| self.failed(trouble))
+    }
+
+    /// Keeps the end of what a failed attempt printed for `ciel logs`.
+    pub(crate) fn keep_printed(&self) {
+        let Ok(path) = self.printed_path() else {
+            return;
+        };
+        let Ok(bytes) = std::fs::read(&path) else {
+            return;
+        };
+        if !bytes.is_empty() {
+            let tail = &bytes[bytes.len().saturating_sub(limits::LOG_BYTES_MAX)..];
+            self.engine
+                .lock()
+                .history
+                .log(&self.assignment.label, "stdout", tail);
+        }
+    }
+
+    /// The file that standard input comes from: an input, or several joined.
+    pub(crate) async fn standard_input(
+        &mut self,
+        indexes: &[usize],
+    ) -> Result<Option<PathBuf>, Box<Failure>> {
+        let mut paths = Vec::with_capacity(indexes.len());
+        for index in indexes {
+            let path = self.input(*index);
+            paths.push(path.map_err(|refused| self.refused(refused))?);
+        }
+        if paths.len() < 2 {
+            return Ok(paths.pop());
+        }
+        let joined = self
+            .scratch("stdin")
+            .map_err(|trouble| self.failed(trouble))?;
+        let target = joined.clone();
+        let copied = tokio::task::spawn_blocking(move || join_files(&paths, &target)).await;
+        match copied.expect("copying does not panic") {
+            Ok(()) => Ok(Some(joined)),
+            Err(error) => Err(self.failed(StoreTrouble(disk_error(joined, error)))),
+        }
+    }
+
+    fn refused(&mut self, refused: Refused) -> Box<Failure> {
+        let label = &self.assignment.label;
+        let plain = || crate::processes::refusal(label, refused);
+        Box::new(self.trouble.take().unwrap_or_else(plain))
+    }
+
+    fn remember(&mut self, failure: Failure) -> Refused {
+        let refused = Refused {
+            message: failure.message.clone(),
+            hint: failure.hint.clone(),
+        };
+        self.trouble = Some(failure);
+        refused
+    }
+
+    fn value(&self, index: usize) -> Result<&Value<Handle>, Refused> {
+        let count = self.inputs.len();
+        self.inputs.get(index).ok_or_else(|| {
+            Refused::new(format!(
+                "its arguments name reference {index}, but it has {count}"
+            ))
+        })
+    }
+
+    fn bytes(&mut self, index: usize) -> Result<std::sync::Arc<[u8]>, Refused> {
+        let value = self.value(index)?.clone();
+        objects::plain_bytes(self.engine, &value).map_err(|trouble: PlainTrouble| {
+            let failure = trouble.failure(&self.assignment.label);
+            self.remember(failure)
+        })
+    }
+
+    /// Removes everything the attempt left.
+    pub(crate) fn clear(&self) {
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        // What cannot be removed now goes with the run's folder.
+        let _ = self.engine.folder.scratch().clear(name.0, attempt.0);
+    }
+}
+
+impl Desk for TaskDesk<'_> {
+    fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
+        let value = self.value(index)?;
+        if value.form != Form::Skywriting
+            && let Some(path) = objects::path(self.engine, &value.content)
+        {
+            return Ok(path);
+        }
+        let bytes = self.bytes(index)?;
+        self.note(&format!("in.{index}"), &bytes)
+    }
+
+    fn text(&mut self, index: usize) -> Result<String, Refused> {
+        let form = self.value(index)?.form;
+        let bytes = self.bytes(index)?;
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            return Err(Refused::new("a word of its command line is not UTF-8"));
+        };
+        match form {
+            Form::Bytes | Form::Pickle => Ok(text.strip_suffix('\n').unwrap_or(text).to_string()),
+            Form::Json | Form::Skywriting => match serde_json::from_str(text) {
+                Ok(serde_json::Value::String(text)) => Ok(text),
+                _ => Ok(text.to_string()),
+            },
+        }
+    }
+
+    fn output(&mut self, index: u32) -> PathBuf {
+        let path = self.scratch(&format!("out.{index}"));
+        path.expect("the names of outputs are short and plain")
+    }
+
+    fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused> {
+        let written = self
+            .scratch(what)
+            .and_then(|path| match std::fs::write(&path, bytes) {
+                Ok(()) => Ok(path),
+                Err(error) => Err(StoreTrouble(disk_error(path, error))),
+            });
+        written.map_err(|trouble| {
+            let failure = trouble.failure(&self.assignment.label);
+            self.remember(failure)
+        })
+    }
+}
+
+fn join_files(paths: &[PathBuf], target: &Path) -> std::io::Result<()> {
+    let mut joined = std::fs::File::create(target)?;
+    for path in paths {
+        std::io::copy(&mut std::fs::File::open(path)?, &mut joined)?;
+    }
+    joined.flush()
+}
+
+fn disk_error(path: PathBuf, error: std::io::Error) -> ciel_store::StoreError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            ciel_store::StoreError::DiskFull { path }
+        }
+        _ => ciel_store::StoreError::System {
+            act: "write",
+            path,
+            source: error,
+        },
+    }
+}
+
+/// A word for the kernel; it holds no zero byte (executors refuse such words).
+pub(crate) fn c_string(word: &OsStr) -> CString {
+    let bytes: Vec<u8> = word
+        .as_bytes()
+        .iter()
+        .copied()
+        .filter(|byte| *byte != 0)
+        .collect();
+    CString::new(bytes).expect("zero bytes are filtered out")
+}
+
+/// `SIGSEGV` for 11.
+pub(crate) fn signal_name(number: i32) -> String {
+    let known = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGUSR1, "SIGUSR1"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGUSR2, "SIGUSR2"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGXFSZ, "SIGXFSZ"),
+        (libc::SIGSYS, "SIGSYS"),
+    ];
+    let name = known
+        .iter()
+        .find(|(known, _)| *known == number)
+        .map(|(_, name)| *name);
+    name.map_or_else(|| format!("signal {number}"), str::to_string)
+}

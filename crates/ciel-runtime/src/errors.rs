@@ -1,0 +1,129 @@
+//! The standard error of one task: shown live, whole lines at a time; its end kept for messages.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use ciel_graph::Assignment;
+use ciel_model::{Label, limits};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+
+use crate::engine::Engine;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Bytes of a line that never ends before it is shown in parts.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The reading end of a task's standard error.
+pub(crate) struct ErrorPipe {
+    pipe: Receiver,
+    label: Label,
+    open: bool,
+    /// The beginning of a line that has not ended.
+    line: Vec<u8>,
+    /// The last bytes.
+    kept: VecDeque<u8>,
+    buffer: Vec<u8>,
+}
+
+impl ErrorPipe {
+    /// A pipe and its writing end.
+    pub(crate) fn open(label: &Label) -> std::io::Result<(ErrorPipe, OwnedFd)> {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        let pipe = Receiver::from_owned_fd(reader)?;
+        let errors = ErrorPipe {
+            pipe,
+            label: label.clone(),
+            open: true,
+            line: Vec::new(),
+            kept: VecDeque::new(),
+            buffer: Vec::new(),
+        };
+        Ok((errors, writer))
+    }
+
+    /// Waits for more and passes it on; for ever once the pipe is closed.
+    pub(crate) async fn read(&mut self, engine: &Engine, assignment: &Assignment) {
+        if !self.open {
+            return std::future::pending().await;
+        }
+        self.buffer.reserve(READ_BYTES);
+        match self.pipe.read_buf(&mut self.buffer).await {
+            Ok(0) | Err(_) => self.open = false,
+            Ok(_) => self.pass_on(engine, assignment),
+        }
+    }
+
+    /// Takes what is in the pipe without waiting, when the task has ended.
+    pub(crate) fn drain(&mut self, engine: &Engine, assignment: &Assignment) {
+        while self.open {
+            self.buffer.resize(READ_BYTES, 0);
+            match self.pipe.try_read(&mut self.buffer) {
+                Ok(count) if count > 0 => {
+                    self.buffer.truncate(count);
+                    self.pass_on(engine, assignment);
+                }
+                _ => self.open = false,
+            }
+        }
+        if !self.line.is_empty() {
+            self.line.push(b'\n');
+            self.show(engine, self.line.len());
+        }
+    }
+
+    fn pass_on(&mut self, engine: &Engine, assignment: &Assignment) {
+        let bytes = std::mem::take(&mut self.buffer);
+        self.kept.extend(&bytes);
+        let excess = self.kept.len().saturating_sub(limits::LOG_BYTES_MAX);
+        self.kept.drain(..excess);
+        if engine.settings.ordered_errors {
+            engine.with(|core, _| core.write_error(assignment.strand, bytes));
+            return;
+        }
+        self.line.extend_from_slice(&bytes);
+        self.buffer = bytes;
+        self.buffer.clear();
+        let whole = self
+            .line
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map(|at| at + 1);
+        match whole {
+            Some(whole) => self.show(engine, whole),
+            None if self.line.len() > LINE_BYTES_MAX => self.show(engine, self.line.len()),
+            None => {}
+        }
+    }
+
+    fn show(&mut self, engine: &Engine, count: usize) {
+        engine
+            .face
+            .error_output(Some(&self.label), &self.line[..count]);
+        self.line.drain(..count);
+    }
+
+    /// Keeps the end for `ciel logs`.
+    pub(crate) fn keep(&self, engine: &Engine, assignment: &Assignment) {
+        if !self.kept.is_empty() {
+            let bytes: Vec<u8> = self.kept.iter().copied().collect();
+            engine
+                .lock()
+                .history
+                .log(&assignment.label, "stderr", &bytes);
+        }
+    }
+
+    /// The last lines, for a failure.
+    pub(crate) fn last_lines(&self) -> String {
+        let start = self.kept.len().saturating_sub(limits::ERROR_TAIL_BYTES_MAX);
+        let tail: Vec<u8> = self.kept.iter().skip(start).copied().collect();
+        let text = String::from_utf8_lossy(&tail);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(limits::ERROR_TAIL_LINES_MAX)..].join("\n")
+    }
+}

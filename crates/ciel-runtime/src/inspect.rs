@@ -1,0 +1,103 @@
+//! Looking at runs from outside: live ones are asked, ended ones have left their history.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use ciel_store::{RunEntry, RunState, StateFolder};
+
+use crate::control;
+use crate::records::{EndRecord, LogRecord, Record, RunRecord, TaskRecord};
+use crate::run::RunError;
+
+/// How long a live run may take to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// A run as it can be seen from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunView {
+    /// What was run.
+    pub run: RunRecord,
+    /// It has not ended.
+    pub live: bool,
+    /// Its tasks: the ended ones as far as the history tells, then the live ones in serial order.
+    pub tasks: Vec<TaskRecord>,
+    /// Output that is not part of the ordered output.
+    pub logs: Vec<LogRecord>,
+    /// How it ended; absent while it lives, and when it was killed.
+    pub end: Option<EndRecord>,
+}
+
+/// All runs of a state folder, oldest first; none if there is no such folder.
+///
+/// # Errors
+/// Those of a state folder that cannot be read.
+pub fn runs(state: &Path) -> Result<Vec<RunView>, RunError> {
+    let Some(folder) = StateFolder::open_existing(state)? else {
+        return Ok(Vec::new());
+    };
+    Ok(folder.runs()?.iter().filter_map(view).collect())
+}
+
+/// A run whose history has no beginning is one that is just being made.
+fn view(entry: &RunEntry) -> Option<RunView> {
+    let live = matches!(entry.state, RunState::Alive { .. });
+    let mut records = parse(&std::fs::read(entry.path.join("history")).unwrap_or_default());
+    if live {
+        records.extend(ask(&entry.id));
+    }
+    fold(records, live)
+}
+
+fn ask(run: &str) -> Vec<Record> {
+    let Some(path) = control::socket_path(run) else {
+        return Vec::new();
+    };
+    let Ok(mut stream) = UnixStream::connect(path) else {
+        return Vec::new();
+    };
+    let mut answer = Vec::new();
+    let limited = stream.set_read_timeout(Some(ANSWER_TIME));
+    match limited.and_then(|()| stream.read_to_end(&mut answer)) {
+        Ok(_) => parse(&answer),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The records of whole lines; a torn last one, or one of another version, is passed over.
+fn parse(bytes: &[u8]) -> Vec<Record> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect()
+}
+
+fn fold(records: Vec<Record>, live: bool) -> Option<RunView> {
+    let mut view: Option<RunView> = None;
+    for record in records {
+        match (record, &mut view) {
+            (Record::Run(run), _) => {
+                let (tasks, logs) = (Vec::new(), Vec::new());
+                view = Some(RunView {
+                    run,
+                    live,
+                    tasks,
+                    logs,
+                    end: None,
+                });
+            }
+            (Record::Task(task), Some(view)) => {
+                let known = view.tasks.iter().rposition(|known| known.name == task.name);
+                match known.filter(|_| live) {
+                    Some(known) => view.tasks[known] = *task,
+                    None => view.tasks.push(*task),
+                }
+            }
+            (Record::Log(log), Some(view)) => view.logs.push(log),
+            (Record::End(end), Some(view)) => view.end = Some(end),
+            (_, None) => {}
+        }
+    }
+    view
+}

@@ -1,0 +1,151 @@
+//! Small work that the engine does itself: bringing files in, waiting for several references.
+
+use std::path::{Path, PathBuf};
+
+use ciel_graph::{Assignment, Entry, Event, Output};
+use ciel_model::{Content, Failure, FailureKind, Form, Frame, Handle, Name, Value, limits};
+use ciel_node::Run;
+use serde_json::Value as Json;
+
+use crate::engine::Engine;
+use crate::objects::{self, StoreTrouble};
+
+/// The internal executors.
+pub(crate) const NAMES: [&str; 2] = ["grab", "sync"];
+
+/// Runs a task of an internal executor, or says that nobody can run it.
+pub(crate) fn run(engine: &Engine, assignment: &Assignment) {
+    let run = Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    };
+    let result = match &*assignment.descriptor.executor {
+        "grab" => grab(engine, assignment),
+        "sync" => sync(assignment),
+        unknown => {
+            let refused = engine.registry.unknown(unknown);
+            Err(Box::new(crate::processes::refusal(
+                &assignment.label,
+                refused,
+            )))
+        }
+    };
+    match result {
+        Err(failure) => engine.fail(run, *failure),
+        Ok(output) => engine.with(|core, now| {
+            let Run { task, attempt } = run;
+            let outputs = vec![output];
+            core.tell(
+                now,
+                Event::TaskFinished {
+                    task,
+                    attempt,
+                    outputs,
+                    printed: false,
+                },
+            );
+            core.leave(now, run);
+        }),
+    }
+}
+
+type Result<T> = std::result::Result<T, Box<Failure>>;
+
+fn arguments(assignment: &Assignment) -> Json {
+    serde_json::from_slice(&assignment.descriptor.payload).unwrap_or(Json::Null)
+}
+
+/// `{"path": …}`: a file as an object.
+fn grab(engine: &Engine, assignment: &Assignment) -> Result<Output> {
+    let refuse = |message: String| {
+        Box::new(Failure::new(
+            FailureKind::Refused,
+            assignment.label.clone(),
+            message,
+        ))
+    };
+    let arguments = arguments(assignment);
+    let Some(path) = arguments.get("path").and_then(Json::as_str) else {
+        return Err(refuse("grab needs {\"path\": \"FILE\"}".to_string()));
+    };
+    let name = assignment.label.name.output(0);
+    match copy_in(engine, name, Path::new(path)) {
+        Ok(value) => Ok(Output::Value(value)),
+        Err(Trouble::Store(trouble)) => Err(Box::new(trouble.failure(&assignment.label))),
+        Err(Trouble::File(error)) => {
+            let message = format!("cannot read {path:?}: {error}");
+            let folder = std::env::current_dir().unwrap_or_default();
+            let hint = format!("paths begin at the folder of the run, {}", folder.display());
+            let failure = Failure::new(FailureKind::TaskError, assignment.label.clone(), message);
+            Err(Box::new(failure.with_hint(hint)))
+        }
+    }
+}
+
+/// `{"inputs": […]}`: a reference to the first when all are there.
+fn sync(assignment: &Assignment) -> Result<Output> {
+    let Entry::Start(inputs) = &assignment.entry else {
+        unreachable!("an internal task has only one turn");
+    };
+    objects::needed(inputs).map_err(|failure| Box::new(inherited(assignment, &failure)))?;
+    match inputs.is_empty() {
+        false => Ok(Output::Delegate(Handle(0))),
+        true => Ok(Output::Value(Value::inline(Form::Json, *b"null"))),
+    }
+}
+
+/// The failure of a task whose input failed: the same one, seen from here.
+pub(crate) fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
+    let site = &assignment.descriptor.site;
+    failure.clone().through(Frame {
+        task: assignment.label.clone(),
+        place: format!("{}:{}", site.file, site.line),
+        note: "needs it as input".to_string(),
+    })
+}
+
+/// A file of the user's as an object of the run.
+pub(crate) fn bring_in(engine: &Engine, path: &PathBuf) -> std::io::Result<Value<Handle>> {
+    let name = Name::of_root(path.as_os_str().as_encoded_bytes());
+    copy_in(engine, name, path).map_err(|trouble| match trouble {
+        Trouble::File(error) => error,
+        Trouble::Store(trouble) => std::io::Error::other(trouble.to_string()),
+    })
+}
+
+enum Trouble {
+    File(std::io::Error),
+    Store(StoreTrouble),
+}
+
+fn copy_in(
+    engine: &Engine,
+    name: Name,
+    path: &Path,
+) -> std::result::Result<Value<Handle>, Trouble> {
+    let found = std::fs::metadata(path).map_err(Trouble::File)?;
+    if found.is_dir() {
+        return Err(Trouble::File(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if found.len() < limits::INLINE_BYTES_MAX as u64 {
+        let bytes = std::fs::read(path).map_err(Trouble::File)?;
+        let content = objects::keep(engine, name, bytes).map_err(Trouble::Store)?;
+        return Ok(Value {
+            form: Form::Bytes,
+            content,
+            references: Vec::new(),
+        });
+    }
+    let scratch = engine
+        .folder
+        .scratch()
+        .path(name.0, 0, "grab")
+        .map_err(|error| Trouble::Store(error.into()))?;
+    std::fs::copy(path, &scratch).map_err(Trouble::File)?;
+    let content: Content = objects::adopt(engine, name, &scratch).map_err(Trouble::Store)?;
+    Ok(Value {
+        form: Form::Bytes,
+        content,
+        references: Vec::new(),
+    })
+}

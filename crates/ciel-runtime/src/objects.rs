@@ -1,0 +1,152 @@
+//! Objects on their way between the graph and the store.
+//!
+//! Small ones stay in memory, larger ones are files of the run folder. It does not know why
+//! anybody wants them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ciel_model::{
+    Content, Failure, FailureKind, Form, Handle, Label, Name, Resolution, Value, limits,
+};
+use ciel_store::{ObjectName, StoreError};
+
+use crate::engine::Engine;
+
+/// The store could not do what was asked.
+#[derive(Debug)]
+pub(crate) struct StoreTrouble(pub(crate) StoreError);
+
+impl std::fmt::Display for StoreTrouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<StoreError> for StoreTrouble {
+    fn from(error: StoreError) -> Self {
+        StoreTrouble(error)
+    }
+}
+
+impl StoreTrouble {
+    /// The failure of the task that wanted it.
+    pub(crate) fn failure(&self, task: &Label) -> Failure {
+        let kind = match self.0 {
+            StoreError::Full { .. } | StoreError::DiskFull { .. } => FailureKind::DiskFull,
+            StoreError::UnknownObject { .. } | StoreError::DamagedObject { .. } => {
+                FailureKind::ObjectLost
+            }
+            _ => FailureKind::TaskError,
+        };
+        let failure = Failure::new(kind, task.clone(), self.0.to_string());
+        match self.0.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// Keeps bytes under `name`: in memory if they are few, else as a file.
+pub(crate) fn keep(engine: &Engine, name: Name, bytes: Vec<u8>) -> Result<Content, StoreTrouble> {
+    if bytes.len() < limits::INLINE_BYTES_MAX {
+        return Ok(Content::Inline(bytes.into()));
+    }
+    engine
+        .folder
+        .objects()
+        .commit_bytes(ObjectName(name.0), &bytes)?;
+    Ok(Content::File {
+        name,
+        length: bytes.len() as u64,
+    })
+}
+
+/// Takes over a scratch file under `name`, or its bytes if they are few.
+pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content, StoreTrouble> {
+    let small = limits::INLINE_BYTES_MAX as u64;
+    if let Ok(found) = std::fs::symlink_metadata(path)
+        && found.is_file()
+        && found.len() < small
+        && let Ok(bytes) = std::fs::read(path)
+        && bytes.len() as u64 == found.len()
+    {
+        return Ok(Content::Inline(bytes.into()));
+    }
+    let object = engine
+        .folder
+        .objects()
+        .commit_file(ObjectName(name.0), path)?;
+    Ok(Content::File {
+        name,
+        length: object.length,
+    })
+}
+
+/// The bytes of an object.
+pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Arc<[u8]>, StoreTrouble> {
+    match content {
+        Content::Inline(bytes) => Ok(bytes.clone()),
+        Content::File { name, .. } => {
+            let mapped = engine.folder.objects().map(ObjectName(name.0))?;
+            Ok(Arc::from(&*mapped))
+        }
+    }
+}
+
+/// Where an object's file is, if it has one.
+pub(crate) fn path(engine: &Engine, content: &Content) -> Option<PathBuf> {
+    match content {
+        Content::Inline(_) => None,
+        Content::File { name, .. } => Some(engine.folder.objects().path(ObjectName(name.0))),
+    }
+}
+
+/// An input of a task that needs all of its inputs, or the failure that it inherits.
+pub(crate) fn needed(inputs: &[(Handle, Resolution)]) -> Result<Vec<Value<Handle>>, Arc<Failure>> {
+    let value = |(_, resolution): &(Handle, Resolution)| match resolution {
+        Resolution::Ready { value, .. } => Ok(value.clone()),
+        Resolution::Failed(failure) => Err(failure.clone()),
+        Resolution::Future => unreachable!("it starts when all its inputs are there"),
+    };
+    inputs.iter().map(value).collect()
+}
+
+/// The bytes that a program in another language reads for an object: scripts' values as JSON.
+pub(crate) fn plain_bytes(
+    engine: &Engine,
+    value: &Value<Handle>,
+) -> Result<Arc<[u8]>, PlainTrouble> {
+    let bytes = load(engine, &value.content).map_err(PlainTrouble::Store)?;
+    if !value.references.is_empty() {
+        return Err(PlainTrouble::NotPlain("it contains references".to_string()));
+    }
+    match value.form {
+        Form::Bytes | Form::Json | Form::Pickle => Ok(bytes),
+        Form::Skywriting => match ciel_skywriting::wire::to_json(&bytes) {
+            Ok(json) => Ok(json.to_string().into_bytes().into()),
+            Err(error) => Err(PlainTrouble::NotPlain(error.to_string())),
+        },
+    }
+}
+
+/// Why an object cannot be given to a program in another language.
+#[derive(Debug)]
+pub(crate) enum PlainTrouble {
+    Store(StoreTrouble),
+    NotPlain(String),
+}
+
+impl PlainTrouble {
+    pub(crate) fn failure(&self, task: &Label) -> Failure {
+        match self {
+            PlainTrouble::Store(trouble) => trouble.failure(task),
+            PlainTrouble::NotPlain(why) => Failure::new(
+                FailureKind::NotSerializable,
+                task.clone(),
+                format!("one of its inputs cannot be written as bytes: {why}"),
+            )
+            .with_hint("dereference what is inside before passing it on"),
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Tasks in processes of their own: from an assignment to a commit or a failure.
+//!
+//! Each is one straight-line future on the input/output thread. Processes are started and ended
+//! by the spawner; this module knows neither why a task runs nor what comes of it. Read next:
+//! `spawning` (the spawner's socket), `desk` (a task's files), `errors` (its standard error).
+
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciel_graph::{Assignment, Entry, Event, Output};
+use ciel_model::{Failure, FailureKind, Form, Label, Value, limits};
+use ciel_node::Run;
+use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::desk::TaskDesk;
+use crate::engine::Engine;
+use crate::errors::ErrorPipe;
+use crate::executors::{Kind, Plan, Refused, Stdout};
+use crate::internal;
+use crate::objects;
+use crate::output;
+use crate::spawning::{ProcessEvent, Spawning};
+
+type Failed<T> = Result<T, Box<Failure>>;
+
+/// How a process came to its end.
+enum Ended {
+    Exited {
+        exit: Exit,
+        left: Vec<Left>,
+        left_count: u32,
+    },
+    Refused(ciel_spawner::Refusal),
+    /// The spawner died, and the process with it.
+    Lost,
+    /// It took more memory than it declared.
+    TooLarge {
+        bytes: u64,
+    },
+}
+
+/// Runs one task in a process of its own.
+pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment: Box<Assignment>) {
+    let run = Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    };
+    let mut desk = TaskDesk::new(&engine, &assignment);
+    match run_to_end(&engine, &spawning, &assignment, &mut desk).await {
+        Ok(Conclusion::Outputs { outputs, printed }) => {
+            commit(&engine, &assignment, outputs, printed);
+        }
+        Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
+            let Run { task, attempt } = run;
+            core.tell(
+                now,
+                Event::TaskLost {
+                    task,
+                    attempt,
+                    failure,
+                },
+            );
+            core.leave(now, run);
+        }),
+        Ok(Conclusion::Stopped) => engine.with(|core, now| core.leave(now, run)),
+        Err(failure) => engine.fail(run, *failure),
+    }
+    desk.clear();
+}
+
+/// What comes of a process.
+enum Conclusion {
+    Outputs {
+        outputs: Vec<Output>,
+        printed: Option<ciel_ordered::Piece>,
+    },
+    Lost(Failure),
+    /// Nobody wants it any more.
+    Stopped,
+}
+
+fn commit(
+    engine: &Engine,
+    assignment: &Assignment,
+    outputs: Vec<Output>,
+    printed: Option<ciel_ordered::Piece>,
+) {
+    let run = Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    };
+    engine.with(|core, now| {
+        let Run { task, attempt } = run;
+        let has_printed = printed.is_some();
+        if let Some(piece) = printed
+            && !core.is_stopping(run)
+        {
+            // A process runs once more only when nothing of it was committed, so nothing differs.
+            let _ = core.write(assignment.strand, piece);
+        }
+        core.tell(
+            now,
+            Event::TaskFinished {
+                task,
+                attempt,
+                outputs,
+                printed: has_printed,
+            },
+        );
+        core.leave(now, run);
+    });
+    output::spill_excess(engine);
+}
+
+async fn run_to_end(
+    engine: &Arc<Engine>,
+    spawning: &Rc<Spawning>,
+    assignment: &Assignment,
+    desk: &mut TaskDesk<'_>,
+) -> Failed<Conclusion> {
+    let plan = plan(engine, assignment, desk)?;
+    let stdin = desk.standard_input(&plan.stdin).await?;
+    let run = Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    };
+    if engine.lock().is_stopping(run) {
+        return Ok(Conclusion::Stopped);
+    }
+    let (mut errors, writer) = ErrorPipe::open(&assignment.label)
+        .map_err(|error| trouble(&assignment.label, "cannot make a pipe", &error))?;
+    let start = start_request(assignment, &plan, stdin, desk)?;
+    let mut events = spawning
+        .start(run, start, &[writer.as_fd()])
+        .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
+    drop(writer);
+    let ended = watch(engine, spawning, assignment, run, &mut events, &mut errors).await;
+    errors.drain(engine, assignment);
+    conclude(engine, assignment, &plan, desk, &errors, ended)
+}
+
+fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskDesk<'_>) -> Failed<Plan> {
+    let Entry::Start(inputs) = &assignment.entry else {
+        unreachable!("a process has only one turn");
+    };
+    match objects::needed(inputs) {
+        Ok(values) => desk.lay_out(values),
+        Err(failure) => return Err(Box::new(internal::inherited(assignment, &failure))),
+    }
+    let Kind::Process(executor) = engine.registry.kind_of(&assignment.descriptor.executor) else {
+        unreachable!("the class of a task comes from its executor");
+    };
+    let arguments = serde_json::from_slice(&assignment.descriptor.payload)
+        .expect("payloads of processes are written by the engine");
+    executor
+        .plan(&arguments, assignment.descriptor.outputs, desk)
+        .map_err(|refused| Box::new(refusal(&assignment.label, refused)))
+}
+
+/// A refused call as a failure.
+pub(crate) fn refusal(label: &Label, refused: Refused) -> Failure {
+    let failure = Failure::new(FailureKind::Refused, label.clone(), refused.message);
+    match refused.hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+fn trouble(label: &Label, what: &str, error: &std::io::Error) -> Box<Failure> {
+    let message = format!("{what}: {error}");
+    Box::new(Failure::new(FailureKind::TaskError, label.clone(), message))
+}
+
+fn start_request(
+    assignment: &Assignment,
+    plan: &Plan,
+    stdin: Option<std::path::PathBuf>,
+    desk: &mut TaskDesk<'_>,
+) -> Failed<Start> {
+    let program = plan
+        .program
+        .iter()
+        .map(|word| crate::desk::c_string(word.as_ref()))
+        .collect();
+    let task = format!("{}.{}", assignment.label.name, assignment.attempt.0);
+    let mut start = Start::new(0, &task, program);
+    start.environment = message::Environment::Additions(environment(assignment, plan));
+    start.stdin = match stdin {
+        Some(path) => message::Input::Path(crate::desk::c_string(path.as_os_str())),
+        None => message::Input::Null,
+    };
+    let stdout = match plan.stdout {
+        Stdout::Output(index) => desk.output_path(index)?,
+        Stdout::Printed => desk.printed_path()?,
+    };
+    start.stdout = message::Output::Path(crate::desk::c_string(stdout.as_os_str()));
+    start.stderr = message::Output::Fd(0);
+    Ok(start)
+}
+
+fn environment(assignment: &Assignment, plan: &Plan) -> Vec<std::ffi::CString> {
+    let mut entries = vec![format!("CIEL_TASK={}", assignment.label)];
+    let cores = assignment
+        .descriptor
+        .options
+        .resources
+        .millicores
+        .div_ceil(1000)
+        .max(1);
+    if cores > 1 {
+        for name in crate::spawning::THREAD_VARIABLES {
+            if std::env::var_os(name).is_none() {
+                entries.push(format!("{name}={cores}"));
+            }
+        }
+    }
+    let own = entries
+        .into_iter()
+        .map(|entry| crate::desk::c_string(entry.as_ref()));
+    let planned = plan.environment.iter().map(|(name, value)| {
+        let mut entry = std::ffi::OsString::from(format!("{name}="));
+        entry.push(value);
+        crate::desk::c_string(&entry)
+    });
+    own.chain(planned).collect()
+}
+
+/// Waits for the end of a process; passes on its standard error and minds its memory.
+async fn watch(
+    engine: &Engine,
+    spawning: &Rc<Spawning>,
+    assignment: &Assignment,
+    run: Run,
+    events: &mut UnboundedReceiver<ProcessEvent>,
+    errors: &mut ErrorPipe,
+) -> Option<Ended> {
+    let limit = memory_limit(assignment);
+    let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
+    let mut stopped = false;
+    let mut too_large = None;
+    let mut pid = None;
+    loop {
+        tokio::select! {
+            biased;
+            event = events.recv() => match event {
+                Some(ProcessEvent::Report(Report::Started { pid: started, .. })) => {
+                    pid = Some(started);
+                    engine.lock().pids.insert(run.task, started);
+                }
+                Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
+                    return Some(Ended::Refused(refusal));
+                }
+                Some(ProcessEvent::Report(Report::Exited { exit, left, left_count, .. })) => {
+                    engine.lock().spent(run.task, exit.user_us + exit.system_us);
+                    return match (stopped, too_large) {
+                        (true, _) => None,
+                        (false, Some(bytes)) => Some(Ended::TooLarge { bytes }),
+                        (false, None) => Some(Ended::Exited { exit, left, left_count }),
+                    };
+                }
+                Some(ProcessEvent::Stop) => {
+                    stopped = true;
+                    spawning.stop(run);
+                }
+                Some(ProcessEvent::Lost) | None => {
+                    engine.lock().spent(run.task, 0);
+                    return if stopped { None } else { Some(Ended::Lost) };
+                }
+            },
+            () = errors.read(engine, assignment) => {}
+            _ = sample.tick(), if limit.is_some() && pid.is_some() && too_large.is_none() => {
+                let bytes = pid.map_or(0, |pid| ciel_spawner::resident_anonymous(&[pid])[0]);
+                if limit.is_some_and(|limit| bytes > limit) {
+                    too_large = Some(bytes);
+                    spawning.kill(run);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes past which a task with declared memory is ended.
+fn memory_limit(assignment: &Assignment) -> Option<u64> {
+    let declared = assignment.descriptor.options.resources.memory_bytes?;
+    Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
+}
+
+fn conclude(
+    engine: &Engine,
+    assignment: &Assignment,
+    plan: &Plan,
+    desk: &mut TaskDesk<'_>,
+    errors: &ErrorPipe,
+    ended: Option<Ended>,
+) -> Failed<Conclusion> {
+    let label = &assignment.label;
+    let Some(ended) = ended else {
+        return Ok(Conclusion::Stopped);
+    };
+    errors.keep(engine, assignment);
+    let status = match ended {
+        Ended::Exited {
+            exit,
+            left,
+            left_count,
+        } => {
+            warn_of_left(engine, label, &left, left_count);
+            exit.status
+        }
+        Ended::Lost => {
+            let message = "the process that watched it died";
+            let failure = Failure::new(FailureKind::WorkerLost, label.clone(), message);
+            return Ok(Conclusion::Lost(failure));
+        }
+        Ended::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
+        Ended::TooLarge { bytes } => return Err(Box::new(too_large(assignment, bytes))),
+    };
+    if status != Status::Code(0) {
+        desk.keep_printed();
+        return Err(Box::new(bad_status(label, plan, status, errors)));
+    }
+    let outputs = gather(engine, assignment, desk)?;
+    let printed = match plan.stdout {
+        Stdout::Printed => desk.take_printed()?,
+        Stdout::Output(_) => None,
+    };
+    Ok(Conclusion::Outputs { outputs, printed })
+}
+
+fn gather(
+    engine: &Engine,
+    assignment: &Assignment,
+    desk: &mut TaskDesk<'_>,
+) -> Failed<Vec<Output>> {
+    let label = &assignment.label;
+    let count = assignment.descriptor.outputs;
+    let mut outputs = Vec::with_capacity(count as usize);
+    for index in 0..count {
+        let path = desk.output_path(index)?;
+        if std::fs::symlink_metadata(&path).is_err() {
+            let message = format!(
+                "it ended well but did not write output {} of {count}",
+                index + 1
+            );
+            let failure = Failure::new(FailureKind::TaskError, label.clone(), message)
+                .with_hint("each output must be written, if only as an empty file");
+            return Err(Box::new(failure));
+        }
+        let name = label.name.output(u64::from(index));
+        let content = objects::adopt(engine, name, &path)
+            .map_err(|trouble| Box::new(trouble.failure(label)))?;
+        outputs.push(Output::Value(Value {
+            form: Form::Bytes,
+            content,
+            references: Vec::new(),
+        }));
+    }
+    Ok(outputs)
+}
+
+fn warn_of_left(engine: &Engine, label: &Label, left: &[Left], count: u32) {
+    if count == 0 {
+        return;
+    }
+    let names: Vec<String> = left
+        .iter()
+        .map(|process| format!("{} ({})", process.command, process.pid))
+        .collect();
+    let message = format!(
+        "it left {count} running when it ended, now killed: {}",
+        names.join(", ")
+    );
+    engine.warn(Some(label), &message);
+}
+
+fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> Failure {
+    let failure = Failure::new(FailureKind::TaskError, label.clone(), refusal.to_string());
+    match refusal.hint() {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+fn too_large(assignment: &Assignment, bytes: u64) -> Failure {
+    let declared = assignment
+        .descriptor
+        .options
+        .resources
+        .memory_bytes
+        .unwrap_or(0);
+    let message = format!(
+        "it used {} MiB of memory where {} MiB were declared",
+        bytes >> 20,
+        declared >> 20
+    );
+    Failure::new(FailureKind::OutOfMemory, assignment.label.clone(), message)
+        .with_hint("declare what it needs with the option memory")
+}
+
+fn bad_status(label: &Label, plan: &Plan, status: Status, errors: &ErrorPipe) -> Failure {
+    let command = plan
+        .program
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>();
+    let command = shortened(&command.join(" "));
+    let (message, hint) = match status {
+        Status::Code(code) => (
+            format!("`{command}` ended with exit status {code}"),
+            hint_of(code),
+        ),
+        Status::Signal(number, dumped) => {
+            let name = crate::desk::signal_name(number);
+            let core = if dumped { ", core dumped" } else { "" };
+            let hint = (number == libc::SIGKILL).then(|| {
+                "nobody in this run killed it: perhaps the machine ran out of memory".to_string()
+            });
+            (format!("`{command}` was killed by {name}{core}"), hint)
+        }
+    };
+    let mut failure = Failure::new(FailureKind::TaskError, label.clone(), message);
+    failure.excerpt = errors.last_lines();
+    failure.hint = hint;
+    failure
+}
+
+fn hint_of(code: i32) -> Option<String> {
+    match code {
+        126 => Some("the shell found the command but could not run it".to_string()),
+        127 => Some("the shell did not find the command".to_string()),
+        _ => None,
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let flat: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    match flat.char_indices().nth(80) {
+        Some((cut, _)) => format!("{}…", &flat[..cut]),
+        None => flat,
+    }
+}

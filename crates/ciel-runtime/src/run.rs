@@ -1,0 +1,398 @@
+//! One run from beginning to end.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ciel_graph::{Counts, Event, Graph, Policy};
+use ciel_model::{Content, Failure, Form, Name, Resources, Value};
+use ciel_node::{Capacity, Node};
+use ciel_spawner::Cookie;
+use ciel_store::{RunFolder, StateFolder, StoreError};
+use serde_json::Value as Json;
+
+use crate::core::Core;
+use crate::engine::{Engine, Program};
+use crate::executors::Registry;
+use crate::face::{Face, Report};
+use crate::history::History;
+use crate::records::{EndRecord, Record, RunRecord};
+use crate::settings::Settings;
+use crate::{objects, output, scripts, shell};
+
+/// The variable that tells scripts and tasks the folder of the script.
+pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its id.
+    pub run: String,
+    /// The job's result, or its failure.
+    pub result: Result<Json, Arc<Failure>>,
+    /// Every failure that nobody handled, earliest in serial order first.
+    pub failures: Vec<Arc<Failure>>,
+    /// How many tasks there were.
+    pub counts: Counts,
+    /// Microseconds from start to end.
+    pub elapsed_us: u64,
+    /// Microseconds of processor time of the engine and of all its processes.
+    pub processor_us: u64,
+    /// Somebody ended the run from outside.
+    pub interrupted: bool,
+    /// Nobody reads the output any more.
+    pub output_closed: bool,
+}
+
+/// Why a run could not be begun or carried on.
+#[derive(Debug)]
+pub enum RunError {
+    /// The state folder cannot be used.
+    State(StoreError),
+    /// The output cannot be written.
+    Output(std::io::Error),
+    /// The system refused something the engine needs.
+    System {
+        /// What was tried.
+        act: &'static str,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+impl RunError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RunError::State(error) => error.code(),
+            RunError::Output(_) => "run.output",
+            RunError::System { .. } => "run.system",
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            RunError::State(error) => error.hint().map(str::to_string),
+            RunError::Output(_) | RunError::System { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::State(error) => error.fmt(f),
+            RunError::Output(error) => write!(f, "cannot write the output: {error}"),
+            RunError::System { act, source } => write!(f, "cannot {act}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        RunError::State(error)
+    }
+}
+
+/// Runs a checked script to its end.
+///
+/// Threads, processes and the lock of the run are gone when it returns; what stays is the run's
+/// history. Signals to end (Ctrl-C, `SIGTERM`, `SIGHUP`) are handled while it runs.
+///
+/// # Errors
+/// Those of the state folder, of the output, and of a system that is out of threads or files.
+/// A job that fails is an [`Outcome`], not an error.
+pub fn run(
+    settings: Settings,
+    program: &ciel_skywriting::hir::Program,
+    face: Arc<dyn Face>,
+) -> Result<Outcome, RunError> {
+    let state = StateFolder::open(&settings.state)?;
+    let folder = create_folder(&state)?;
+    let id = folder.id().to_string();
+    face.report(Report::Started { run: &id });
+    let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
+    let core = new_core(&settings, &id, orders);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let registry = Registry::discover(&script_folder(&settings.script), &path);
+    let program = Program::new(program, &settings, script_environment(&settings));
+    let engine = Arc::new(Engine::new(settings, folder, face, registry, program, core));
+    submit(&engine);
+    let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
+    let ended = run_threads(&engine, receiver, cookie)?;
+    finish(&engine, id, ended)
+}
+
+/// The folder that a script is in, absolute as far as that can be told.
+pub(crate) fn script_folder(script: &Path) -> PathBuf {
+    let folder = script
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf())
+}
+
+fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
+    let mut environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let folder = script_folder(&settings.script)
+        .to_string_lossy()
+        .into_owned();
+    environment.insert(SCRIPT_FOLDER.to_string(), folder);
+    environment
+}
+
+/// A folder for a run whose id sorts by time.
+fn create_folder(state: &StateFolder) -> Result<RunFolder, RunError> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mut moment = now.as_millis() as u64;
+    loop {
+        let id = format!("{:011x}-{:05x}", moment, std::process::id());
+        match RunFolder::create(state, &id, u64::MAX) {
+            Err(StoreError::RunTaken { .. }) => moment += 1,
+            made => return Ok(made?),
+        }
+    }
+}
+
+fn new_core(
+    settings: &Settings,
+    id: &str,
+    orders: tokio::sync::mpsc::UnboundedSender<crate::core::Order>,
+) -> Core {
+    let policy = Policy {
+        keep_going: settings.keep_going,
+        fail_fast: settings.fail_fast,
+    };
+    let cores = if settings.serial {
+        1
+    } else {
+        settings.cores.max(1)
+    };
+    let resources = Resources {
+        millicores: cores.saturating_mul(1000),
+        memory_bytes: machine_memory(),
+        ..Resources::default()
+    };
+    let capacity = Capacity {
+        resources,
+        threads: cores,
+        serial: settings.serial,
+    };
+    let mut history = History::default();
+    history.add(&Record::Run(run_record(settings, id)));
+    Core::new(Graph::new(policy), Node::new(capacity), history, orders)
+}
+
+fn run_record(settings: &Settings, id: &str) -> RunRecord {
+    let mut command = vec![settings.script.display().to_string()];
+    command.extend(settings.arguments.iter().cloned());
+    RunRecord {
+        run: id.to_string(),
+        command,
+        started_s: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs(),
+        pid: std::process::id(),
+        folder: std::env::current_dir()
+            .unwrap_or_default()
+            .display()
+            .to_string(),
+    }
+}
+
+/// Bytes of memory of this machine, if it tells.
+fn machine_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    Some(u64::from(info.totalram) * u64::from(info.mem_unit))
+}
+
+fn submit(engine: &Engine) {
+    let script = &engine.settings.script;
+    let what = script
+        .file_stem()
+        .map_or("script".into(), |stem| stem.to_string_lossy());
+    let mut descriptor = scripts::root_descriptor(&what);
+    descriptor.site.file = script.display().to_string().into();
+    let name = Name::of_root(&engine.settings.key);
+    engine.with(|core, now| core.tell(now, Event::RootSubmitted { name, descriptor }));
+}
+
+/// How the threads went home.
+struct ThreadsEnded {
+    interrupted: bool,
+    output: std::io::Result<()>,
+}
+
+fn run_threads(
+    engine: &Arc<Engine>,
+    orders: tokio::sync::mpsc::UnboundedReceiver<crate::core::Order>,
+    cookie: Cookie,
+) -> Result<ThreadsEnded, RunError> {
+    std::thread::scope(|scope| {
+        let threads = if engine.settings.serial {
+            1
+        } else {
+            engine.settings.cores.max(1)
+        };
+        for number in 0..threads {
+            let name = format!("script-{number}");
+            std::thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, || scripts::run_thread(engine))
+                .map_err(|source| RunError::System {
+                    act: "start a thread",
+                    source,
+                })?;
+        }
+        let writer = std::thread::Builder::new()
+            .name("output".to_string())
+            .spawn_scoped(scope, || write_output(engine))
+            .map_err(|source| RunError::System {
+                act: "start a thread",
+                source,
+            })?;
+        let ended = shell::run_thread(engine.clone(), orders, cookie);
+        engine.lock().closed = true;
+        engine.work.notify_all();
+        engine.output.notify_all();
+        let output = writer
+            .join()
+            .expect("a panic of the output thread is a bug told there");
+        let ended = ended.map_err(|source| RunError::System {
+            act: "wait for events",
+            source,
+        })?;
+        Ok(ThreadsEnded {
+            interrupted: ended.interrupted,
+            output,
+        })
+    })
+}
+
+/// The output thread; when the outside is gone the job ends too.
+fn write_output(engine: &Engine) -> std::io::Result<()> {
+    let written = output::run_thread(engine);
+    if let Err(error) = &written {
+        let origin = ciel_model::Label {
+            what: "job".into(),
+            name: Name::default(),
+        };
+        let kind = ciel_model::FailureKind::TaskError;
+        let failure = Failure::new(kind, origin, format!("cannot write the output: {error}"));
+        engine.with(|core, now| core.tell(now, Event::JobCancelled { failure }));
+    }
+    written
+}
+
+fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, RunError> {
+    let mut core = engine.lock();
+    let ending = core
+        .ending
+        .take()
+        .expect("the threads go home when the job has ended");
+    let counts = core.graph.counts();
+    let elapsed_us = engine.now();
+    let processor_us = core.processor_us() + own_processor_us();
+    let failure = ending
+        .result
+        .as_ref()
+        .err()
+        .map(|failure| failure.to_string());
+    core.history.add(&Record::End(EndRecord {
+        failure,
+        counts,
+        elapsed_us,
+    }));
+    append_history(engine, &core.history.take());
+    drop(core);
+    let output_closed = match ended.output {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => true,
+        Err(error) => return Err(RunError::Output(error)),
+        Ok(()) => false,
+    };
+    let result = ending
+        .result
+        .map(|(name, value)| shown(engine, name, &value));
+    clear(engine);
+    Ok(Outcome {
+        run,
+        result,
+        failures: ending.failures,
+        counts,
+        elapsed_us,
+        processor_us,
+        interrupted: ended.interrupted,
+        output_closed,
+    })
+}
+
+fn append_history(engine: &Engine, bytes: &[u8]) {
+    use std::io::Write;
+    let path = engine.folder.history_path();
+    if let Ok(mut file) = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+    {
+        // A history that cannot be completed is told of by what reads it.
+        let _ = file.write_all(bytes);
+    }
+}
+
+/// Objects, scratch and spilled output are of no use after the run.
+fn clear(engine: &Engine) {
+    for folder in ["objects", "scratch", "spill"] {
+        // What cannot be removed now is removed by `ciel clean`.
+        let _ = std::fs::remove_dir_all(engine.folder.path().join(folder));
+    }
+}
+
+/// The job's result as JSON.
+fn shown<R>(engine: &Engine, name: Name, value: &Value<R>) -> Json {
+    let whole = || {
+        let (kind, bytes) = (
+            format!("{:?}", value.form).to_lowercase(),
+            value.content.length(),
+        );
+        serde_json::json!({"object": name.to_string(), "bytes": bytes, "type": kind})
+    };
+    if value.content.length() > 1 << 20 && !matches!(value.content, Content::Inline(_)) {
+        return whole();
+    }
+    let Ok(bytes) = objects::load(engine, &value.content) else {
+        return whole();
+    };
+    match value.form {
+        Form::Json => serde_json::from_slice(&bytes).unwrap_or_else(|_| whole()),
+        Form::Skywriting => ciel_skywriting::wire::to_json(&bytes).unwrap_or_else(|_| whole()),
+        Form::Bytes => match std::str::from_utf8(&bytes) {
+            Ok(text) => Json::String(text.to_string()),
+            Err(_) => whole(),
+        },
+        Form::Pickle => whole(),
+    }
+}
+
+/// Processor time of this process itself.
+fn own_processor_us() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a whole rusage, which the kernel fills in.
+    let filled = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    if filled != 0 {
+        return 0;
+    }
+    // SAFETY: the kernel has filled it in, and all bit patterns are valid.
+    let usage = unsafe { usage.assume_init() };
+    let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    us(usage.ru_utime) + us(usage.ru_stime)
+}

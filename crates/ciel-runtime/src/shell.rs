@@ -1,0 +1,241 @@
+//! The input/output thread: processes, workers, deadlines, signals, people.
+//!
+//! It performs orders in the order in which the core gave them, and tells the core what came of
+//! them. Nothing here decides anything about tasks.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciel_graph::Event;
+use ciel_model::{Failure, FailureKind, Label, Name};
+use ciel_spawner::Cookie;
+use ciel_store::ObjectName;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use crate::core::Order;
+use crate::engine::Engine;
+use crate::face::{Progress, Report};
+use crate::spawning::Spawning;
+use crate::workers::Workers;
+use crate::{control, processes};
+
+/// Between two looks at the progress.
+const PROGRESS_MS: u64 = 100;
+
+/// How the thread ended.
+pub(crate) struct Ended {
+    /// Somebody pressed Ctrl-C or asked the run to end.
+    pub(crate) interrupted: bool,
+}
+
+/// The state of the thread.
+struct Shell {
+    engine: Arc<Engine>,
+    spawning: Rc<Spawning>,
+    workers: Rc<Workers>,
+    deadline: Option<Instant>,
+    job_deadline: Option<Instant>,
+    interrupts: u32,
+    history: Option<std::fs::File>,
+}
+
+/// The life of the thread; ends when the job is over and every process is gone.
+pub(crate) fn run_thread(
+    engine: Arc<Engine>,
+    orders: UnboundedReceiver<Order>,
+    cookie: Cookie,
+) -> std::io::Result<Ended> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let local = tokio::task::LocalSet::new();
+    let ended = local.block_on(&runtime, async {
+        let spawning = Spawning::new(engine.clone(), cookie);
+        let workers = Workers::new(engine.clone(), spawning.clone());
+        let _socket = control::listen(&engine);
+        let history = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(engine.folder.history_path())
+            .ok();
+        let job_deadline = engine
+            .settings
+            .job_timeout_us
+            .map(|limit| Instant::from_std(engine.started()) + Duration::from_micros(limit));
+        let mut shell = Shell {
+            engine,
+            spawning,
+            workers,
+            deadline: None,
+            job_deadline,
+            interrupts: 0,
+            history,
+        };
+        shell.run(orders).await
+    })?;
+    drop(local);
+    runtime.shutdown_background();
+    Ok(ended)
+}
+
+impl Shell {
+    async fn run(&mut self, mut orders: UnboundedReceiver<Order>) -> std::io::Result<Ended> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut progress = tokio::time::interval(Duration::from_millis(PROGRESS_MS));
+        progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut over = false;
+        while !(over && self.engine.lock().is_quiet()) {
+            let deadline = [self.deadline, self.job_deadline]
+                .into_iter()
+                .flatten()
+                .min();
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => self.on_interrupt(),
+                _ = terminate.recv() => self.on_interrupt(),
+                _ = hang_up.recv() => self.on_interrupt(),
+                order = orders.recv() => match order {
+                    Some(Order::JobEnded) => over = true,
+                    Some(order) => self.perform(order),
+                    None => break,
+                },
+                () = until(deadline) => self.on_deadline(),
+                _ = progress.tick() => self.look(),
+            }
+        }
+        while let Ok(order) = orders.try_recv() {
+            if !matches!(order, Order::JobEnded) {
+                self.perform(order);
+            }
+        }
+        self.workers.dismiss_all().await;
+        self.look();
+        Ok(Ended {
+            interrupted: self.interrupts > 0,
+        })
+    }
+
+    fn perform(&mut self, order: Order) {
+        match order {
+            Order::StartProcess(assignment) => {
+                let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
+                tokio::task::spawn_local(processes::run(engine, spawning, assignment));
+            }
+            Order::StopProcess(run) => self.spawning.ask_to_stop(run),
+            Order::StartWorker { worker, executor } => self.workers.start(worker, executor),
+            Order::StopWorker(worker) => self.workers.dismiss(worker),
+            Order::StartInWorker { worker, assignment } => self.workers.begin(worker, assignment),
+            Order::AnswerWorker {
+                worker,
+                run,
+                answers,
+            } => self.workers.answer(worker, run, answers),
+            Order::StopInWorker { worker, run } => self.workers.stop(worker, run),
+            Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
+            Order::DropObject(name) => self.drop_object(name),
+            Order::Rearm => self.rearm(),
+            Order::AttemptFailed {
+                task,
+                failure,
+                left,
+            } => self.engine.face.report(Report::AttemptFailed {
+                task: &task,
+                failure: &failure,
+                left,
+            }),
+            Order::TaskFailed { task, failure } => self.on_task_failed(&task, &failure),
+            Order::JobEnded => unreachable!("the loop looks at this itself"),
+        }
+        if self.engine.lock().history.is_full() {
+            self.write_history();
+        }
+    }
+
+    fn on_task_failed(&self, task: &Label, failure: &Arc<Failure>) {
+        self.engine
+            .face
+            .report(Report::TaskFailed { task, failure });
+    }
+
+    fn drop_object(&self, name: Name) {
+        // A file that cannot be removed now goes with the run's folder.
+        let _ = self.engine.folder.objects().remove(ObjectName(name.0));
+    }
+
+    fn rearm(&mut self) {
+        let next = self.engine.lock().graph.next_deadline();
+        let started = Instant::from_std(self.engine.started());
+        self.deadline = next.map(|at| started + Duration::from_micros(at));
+    }
+
+    fn on_deadline(&mut self) {
+        if self.job_deadline.is_some_and(|at| at <= Instant::now()) {
+            self.job_deadline = None;
+            return self.end_job(FailureKind::Timeout, "the job ran longer than it may");
+        }
+        self.engine.with(|core, now| core.tell(now, Event::Ticked));
+        self.rearm();
+    }
+
+    fn on_interrupt(&mut self) {
+        self.interrupts += 1;
+        match self.interrupts {
+            1 => self.end_job(FailureKind::Cancelled, "the run was interrupted"),
+            _ => self.spawning.hurry(),
+        }
+    }
+
+    fn end_job(&self, kind: FailureKind, why: &str) {
+        let origin = Label {
+            what: "job".into(),
+            name: Name::default(),
+        };
+        let failure = Failure::new(kind, origin, why);
+        self.engine
+            .with(|core, now| core.tell(now, Event::JobCancelled { failure }));
+    }
+
+    /// Tells people how it goes, and writes the history down.
+    fn look(&mut self) {
+        let progress = progress_of(&self.engine);
+        self.engine.face.report(Report::Progress(&progress));
+        self.write_history();
+    }
+
+    fn write_history(&mut self) {
+        use std::io::Write;
+        let gathered = self.engine.lock().history.take();
+        if let Some(file) = &mut self.history
+            && file.write_all(&gathered).is_err()
+        {
+            self.history = None;
+            self.engine.warn(
+                None,
+                "the run's history cannot be written; it is incomplete",
+            );
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn progress_of(engine: &Engine) -> Progress {
+    let core = engine.lock();
+    Progress {
+        counts: core.graph.counts(),
+        pending: core.graph.pending() as u64,
+        running: core.node.placed() as u64,
+        oldest: core.oldest_running().map(|label| label.to_string()),
+        elapsed_us: engine.now(),
+    }
+}

@@ -1,0 +1,252 @@
+//! The engine's side of the spawner: started when the first process is wanted, read on the
+//! input/output thread, started again if it dies.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciel_model::limits;
+use ciel_node::Run;
+use ciel_spawner::{Cookie, Report, Request, Spawner, Start};
+use rustc_hash::FxHashMap;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::engine::Engine;
+
+/// Variables by which numeric libraries are told how many threads to use.
+pub(crate) const THREAD_VARIABLES: [&str; 5] = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+];
+
+/// What happens to a process.
+pub(crate) enum ProcessEvent {
+    /// The spawner tells.
+    Report(Report),
+    /// It is to end.
+    Stop,
+    /// The spawner died, and the process with it.
+    Lost,
+}
+
+struct Running {
+    run: Run,
+    events: UnboundedSender<ProcessEvent>,
+}
+
+/// The spawner and the processes it has started.
+pub(crate) struct Spawning {
+    engine: Arc<Engine>,
+    cookie: Cookie,
+    environment: Vec<CString>,
+    spawner: RefCell<Option<Rc<Spawner>>>,
+    running: RefCell<FxHashMap<u64, Running>>,
+    ids: RefCell<FxHashMap<Run, u64>>,
+    next: Cell<u64>,
+    /// Nobody has time to end politely any more.
+    hurried: Cell<bool>,
+}
+
+impl Spawning {
+    pub(crate) fn new(engine: Arc<Engine>, cookie: Cookie) -> Rc<Spawning> {
+        let environment = base_environment(&engine);
+        Rc::new(Spawning {
+            engine,
+            cookie,
+            environment,
+            spawner: RefCell::default(),
+            running: RefCell::default(),
+            ids: RefCell::default(),
+            next: Cell::new(1),
+            hurried: Cell::new(false),
+        })
+    }
+
+    /// Starts a process; what happens to it comes over the channel.
+    pub(crate) fn start(
+        self: &Rc<Self>,
+        run: Run,
+        mut start: Start,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<UnboundedReceiver<ProcessEvent>> {
+        let spawner = self.spawner()?;
+        let (events, receiver) = unbounded_channel();
+        let id = self.next.replace(self.next.get() + 1);
+        start.id = id;
+        spawner.send(&Request::Start(Box::new(start)), descriptors)?;
+        self.flush_later(&spawner);
+        self.running
+            .borrow_mut()
+            .insert(id, Running { run, events });
+        self.ids.borrow_mut().insert(run, id);
+        Ok(receiver)
+    }
+
+    /// The process is to end; whoever runs it hears of it first.
+    pub(crate) fn ask_to_stop(&self, run: Run) {
+        let id = self.ids.borrow().get(&run).copied();
+        if let Some(id) = id
+            && let Some(running) = self.running.borrow().get(&id)
+        {
+            // The receiver is gone only when the process is.
+            let _ = running.events.send(ProcessEvent::Stop);
+        }
+    }
+
+    /// Asks the process group to end, and kills what is left of it after the time of grace.
+    pub(crate) fn stop(self: &Rc<Self>, run: Run) {
+        if self.hurried.get() {
+            return self.kill(run);
+        }
+        self.tell(run, |id| Request::Kill {
+            id,
+            signal: libc::SIGTERM,
+            group: true,
+        });
+        let spawning = self.clone();
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(Duration::from_millis(limits::KILL_GRACE_MS)).await;
+            spawning.kill(run);
+        });
+    }
+
+    /// Kills the process and everything it started, at once.
+    pub(crate) fn kill(self: &Rc<Self>, run: Run) {
+        self.tell(run, |id| Request::KillTree { id });
+    }
+
+    /// Kills everything at once, now and later.
+    pub(crate) fn hurry(self: &Rc<Self>) {
+        self.hurried.set(true);
+        let runs: Vec<Run> = self.ids.borrow().keys().copied().collect();
+        runs.into_iter().for_each(|run| self.kill(run));
+    }
+
+    fn tell(self: &Rc<Self>, run: Run, request: impl Fn(u64) -> Request) {
+        let id = self.ids.borrow().get(&run).copied();
+        let spawner = self.spawner.borrow().clone();
+        if let (Some(id), Some(spawner)) = (id, spawner) {
+            // A spawner that is dead has taken its processes with it; that is seen elsewhere.
+            let _ = spawner.send(&request(id), &[]);
+            self.flush_later(&spawner);
+        }
+    }
+
+    fn spawner(self: &Rc<Self>) -> io::Result<Rc<Spawner>> {
+        if let Some(spawner) = self.spawner.borrow().as_ref() {
+            return Ok(spawner.clone());
+        }
+        let (binary, arguments) = &self.engine.settings.spawner;
+        let arguments: Vec<&OsStr> = arguments.iter().map(|word| word.as_os_str()).collect();
+        let spawner = Spawner::start(binary, &arguments, &self.cookie, &self.environment)?;
+        let spawner = Rc::new(spawner);
+        *self.spawner.borrow_mut() = Some(spawner.clone());
+        let socket = watched(spawner.as_fd(), Interest::READABLE)?;
+        tokio::task::spawn_local(self.clone().read(spawner.clone(), socket));
+        Ok(spawner)
+    }
+
+    /// Sends what the socket did not take, when it can be written.
+    fn flush_later(self: &Rc<Self>, spawner: &Rc<Spawner>) {
+        if !spawner.want_write() {
+            return;
+        }
+        let spawner = spawner.clone();
+        tokio::task::spawn_local(async move {
+            let Ok(socket) = watched(spawner.as_fd(), Interest::WRITABLE) else {
+                return;
+            };
+            while spawner.want_write() {
+                let Ok(mut ready) = socket.writable().await else {
+                    return;
+                };
+                if spawner.flush().is_err() {
+                    return;
+                }
+                ready.clear_ready();
+            }
+        });
+    }
+
+    async fn read(self: Rc<Self>, spawner: Rc<Spawner>, socket: AsyncFd<OwnedFd>) {
+        loop {
+            let Ok(mut ready) = socket.readable().await else {
+                return;
+            };
+            loop {
+                match spawner.receive() {
+                    Ok(Some(report)) => self.on_report(report),
+                    Ok(None) => break,
+                    Err(_) => return self.on_spawner_lost().await,
+                }
+            }
+            ready.clear_ready();
+        }
+    }
+
+    fn on_report(&self, report: Report) {
+        let (id, last) = match &report {
+            Report::Started { id, .. } => (*id, false),
+            Report::Refused { id, .. } | Report::Exited { id, .. } => (*id, true),
+        };
+        let mut running = self.running.borrow_mut();
+        let Some(process) = running.get(&id) else {
+            return;
+        };
+        // The receiver is gone only when the task has been given up.
+        let _ = process.events.send(ProcessEvent::Report(report));
+        if last && let Some(process) = running.remove(&id) {
+            self.ids.borrow_mut().remove(&process.run);
+        }
+    }
+
+    /// Its processes died with it, or are swept up now; the next one wanted starts another.
+    async fn on_spawner_lost(&self) {
+        *self.spawner.borrow_mut() = None;
+        let cookie = self.cookie.clone();
+        let swept = tokio::task::spawn_blocking(move || ciel_spawner::sweep(&cookie)).await;
+        drop(swept);
+        self.ids.borrow_mut().clear();
+        for (_, process) in self.running.borrow_mut().drain() {
+            let _ = process.events.send(ProcessEvent::Lost);
+        }
+    }
+}
+
+/// The environment of this process, with what tasks of this run are told beside it.
+fn base_environment(engine: &Engine) -> Vec<CString> {
+    let mut environment = ciel_spawner::current_environment();
+    let mut add = |name: &str, value: &OsStr| {
+        let mut entry = std::ffi::OsString::from(format!("{name}="));
+        entry.push(value);
+        environment.push(crate::desk::c_string(&entry));
+    };
+    for name in THREAD_VARIABLES {
+        if std::env::var_os(name).is_none() {
+            add(name, OsStr::new("1"));
+        }
+    }
+    add(
+        crate::run::SCRIPT_FOLDER,
+        crate::run::script_folder(&engine.settings.script).as_os_str(),
+    );
+    environment
+}
+
+/// A descriptor of its own for the poller to watch.
+pub(crate) fn watched(socket: BorrowedFd<'_>, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    let own = socket.try_clone_to_owned()?;
+    // SAFETY: the descriptor is owned by the value that is watched, so it stays open and the same
+    // for as long as it is registered.
+    let watched = unsafe { AsyncFd::register_with_interest(own, interest) };
+    Ok(watched?)
+}

@@ -1,0 +1,183 @@
+//! Random scenarios: one seed, one scenario.
+//!
+//! Programs are small (at most [`WEIGHT_MAX`] tasks) and use every feature now and then; faults
+//! are few. It does not know what is right or wrong. Read next: `judge`.
+
+use crate::program::{Act, Definition, Fault, Kind, Scenario};
+use crate::random::Random;
+
+/// Tasks that a random program spawns at most.
+pub const WEIGHT_MAX: usize = 60;
+
+/// References that a task is assumed to be given when its acts are chosen.
+const INPUTS_ASSUMED: usize = 2;
+
+/// The scenario of that seed.
+pub fn scenario(seed: u64) -> Scenario {
+    let mut random = Random::new(seed);
+    let slots = [1, 2, 4][random.below(3)];
+    let serial = random.one_in(6);
+    let policy = random.below(6);
+    let count = 2 + random.below(9);
+    let mut tasks: Vec<Definition> = (0..count).map(|index| options(&mut random, index)).collect();
+    let mut weights = vec![1; count];
+    for index in (0..count).rev() {
+        let acts = Acts::new(&mut random, index, &tasks, &mut weights).all();
+        tasks[index].acts = acts;
+    }
+    let faults = faults(&mut random);
+    Scenario {
+        seed,
+        slots,
+        serial,
+        keep_going: policy == 0,
+        fail_fast: policy == 1,
+        tasks,
+        faults,
+        expectations: Vec::new(),
+    }
+}
+
+fn options(random: &mut Random, index: usize) -> Definition {
+    if index == 0 {
+        return Definition::default();
+    }
+    let kind = match random.below(8) {
+        0..4 => Kind::Thread,
+        4 | 5 => Kind::Process,
+        _ => Kind::Pool([b'a', b'b', b'c', b'd'][random.below(4)] as char),
+    };
+    let thread = kind == Kind::Thread;
+    Definition {
+        replayable: random.below(10) < if thread { 8 } else { 6 },
+        live: random.below(10) < if thread { 7 } else { 3 },
+        lazy: random.one_in(7),
+        pure: random.one_in(4),
+        needs: random.one_in(3),
+        retries: if random.one_in(3) { 1 + random.below(3) as u32 } else { 0 },
+        cores: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 9][random.below(16)],
+        timeout: !thread && random.one_in(3),
+        outputs: if random.one_in(5) { 2 } else { 1 },
+        acts: Vec::new(),
+        kind,
+    }
+}
+
+fn faults(random: &mut Random) -> Vec<(u64, Fault)> {
+    let count = [0, 0, 1, 2, 4][random.below(5)];
+    let mut faults: Vec<(u64, Fault)> = (0..count)
+        .map(|_| {
+            let fault = match random.below(20) {
+                0..8 => Fault::KillProcess,
+                8..14 => Fault::KillWorker,
+                14..18 => Fault::KillNode,
+                18 => Fault::Cancel(random.below(20)),
+                _ => Fault::CancelJob,
+            };
+            (random.below(4000) as u64, fault)
+        })
+        .collect();
+    faults.sort_by_key(|(at, _)| *at);
+    faults
+}
+
+/// Chooses the acts of one definition.
+struct Acts<'a> {
+    random: &'a mut Random,
+    index: usize,
+    tasks: &'a [Definition],
+    weights: &'a mut [usize],
+    locals: usize,
+    acts: Vec<Act>,
+}
+
+impl<'a> Acts<'a> {
+    fn new(
+        random: &'a mut Random,
+        index: usize,
+        tasks: &'a [Definition],
+        weights: &'a mut [usize],
+    ) -> Acts<'a> {
+        let locals = if index == 0 { 0 } else { INPUTS_ASSUMED };
+        Acts { random, index, tasks, weights, locals, acts: Vec::new() }
+    }
+
+    fn all(mut self) -> Vec<Act> {
+        let count = self.random.below(9) + if self.index == 0 { 3 } else { 0 };
+        for _ in 0..count {
+            let act = self.one();
+            self.acts.extend(act);
+        }
+        let last = self.last();
+        self.acts.extend(last);
+        self.acts
+    }
+
+    fn one(&mut self) -> Option<Act> {
+        let own = &self.tasks[self.index];
+        let (retries, timeout) = (own.retries, own.timeout);
+        Some(match self.random.below(40) {
+            0..10 => {
+                let letter = (b'a' + self.acts.len() as u8 % 26) as char;
+                Act::Print(format!("{}{letter},", self.index))
+            }
+            10..22 => {
+                let (task, given) = self.child()?;
+                self.locals += self.tasks[task].outputs as usize;
+                Act::Spawn(task, given)
+            }
+            22..28 => Act::Get(self.local()),
+            28..31 => Act::Catch(self.local()),
+            31 | 32 => {
+                let inside = self.some();
+                self.locals += 1;
+                Act::Construct(inside)
+            }
+            33 => Act::Publish(self.random.below(2) as u32),
+            34 => Act::Ask,
+            35 | 36 => Act::Pause(self.random.below(1000) as u64),
+            37 if retries > 0 => Act::Flake(1 + self.random.below(retries as usize + 1) as u32),
+            38 if timeout && self.random.one_in(2) => Act::Hang,
+            39 if self.random.one_in(2) => Act::Fail(self.index as u32),
+            _ => return None,
+        })
+    }
+
+    fn last(&mut self) -> Option<Act> {
+        match self.random.below(6) {
+            0 | 1 => Some(Act::Return(self.some())),
+            2 if self.locals > 0 => Some(Act::Delegate(self.local())),
+            3 => {
+                let (task, given) = self.child()?;
+                let next = &self.tasks[task];
+                // A strand that is out already cannot be taken back.
+                (next.replayable || next.retries == 0).then_some(Act::Tail(task, given))
+            }
+            _ => None,
+        }
+    }
+
+    fn child(&mut self) -> Option<(usize, Vec<usize>)> {
+        let later = self.tasks.len() - self.index - 1;
+        if later == 0 {
+            return None;
+        }
+        let task = self.index + 1 + self.random.below(later);
+        let weight = self.weights[self.index] + self.weights[task];
+        if weight > WEIGHT_MAX {
+            return None;
+        }
+        self.weights[self.index] = weight;
+        let given = self.some();
+        Some((task, given))
+    }
+
+    fn local(&mut self) -> usize {
+        self.random.below(self.locals.max(1))
+    }
+
+    fn some(&mut self) -> Vec<usize> {
+        let count = self.random.below(3).min(self.locals);
+        (0..count).map(|_| self.local()).collect()
+    }
+}

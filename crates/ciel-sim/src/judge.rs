@@ -1,0 +1,173 @@
+//! Runs a scenario and compares what it shows with the serial program.
+//!
+//! It states what is promised: equal result and failure; equal output, or after a failure a prefix
+//! that holds everything before the failed task. It does not know how either side came to its
+//! answer. Read next: `oracle`, `world`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ciel_graph::Counts;
+use ciel_model::{Content, Failure, Name};
+
+use crate::oracle::{Failing, Outcome, interpret};
+use crate::program::{Expectation, Scenario};
+use crate::world::World;
+
+/// What a run showed that it should not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement(pub String);
+
+/// What a run showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// The job's result.
+    pub result: Result<u64, Failure>,
+    /// What came out in order.
+    pub output: String,
+    /// A single task was cancelled.
+    pub cancelled: bool,
+    /// The graph's counters at the end.
+    pub counts: Counts,
+    /// The fingerprint of its trace.
+    pub fingerprint: u64,
+}
+
+/// Runs a scenario; a broken promise or invariant is the error.
+pub fn run(scenario: &Scenario) -> Result<Shown, Disagreement> {
+    let shown = catch_unwind(AssertUnwindSafe(|| show(scenario)))
+        .map_err(|panic| Disagreement(format!("a machine stopped: {}", words(&*panic))))?;
+    compare(scenario, &interpret(scenario), &shown)?;
+    meet_expectations(scenario, &shown)?;
+    Ok(shown)
+}
+
+fn show(scenario: &Scenario) -> Shown {
+    let mut world = World::new(scenario, false);
+    world.run();
+    let ending = world.ending.clone().expect("a run ends with its job");
+    let result = match ending.result {
+        Ok((_, value)) => {
+            let Content::Inline(bytes) = &value.content else {
+                panic!("the result is not inline");
+            };
+            Ok(u64::from_be_bytes(bytes[..].try_into().expect("eight bytes")))
+        }
+        Err(failure) => Err((*failure).clone()),
+    };
+    Shown {
+        result,
+        output: world.output.clone(),
+        cancelled: world.cancelled,
+        counts: world.counts(),
+        fingerprint: world.trace().fingerprint(),
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+    text.unwrap_or_else(|| "without words".to_string())
+}
+
+fn compare(scenario: &Scenario, serial: &Outcome, shown: &Shown) -> Result<(), Disagreement> {
+    let interrupted = matches!(&shown.result, Err(failure) if failure.message == "interrupted");
+    if shown.cancelled {
+        // What a cancelled lazy task would have given is missed at places that print earlier.
+        return match scenario.has_lazy() {
+            true => Ok(()),
+            false => expect_prefix(serial, shown, 0),
+        };
+    }
+    if interrupted {
+        return expect_prefix(serial, shown, 0);
+    }
+    if scenario.fail_fast && !serial.failures.is_empty() {
+        expect_one_of(&serial.failures, shown)?;
+        return expect_prefix(serial, shown, 0);
+    }
+    expect_same_result(serial, shown)?;
+    match &serial.result {
+        Err(failing) if !scenario.keep_going => {
+            expect_prefix(serial, shown, failing.output_before)
+        }
+        _ if shown.output == serial.output => Ok(()),
+        _ => Err(differing_output("output differs", serial, shown)),
+    }
+}
+
+fn expect_same_result(serial: &Outcome, shown: &Shown) -> Result<(), Disagreement> {
+    let same = match (&serial.result, &shown.result) {
+        (Ok(number), Ok(other)) => number == other,
+        (Err(failing), Err(failure)) => is_same(failing, failure),
+        _ => false,
+    };
+    same.then_some(()).ok_or_else(|| {
+        let (serial, shown) = (&serial.result, &shown.result);
+        Disagreement(format!("result differs\n serial {serial:?}\n shown {shown:?}"))
+    })
+}
+
+fn expect_one_of(failures: &[Failing], shown: &Shown) -> Result<(), Disagreement> {
+    let known = match &shown.result {
+        Err(failure) => failures.iter().any(|failing| is_same(failing, failure)),
+        Ok(_) => false,
+    };
+    let told = || Disagreement(format!("not a failure of the program: {:?}", shown.result));
+    known.then_some(()).ok_or_else(told)
+}
+
+fn is_same(failing: &Failing, failure: &Failure) -> bool {
+    let root = Name::of_root(b"sim");
+    let origin = failing.origin.iter().fold(root, |name, index| name.spawn(*index));
+    let own_words = matches!(failing.kind, "Timeout" | "Refused");
+    failing.kind == failure.kind.code()
+        && origin == failure.origin.name
+        && (own_words || failing.message == failure.message)
+}
+
+fn expect_prefix(serial: &Outcome, shown: &Shown, least: usize) -> Result<(), Disagreement> {
+    if !serial.output.starts_with(&shown.output) {
+        return Err(differing_output("output is not a prefix", serial, shown));
+    }
+    if shown.output.len() < least {
+        let what = format!("output lacks what comes before the failure ({least} bytes)");
+        return Err(differing_output(&what, serial, shown));
+    }
+    Ok(())
+}
+
+fn differing_output(what: &str, serial: &Outcome, shown: &Shown) -> Disagreement {
+    let (serial, shown) = (&serial.output, &shown.output);
+    Disagreement(format!("{what}\n serial {serial:?}\n shown  {shown:?}"))
+}
+
+fn meet_expectations(scenario: &Scenario, shown: &Shown) -> Result<(), Disagreement> {
+    for expectation in &scenario.expectations {
+        let met = match expectation {
+            Expectation::Result(number) => shown.result.as_ref().ok() == Some(number),
+            Expectation::Failure(text) => {
+                let told = |failure: &Failure| format!("{} {}", failure.kind, failure.message);
+                shown.result.as_ref().err().map(told).as_ref() == Some(text)
+            }
+            Expectation::Output(text) => shown.output == *text,
+            Expectation::Count(name, number) => count(&shown.counts, name) == Some(*number),
+        };
+        if !met {
+            return Err(Disagreement(format!("expected {expectation:?}\n shown {shown:?}")));
+        }
+    }
+    Ok(())
+}
+
+fn count(counts: &Counts, name: &str) -> Option<u64> {
+    Some(match name {
+        "spawned" => counts.spawned,
+        "finished" => counts.finished,
+        "shared" => counts.shared,
+        "failed" => counts.failed,
+        "cancelled" => counts.cancelled,
+        "retried" => counts.retried,
+        "lost" => counts.lost,
+        _ => return None,
+    })
+}

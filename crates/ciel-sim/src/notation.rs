@@ -1,0 +1,290 @@
+//! Scenarios as text, read and written.
+//!
+//! ```text
+//! # two slots, a worker dies
+//! seed 17
+//! slots 2
+//! task 0 thread replay live: print a,; spawn 1; get 0; return
+//! task 1 pool-a replay: print b,; fail 3
+//! at 300 kill-worker
+//! expect failure TaskError failed 3
+//! ```
+//!
+//! Other lines: `serial`, `keep-going`, `fail-fast`. It does not know what a scenario means. Read
+//! next: `program`.
+
+use std::fmt;
+use std::str::{FromStr, SplitWhitespace};
+
+use crate::program::{Act, Definition, Expectation, Fault, Kind, Scenario};
+
+/// A line that is not part of the language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misread {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What it says.
+    pub text: String,
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = Misread;
+
+    fn from_str(text: &str) -> Result<Scenario, Misread> {
+        let mut scenario = Scenario {
+            seed: 0,
+            slots: 1,
+            serial: false,
+            keep_going: false,
+            fail_fast: false,
+            tasks: Vec::new(),
+            faults: Vec::new(),
+            expectations: Vec::new(),
+        };
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                let misread = || Misread { line: index + 1, text: line.to_string() };
+                read_line(&mut scenario, line).ok_or_else(misread)?;
+            }
+        }
+        Ok(scenario)
+    }
+}
+
+fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match word {
+        "seed" => scenario.seed = rest.parse().ok()?,
+        "slots" => scenario.slots = rest.parse().ok()?,
+        "serial" => scenario.serial = true,
+        "keep-going" => scenario.keep_going = true,
+        "fail-fast" => scenario.fail_fast = true,
+        "task" => {
+            let task = read_task(scenario.tasks.len(), rest)?;
+            scenario.tasks.push(task);
+        }
+        "at" => {
+            let (at, fault) = rest.split_once(' ')?;
+            scenario.faults.push((at.parse().ok()?, read_fault(fault)?));
+        }
+        "expect" => scenario.expectations.push(read_expectation(rest)?),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn read_task(index: usize, text: &str) -> Option<Definition> {
+    let (head, acts) = text.split_once(':')?;
+    let mut words = head.split_whitespace();
+    if words.next()?.parse() != Ok(index) {
+        return None;
+    }
+    let mut task = Definition { replayable: false, live: false, ..Definition::default() };
+    while let Some(word) = words.next() {
+        match word {
+            "thread" => task.kind = Kind::Thread,
+            "process" => task.kind = Kind::Process,
+            "replay" => task.replayable = true,
+            "live" => task.live = true,
+            "lazy" => task.lazy = true,
+            "pure" => task.pure = true,
+            "needs" => task.needs = true,
+            "timeout" => task.timeout = true,
+            "retries" => task.retries = number(&mut words)?,
+            "cores" => task.cores = number(&mut words)?,
+            "outputs" => task.outputs = number(&mut words)?,
+            _ => task.kind = Kind::Pool(word.strip_prefix("pool-")?.chars().next()?),
+        }
+    }
+    let acts = acts.split(';').map(str::trim).filter(|act| !act.is_empty());
+    task.acts = acts.map(|act| read_act(index, act)).collect::<Option<_>>()?;
+    Some(task)
+}
+
+fn number<T: FromStr>(words: &mut SplitWhitespace) -> Option<T> {
+    words.next()?.parse().ok()
+}
+
+fn numbers(words: SplitWhitespace) -> Option<Vec<usize>> {
+    words.map(|word| word.parse().ok()).collect()
+}
+
+/// A definition may spawn only later ones.
+fn later(index: usize, words: &mut SplitWhitespace) -> Option<usize> {
+    number(words).filter(|target| *target > index)
+}
+
+fn read_act(index: usize, text: &str) -> Option<Act> {
+    let mut words = text.split_whitespace();
+    Some(match words.next()? {
+        "print" => Act::Print(words.next()?.to_string()),
+        "spawn" => Act::Spawn(later(index, &mut words)?, numbers(words)?),
+        "get" => Act::Get(number(&mut words)?),
+        "catch" => Act::Catch(number(&mut words)?),
+        "construct" => Act::Construct(numbers(words)?),
+        "publish" => Act::Publish(number(&mut words)?),
+        "ask" => Act::Ask,
+        "pause" => Act::Pause(number(&mut words)?),
+        "flake" => Act::Flake(number(&mut words)?),
+        "fail" => Act::Fail(number(&mut words)?),
+        "hang" => Act::Hang,
+        "return" => Act::Return(numbers(words)?),
+        "delegate" => Act::Delegate(number(&mut words)?),
+        "tail" => Act::Tail(later(index, &mut words)?, numbers(words)?),
+        _ => return None,
+    })
+}
+
+fn read_fault(text: &str) -> Option<Fault> {
+    Some(match text.split_once(' ').unwrap_or((text, "")) {
+        ("kill-process", "") => Fault::KillProcess,
+        ("kill-worker", "") => Fault::KillWorker,
+        ("kill-node", "") => Fault::KillNode,
+        ("cancel", which) => Fault::Cancel(which.parse().ok()?),
+        ("cancel-job", "") => Fault::CancelJob,
+        _ => return None,
+    })
+}
+
+fn read_expectation(text: &str) -> Option<Expectation> {
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    Some(match word {
+        "result" => Expectation::Result(rest.parse().ok()?),
+        "failure" => Expectation::Failure(rest.to_string()),
+        "output" => Expectation::Output(rest.to_string()),
+        "count" => {
+            let (name, number) = rest.split_once(' ')?;
+            Expectation::Count(name.to_string(), number.parse().ok()?)
+        }
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}\nslots {}", self.seed, self.slots)?;
+        for (word, said) in [
+            ("serial", self.serial),
+            ("keep-going", self.keep_going),
+            ("fail-fast", self.fail_fast),
+        ] {
+            if said {
+                writeln!(f, "{word}")?;
+            }
+        }
+        for (index, task) in self.tasks.iter().enumerate() {
+            let acts: Vec<String> = task.acts.iter().map(write_act).collect();
+            writeln!(f, "task {index}{}: {}", write_options(task), acts.join("; "))?;
+        }
+        for (at, fault) in &self.faults {
+            writeln!(f, "at {at} {}", write_fault(fault))?;
+        }
+        for expectation in &self.expectations {
+            writeln!(f, "expect {}", write_expectation(expectation))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_options(task: &Definition) -> String {
+    let mut words = match task.kind {
+        Kind::Thread => " thread".to_string(),
+        Kind::Process => " process".to_string(),
+        Kind::Pool(letter) => format!(" pool-{letter}"),
+    };
+    for (word, said) in [
+        ("replay", task.replayable),
+        ("live", task.live),
+        ("lazy", task.lazy),
+        ("pure", task.pure),
+        ("needs", task.needs),
+        ("timeout", task.timeout),
+    ] {
+        if said {
+            words += &format!(" {word}");
+        }
+    }
+    for (word, number, usual) in [
+        ("retries", task.retries, 0),
+        ("cores", task.cores, 1),
+        ("outputs", task.outputs, 1),
+    ] {
+        if number != usual {
+            words += &format!(" {word} {number}");
+        }
+    }
+    words
+}
+
+fn write_act(act: &Act) -> String {
+    match act {
+        Act::Print(text) => format!("print {text}"),
+        Act::Spawn(task, given) => format!("spawn {task}{}", list(given)),
+        Act::Get(local) => format!("get {local}"),
+        Act::Catch(local) => format!("catch {local}"),
+        Act::Construct(inside) => format!("construct{}", list(inside)),
+        Act::Publish(index) => format!("publish {index}"),
+        Act::Ask => "ask".to_string(),
+        Act::Pause(time) => format!("pause {time}"),
+        Act::Flake(count) => format!("flake {count}"),
+        Act::Fail(number) => format!("fail {number}"),
+        Act::Hang => "hang".to_string(),
+        Act::Return(inside) => format!("return{}", list(inside)),
+        Act::Delegate(local) => format!("delegate {local}"),
+        Act::Tail(task, given) => format!("tail {task}{}", list(given)),
+    }
+}
+
+fn list(numbers: &[usize]) -> String {
+    numbers.iter().map(|number| format!(" {number}")).collect()
+}
+
+fn write_fault(fault: &Fault) -> String {
+    match fault {
+        Fault::KillProcess => "kill-process".to_string(),
+        Fault::KillWorker => "kill-worker".to_string(),
+        Fault::KillNode => "kill-node".to_string(),
+        Fault::Cancel(index) => format!("cancel {index}"),
+        Fault::CancelJob => "cancel-job".to_string(),
+    }
+}
+
+fn write_expectation(expectation: &Expectation) -> String {
+    match expectation {
+        Expectation::Result(number) => format!("result {number}"),
+        Expectation::Failure(text) => format!("failure {text}"),
+        Expectation::Output(text) => format!("output {text}"),
+        Expectation::Count(name, number) => format!("count {name} {number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_random_scenario_reads_back() {
+        for seed in 0..500 {
+            let scenario = crate::generate::scenario(seed);
+            assert_eq!(scenario.to_string().parse(), Ok(scenario));
+        }
+    }
+
+    #[test]
+    fn line_that_is_not_understood_is_told_by_number() {
+        let misread = "seed 1\ntask 0 thread: dance".parse::<Scenario>().unwrap_err();
+        assert_eq!(misread.to_string(), "line 2: task 0 thread: dance");
+    }
+
+    #[test]
+    fn task_that_spawns_an_earlier_one_is_refused() {
+        assert!("task 0 thread: spawn 0".parse::<Scenario>().is_err());
+    }
+}

@@ -1,0 +1,182 @@
+//! Scenarios as values: programs, machines, policies, faults.
+//!
+//! A program is a list of task definitions; task 0 is the root and a definition spawns only later
+//! ones, so every program ends. Inside a task references are numbered: first its inputs, then what
+//! each spawn and construct adds, then what each value that it gets brings along. A number beyond
+//! the end makes its act do nothing, so a program from which acts are taken is still a program.
+//!
+//! This module does not know how programs run. Read next: `script` (in the world), `oracle` (by
+//! recursion), `notation` (as text).
+
+/// How a definition's tasks are run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A script on a thread of the engine.
+    Thread,
+    /// A process of its own.
+    Process,
+    /// A worker of the pool of that letter.
+    Pool(char),
+}
+
+/// One kind of task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// How it is run.
+    pub kind: Kind,
+    /// Its strand can be run again from its start.
+    pub replayable: bool,
+    /// Its output may go out while it runs.
+    pub live: bool,
+    /// It runs on demand only.
+    pub lazy: bool,
+    /// Equal calls share one result.
+    pub pure: bool,
+    /// It starts when all inputs are there.
+    pub needs: bool,
+    /// Further attempts after a failure of its own.
+    pub retries: u32,
+    /// Whole cores.
+    pub cores: u32,
+    /// Whether it has a timeout; only a task that hangs ever meets it.
+    pub timeout: bool,
+    /// Number of outputs, at least 1.
+    pub outputs: u32,
+    /// What it does, in order.
+    pub acts: Vec<Act>,
+}
+
+impl Default for Definition {
+    fn default() -> Definition {
+        Definition {
+            kind: Kind::Thread,
+            replayable: true,
+            live: true,
+            lazy: false,
+            pure: false,
+            needs: false,
+            retries: 0,
+            cores: 1,
+            timeout: false,
+            outputs: 1,
+            acts: Vec::new(),
+        }
+    }
+}
+
+/// One act of a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// Writes to the ordered output.
+    Print(String),
+    /// Spawns a task of that definition with these references.
+    Spawn(usize, Vec<usize>),
+    /// Gets a value and adds it to what was seen; a failure is its own.
+    Get(usize),
+    /// The same, but a failure counts as a value.
+    Catch(usize),
+    /// Makes an object of what was seen, with these references inside.
+    Construct(Vec<usize>),
+    /// Gives an output before the end.
+    Publish(u32),
+    /// Asks the outside for the time and forgets it.
+    Ask,
+    /// Computes for so many microseconds.
+    Pause(u64),
+    /// Fails in the first so many attempts of this task.
+    Flake(u32),
+    /// Fails.
+    Fail(u32),
+    /// Runs for ever.
+    Hang,
+    /// Ends; each output is what was seen, with these references inside.
+    Return(Vec<usize>),
+    /// Ends; the first output is whatever that reference becomes.
+    Delegate(usize),
+    /// Ends; a task of that definition makes the outputs.
+    Tail(usize, Vec<usize>),
+}
+
+/// Something that happens from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A process of one task dies.
+    KillProcess,
+    /// A pooled worker dies, idle or not.
+    KillWorker,
+    /// All processes and workers die at once.
+    KillNode,
+    /// The user cancels the n-th live task.
+    Cancel(usize),
+    /// The user cancels the job.
+    CancelJob,
+}
+
+/// What is expected of a named scenario beside agreement with the oracle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Expectation {
+    /// The job's result.
+    Result(u64),
+    /// The job's failure, as `Kind message`.
+    Failure(String),
+    /// The whole ordered output.
+    Output(String),
+    /// A counter of the graph at the end, by its name.
+    Count(String, u64),
+}
+
+/// A program with the world it runs in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scenario {
+    /// Decides every delay and choice of the world.
+    pub seed: u64,
+    /// Cores, and threads for scripts.
+    pub slots: u32,
+    /// One thing at a time.
+    pub serial: bool,
+    /// All spawned work finishes, whatever fails.
+    pub keep_going: bool,
+    /// The first failed task in time ends the job.
+    pub fail_fast: bool,
+    /// The program.
+    pub tasks: Vec<Definition>,
+    /// Faults, by time in microseconds.
+    pub faults: Vec<(u64, Fault)>,
+    /// For named scenarios.
+    pub expectations: Vec<Expectation>,
+}
+
+impl Scenario {
+    /// Whether `definition` uses up its retries by itself for good or not at all predictably, so
+    /// that losing its process would change the job.
+    pub fn spare_attempts(&self, definition: usize) -> u32 {
+        let definition = &self.tasks[definition];
+        let mut flakes = 0;
+        for act in &definition.acts {
+            match act {
+                Act::Flake(count) => flakes = flakes.max(*count),
+                Act::Fail(_) | Act::Hang => return 0,
+                _ => {}
+            }
+        }
+        definition.retries.saturating_sub(flakes)
+    }
+
+    /// Whether any task is lazy.
+    pub fn has_lazy(&self) -> bool {
+        self.tasks.iter().any(|task| task.lazy)
+    }
+}
+
+/// What a task has seen after `value`, having seen `seen` before; order matters.
+pub fn saw(seen: u64, value: u64) -> u64 {
+    seen.wrapping_mul(31).wrapping_add(value).wrapping_add(1) % 1_000_003
+}
+
+/// What a caught failure counts as.
+pub const CAUGHT: u64 = 77;
+
+/// What a task of a definition has seen when it starts.
+pub fn start_of(definition: usize) -> u64 {
+    definition as u64 + 1
+}

@@ -1,0 +1,316 @@
+//! A simulated executor: it runs the acts of one task and says what it does next.
+//!
+//! Like any executor it knows its references by handle only, keeps its own count of the handle
+//! table, and sees values as bytes. It does not know the graph, time or other tasks; what it keeps
+//! while it waits is the whole value [`Script`], so a copy of it is a saved continuation. Read next:
+//! `world`, which performs the moves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ciel_graph::{Output, Step};
+use ciel_model::{
+    Class, Descriptor, Failure, FailureKind, Form, Handle, Label, Needs, Options, Resolution,
+    Resources, Site, Value,
+};
+
+use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, start_of};
+
+/// Microseconds that tasks with a timeout may run: far more than any but a hanging one does.
+pub const TIMEOUT_US: u64 = 1_000_000;
+
+/// What a script does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Move {
+    /// It computes.
+    Wait(u64),
+    /// It writes.
+    Write(String),
+    /// A step that the graph sees.
+    Step(Step),
+    /// It goes no further without this.
+    Block(Handle),
+    /// It ends.
+    Finish(Vec<Output>),
+    /// It hands over.
+    Tail(Descriptor),
+    /// It fails.
+    Fail(Failure),
+    /// It computes for ever.
+    Hang,
+}
+
+#[derive(Clone, Debug)]
+enum Known {
+    Ready(u64, Vec<Handle>),
+    Failed(Arc<Failure>),
+}
+
+/// A task in the middle of its acts.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Which definition it runs.
+    pub definition: usize,
+    /// Whether it wrote anything.
+    pub printed: bool,
+    label: Label,
+    at: usize,
+    seen: u64,
+    locals: Vec<Handle>,
+    next_handle: u32,
+    known: BTreeMap<usize, Known>,
+    published: Vec<bool>,
+    pending: Option<(usize, bool)>,
+}
+
+impl Script {
+    /// A task of `definition` at its start, with what it is told of its inputs.
+    pub fn start(
+        definition: usize,
+        label: Label,
+        inputs: u32,
+        outputs: u32,
+        told: Vec<(Handle, Resolution)>,
+    ) -> Script {
+        let mut script = Script {
+            definition,
+            printed: false,
+            label,
+            at: 0,
+            seen: start_of(definition),
+            locals: (0..inputs).map(Handle).collect(),
+            next_handle: inputs,
+            known: BTreeMap::new(),
+            published: vec![false; outputs as usize],
+            pending: None,
+        };
+        for (handle, resolution) in told {
+            let known = script.read(resolution);
+            script.known.insert(handle.0 as usize, known);
+        }
+        script
+    }
+
+    fn read(&mut self, resolution: Resolution) -> Known {
+        match resolution {
+            Resolution::Ready { value, .. } => {
+                self.next_handle += value.references.len() as u32;
+                let ciel_model::Content::Inline(bytes) = &value.content else {
+                    unreachable!("simulated values are small");
+                };
+                let number = bytes[..].try_into().expect("values are eight bytes");
+                Known::Ready(u64::from_be_bytes(number), value.references)
+            }
+            Resolution::Failed(failure) => Known::Failed(failure),
+            Resolution::Future => unreachable!("an answer is never a future"),
+        }
+    }
+
+    /// What it waited for is there.
+    pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>) {
+        for (_, resolution) in answers {
+            let known = self.read(resolution);
+            let (local, _) = self.pending.expect("only a waiting script is answered");
+            self.known.insert(local, known);
+        }
+    }
+
+    /// Forgets all it need not know, so that its handles can be numbered anew; gives those it
+    /// keeps, and what it waits for in the new numbers.
+    pub fn compact(&mut self) -> (Vec<Handle>, Handle) {
+        let kept = std::mem::take(&mut self.locals);
+        self.locals = (0..kept.len() as u32).map(Handle).collect();
+        self.next_handle = kept.len() as u32;
+        self.known.clear();
+        let (local, _) = self.pending.expect("only a waiting script is made smaller");
+        (kept, Handle(local as u32))
+    }
+
+    /// The next move; `failures` is how many attempts of this task have failed.
+    pub fn advance(&mut self, scenario: &Scenario, failures: u32) -> Move {
+        loop {
+            if let Some((local, catches)) = self.pending {
+                match self.known.get(&local).cloned() {
+                    None => return Move::Block(self.locals[local]),
+                    Some(known) => {
+                        self.pending = None;
+                        if let Some(failed) = self.absorb(known, catches) {
+                            return failed;
+                        }
+                    }
+                }
+            }
+            let act = scenario.tasks[self.definition].acts.get(self.at).cloned();
+            self.at += 1;
+            let act = act.unwrap_or(Act::Return(Vec::new()));
+            if let Some(next) = self.perform(scenario, act, failures) {
+                return next;
+            }
+        }
+    }
+
+    fn absorb(&mut self, known: Known, catches: bool) -> Option<Move> {
+        match known {
+            Known::Ready(number, inside) => {
+                self.seen = saw(self.seen, number);
+                self.locals.extend(inside);
+                None
+            }
+            Known::Failed(_) if catches => {
+                self.seen = saw(self.seen, CAUGHT);
+                None
+            }
+            Known::Failed(failure) => Some(Move::Fail((*failure).clone())),
+        }
+    }
+
+    fn perform(&mut self, scenario: &Scenario, act: Act, failures: u32) -> Option<Move> {
+        match act {
+            Act::Print(text) => {
+                self.printed |= !text.is_empty();
+                Some(Move::Write(text))
+            }
+            Act::Spawn(definition, given) => Some(self.spawn(scenario, definition, &given)),
+            Act::Get(local) => self.want(local, false),
+            Act::Catch(local) => self.want(local, true),
+            Act::Construct(inside) => {
+                let value = self.value(&inside);
+                self.take_handles(1);
+                Some(Move::Step(Step::Construct(value)))
+            }
+            Act::Publish(index) => self.publish(index),
+            Act::Ask => Some(Move::Step(Step::Input {
+                kind: "clock".into(),
+                value: [0u8; 8].into(),
+            })),
+            Act::Pause(time) => Some(Move::Wait(time)),
+            Act::Flake(count) if failures < count => Some(self.fail("flaked".to_string())),
+            Act::Flake(_) => None,
+            Act::Fail(number) => Some(self.fail(format!("failed {number}"))),
+            Act::Hang => Some(Move::Hang),
+            Act::Return(inside) => Some(Move::Finish(self.outputs(&inside))),
+            Act::Delegate(local) => self.delegate(local),
+            Act::Tail(definition, given) => {
+                let inputs = self.pick(&given);
+                let outputs = self.published.len() as u32;
+                let descriptor = descriptor(scenario, definition, inputs, outputs);
+                Some(Move::Tail(descriptor))
+            }
+        }
+    }
+
+    fn spawn(&mut self, scenario: &Scenario, definition: usize, given: &[usize]) -> Move {
+        let inputs = self.pick(given);
+        let outputs = scenario.tasks[definition].outputs.max(1);
+        self.take_handles(outputs);
+        let descriptor = descriptor(scenario, definition, inputs, outputs);
+        Move::Step(Step::Spawn(descriptor))
+    }
+
+    fn take_handles(&mut self, count: u32) {
+        let first = self.next_handle;
+        self.locals.extend((first..first + count).map(Handle));
+        self.next_handle += count;
+    }
+
+    fn want(&mut self, local: usize, catches: bool) -> Option<Move> {
+        if local < self.locals.len() {
+            self.pending = Some((local, catches));
+            if let Some(known) = self.known.get(&local).cloned() {
+                self.pending = None;
+                return self.absorb(known, catches);
+            }
+            return Some(Move::Block(self.locals[local]));
+        }
+        None
+    }
+
+    fn publish(&mut self, index: u32) -> Option<Move> {
+        let published = self.published.get_mut(index as usize)?;
+        if std::mem::replace(published, true) {
+            return None;
+        }
+        let value = self.value(&[]);
+        Some(Move::Step(Step::Publish { index, value }))
+    }
+
+    fn outputs(&self, inside: &[usize]) -> Vec<Output> {
+        let output = |published: &bool| match published {
+            true => Output::Published,
+            false => Output::Value(self.value(inside)),
+        };
+        self.published.iter().map(output).collect()
+    }
+
+    fn delegate(&mut self, local: usize) -> Option<Move> {
+        let handle = *self.locals.get(local)?;
+        let mut outputs = self.outputs(&[]);
+        if !self.published[0] {
+            outputs[0] = Output::Delegate(handle);
+        }
+        Some(Move::Finish(outputs))
+    }
+
+    fn fail(&self, message: String) -> Move {
+        let kind = FailureKind::TaskError;
+        Move::Fail(Failure::new(kind, self.label.clone(), message))
+    }
+
+    fn pick(&self, which: &[usize]) -> Vec<Handle> {
+        let found = which.iter().filter_map(|local| self.locals.get(*local));
+        found.copied().collect()
+    }
+
+    fn value(&self, inside: &[usize]) -> Value<Handle> {
+        let mut value = Value::inline(Form::Bytes, self.seen.to_be_bytes());
+        value.references = self.pick(inside);
+        value
+    }
+}
+
+/// The descriptor of a task of `definition`.
+pub fn descriptor(
+    scenario: &Scenario,
+    definition: usize,
+    inputs: Vec<Handle>,
+    outputs: u32,
+) -> Descriptor {
+    let task = &scenario.tasks[definition];
+    Descriptor {
+        executor: "sim".into(),
+        class: class(task),
+        what: format!("t{definition}").into(),
+        payload: (definition as u32).to_be_bytes().into(),
+        inputs,
+        needs: match task.needs {
+            true => Needs::Everything,
+            false => Needs::Nothing,
+        },
+        outputs,
+        options: Arc::new(options(task)),
+        site: Site::default(),
+        pure: task.pure,
+        replayable: task.replayable,
+    }
+}
+
+fn class(task: &Definition) -> Class {
+    match task.kind {
+        Kind::Thread => Class::Coordination,
+        Kind::Process => Class::Process,
+        Kind::Pool(letter) => Class::Pooled(letter.to_string().into()),
+    }
+}
+
+fn options(task: &Definition) -> Options {
+    Options {
+        resources: Resources {
+            millicores: task.cores * 1000,
+            ..Resources::default()
+        },
+        retries: task.retries,
+        timeout_us: task.timeout.then_some(TIMEOUT_US),
+        lazy: task.lazy,
+        live: task.live,
+    }
+}

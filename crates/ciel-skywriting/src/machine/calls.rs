@@ -1,0 +1,178 @@
+//! Calls and returns, and the end of a script.
+//!
+//! Read next: `graph` for how results leave.
+
+use super::failure::{Failure, Pause, fail};
+use super::json::brief;
+use super::{Ended, Frame, Machine, Returned, graph, json};
+use crate::code::{Code, CodeCaptureMode};
+use crate::host::Host;
+use crate::value::{Index, Object, Value};
+
+impl Machine {
+    pub(super) fn call(
+        &mut self,
+        code: &Code,
+        arguments: usize,
+        host: &mut dyn Host,
+    ) -> Result<(), Pause> {
+        let at = self.stack.len() - arguments - 1;
+        self.force_at(std::iter::once(at))?;
+        match self.stack[at] {
+            Value::Closure(index) => self.call_closure(code, index, arguments),
+            Value::Builtin(builtin) => {
+                let (least, most) = builtin.arity();
+                if !(least..=most).contains(&arguments) {
+                    return wrong_arity(builtin.name(), least, most, arguments);
+                }
+                let result = self.call_builtin(host, builtin, arguments)?;
+                self.replace(arguments + 1, result);
+                self.advance();
+                Ok(())
+            }
+            value => {
+                let shown = brief(&self.heap, value);
+                fail(
+                    "TypeError",
+                    format!("cannot call {}: {shown}", value.a_type()),
+                )
+            }
+        }
+    }
+
+    /// The frame that runs.
+    pub(super) fn current_frame(&mut self) -> &mut Frame {
+        self.frames
+            .last_mut()
+            .expect("a script that runs has a frame")
+    }
+
+    fn advance(&mut self) {
+        self.current_frame().pc += 1;
+    }
+
+    fn call_closure(&mut self, code: &Code, index: Index, arguments: usize) -> Result<(), Pause> {
+        let Object::Closure(closure) = self.heap.object(index) else {
+            return fail("DamagedObject", "a function that is none");
+        };
+        let function = &code.functions[closure.function as usize];
+        let wanted = function.parameters as usize;
+        if wanted != arguments {
+            return wrong_arity(&function.shown_name(), wanted, wanted, arguments);
+        }
+        self.enter_function(code, closure.function, arguments, Some(index))
+    }
+
+    /// Puts a frame on top; the arguments are the topmost operands.
+    pub(super) fn enter_function(
+        &mut self,
+        code: &Code,
+        number: u32,
+        arguments: usize,
+        closure: Option<Index>,
+    ) -> Result<(), Pause> {
+        let function = &code.functions[number as usize];
+        let base = self.stack.len() - arguments;
+        self.reserve_stack(base + function.slots.len() + function.operands_max as usize)?;
+        self.stack.resize(base + function.slots.len(), Value::Unset);
+        if let Some(Object::Closure(closure)) = closure.map(|index| self.heap.object(index)) {
+            for (capture, value) in function.captures.iter().zip(&closure.captures) {
+                self.stack[base + capture.inner as usize] = match (capture.mode, *value) {
+                    (CodeCaptureMode::Entry, Value::Cell(index)) => self.heap.content(index),
+                    (_, value) => value,
+                };
+            }
+        }
+        self.frames.push(Frame {
+            function: number,
+            pc: 0,
+            base: base as u32,
+        });
+        Ok(())
+    }
+
+    /// Grows stack and frames within the budget.
+    fn reserve_stack(&mut self, height: usize) -> Result<(), Pause> {
+        if height > self.stack.capacity() {
+            let doubled = if self.stack.capacity() == 0 {
+                0
+            } else {
+                self.stack.capacity() * 2
+            };
+            let wanted = height.max(doubled);
+            let bytes = (wanted - self.stack.capacity()) * size_of::<Value>();
+            self.heap.room(bytes)?;
+            self.heap.charge(bytes);
+            self.stack.reserve_exact(wanted - self.stack.len());
+        }
+        if self.frames.len() == self.frames.capacity() {
+            let more = self.frames.len().max(2);
+            self.heap.room(more * size_of::<Frame>())?;
+            self.heap.charge(more * size_of::<Frame>());
+            self.frames.reserve_exact(more);
+        }
+        Ok(())
+    }
+
+    pub(super) fn return_to_caller(&mut self) {
+        let value = self.pop();
+        let frame = self.frames.pop().expect("a script that runs has a frame");
+        let depth = self.frames.len() as u32;
+        while self
+            .handlers
+            .last()
+            .is_some_and(|handler| handler.frame >= depth)
+        {
+            self.handlers.pop();
+        }
+        self.stack.truncate(frame.base as usize - 1);
+        self.stack.push(value);
+        self.advance();
+    }
+
+    /// The value on top leaves the script.
+    pub(super) fn finish(&mut self) -> Result<Ended, Pause> {
+        let height = self.stack.len();
+        if !self.surroundings.root {
+            let value = self.heap.settled(self.top());
+            if let Some(handle) = self.heap.waiting(value) {
+                return Ok(Ended {
+                    value: Returned::Delegated(handle),
+                });
+            }
+            let encoded = graph::encode(&self.heap, &[value], graph::Form::Value)
+                .map_err(|_| Failure::new("OutOfMemory", "the result is too large"))?;
+            let (bytes, references) = (encoded.bytes, encoded.references);
+            return Ok(Ended {
+                value: Returned::Value { bytes, references },
+            });
+        }
+        if let Value::Reference(handle) = self.heap.settled(self.top()) {
+            self.stack[height - 1] = self.heap.new_thunk(handle);
+        }
+        self.force_deeply(&[self.top()], true)?;
+        let result = json::tree(&self.heap, self.top(), json::Style::Result)?;
+        Ok(Ended {
+            value: Returned::Json(result),
+        })
+    }
+}
+
+/// The failure of a call with too few or too many arguments.
+pub(super) fn wrong_arity<T>(
+    name: &str,
+    least: usize,
+    most: usize,
+    given: usize,
+) -> Result<T, Pause> {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let wanted = match (least, most) {
+        _ if least == most => format!("{least} argument{}", plural(least)),
+        (_, usize::MAX) => format!("at least {least} argument{}", plural(least)),
+        _ => format!("{least} to {most} arguments"),
+    };
+    fail(
+        "ArgumentError",
+        format!("`{name}` takes {wanted}, not {given}"),
+    )
+}

@@ -1,3 +1,78 @@
-//! The command line of Ciel.
+//! The command line of Ciel: from words to a job, and from what happens to words.
+//!
+//! It decides nothing about tasks: the engine is `ciel-runtime`, the language `ciel-skywriting`.
+//! Where to read next: `options` (every command and flag), `run` (a job), `face` (what a running
+//! job shows), `failures` (what a failed one says), `look` (`ps`, `why`, `logs`).
 
-fn main() {}
+mod amounts;
+mod clean;
+mod complaint;
+mod display;
+mod doctor;
+mod face;
+mod failures;
+mod generate;
+mod look;
+mod nearest;
+mod options;
+mod run;
+mod script;
+mod sink;
+mod talk;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::complaint::Complaint;
+use crate::options::{Command, Options};
+
+/// The first argument with which the engine starts this program as its spawner.
+const SPAWNER: &str = "__spawner";
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == SPAWNER) {
+        return ciel_spawner::serve_inherited();
+    }
+    let options = Options::parse_from(with_command(std::env::args_os().collect()));
+    let paint = talk::paint_errors(options.shared.colour);
+    let json = options.command.is_json();
+    match obey(options) {
+        Ok(code) => code,
+        Err(complaint) => {
+            complaint.tell(paint, json);
+            complaint.exit_code()
+        }
+    }
+}
+
+fn obey(options: Options) -> Result<ExitCode, Complaint> {
+    let shared = options.shared;
+    match options.command {
+        Command::Run(options) => run::run(&shared, *options),
+        Command::Ps(options) => look::ps::show(&shared, &options),
+        Command::Why(options) => look::why::show(&shared, &options),
+        Command::Logs(options) => look::logs::show(&shared, &options),
+        Command::Clean => clean::clean(&shared),
+        Command::Doctor(options) => doctor::examine(&shared, &options),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man => generate::man_page(),
+    }
+}
+
+/// `ciel job.sw …` means `ciel run job.sw …`: the first word is a file and not a command. Scripts
+/// whose first line names ciel are started this way by the kernel.
+fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    let Some(first) = words.get(1) else {
+        return words;
+    };
+    let path = Path::new(first);
+    let is_script = path.extension().is_some_and(|suffix| suffix == "sw");
+    let is_path = first.to_string_lossy().contains('/') && path.is_file();
+    if is_script || is_path {
+        words.insert(1, "run".into());
+    }
+    words
+}

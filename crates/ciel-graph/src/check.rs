@@ -8,6 +8,7 @@ use crate::objects::ObjectState;
 use crate::task::State;
 
 /// Tasks up to which a debug build checks everything after every event.
+#[cfg(debug_assertions)]
 const CHECKED_TASKS_MAX: usize = 48;
 
 impl Graph {
@@ -51,9 +52,10 @@ impl Graph {
         }
         self.verdict.held().for_each(|key| hold(&key));
         let mut seen = Vec::new();
-        for (_, object) in self.objects.iter() {
+        for (key, object) in self.objects.iter() {
             match &object.state {
                 ObjectState::Alias(target) => hold(target),
+                ObjectState::Failed { source, .. } if *source != key => hold(source),
                 ObjectState::Ready(stored) if !seen.contains(&std::sync::Arc::as_ptr(stored)) => {
                     seen.push(std::sync::Arc::as_ptr(stored));
                     stored.value.references.iter().for_each(&mut hold);

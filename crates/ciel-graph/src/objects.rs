@@ -107,6 +107,7 @@ impl Objects {
         self.table.get(&key)
     }
 
+    #[cfg(debug_assertions)]
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
@@ -198,10 +199,12 @@ impl Objects {
         else {
             unreachable!("{:?} settled twice", object.name);
         };
+        self.hold_source(key, state);
         for alias in aliases {
             if let Some(object) = self.table.get_mut(&alias) {
                 object.state = state.clone();
                 object.asked |= asked;
+                self.hold_source(alias, state);
                 self.table.get_mut(&key).expect("just seen").holders -= 1;
             }
         }
@@ -209,6 +212,15 @@ impl Objects {
             self.ask(key);
         }
         Some(waiters)
+    }
+
+    /// A copy of a failure holds its source, so that one can see whether it may still be asked for.
+    fn hold_source(&mut self, key: ObjectKey, state: &ObjectState) {
+        if let ObjectState::Failed { source, .. } = state
+            && *source != key
+        {
+            self.hold(*source);
+        }
     }
 
     /// The future `key` becomes an alias of the future `target`, whoever waits for it waits there.
@@ -306,6 +318,11 @@ impl Objects {
                         .holders -= 1;
                     pending.push(inner);
                 }
+            }
+            ObjectState::Failed { source, .. } if source != key => {
+                let held = self.table.get_mut(&source);
+                held.expect("a copy holds its source").holders -= 1;
+                pending.push(source);
             }
             ObjectState::Failed { .. } => {}
         }

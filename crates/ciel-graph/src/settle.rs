@@ -430,11 +430,10 @@ impl Graph {
             on: Vec::new(),
             continuation: Continuation::Replay,
         });
-        let replays = resume.is_some();
-        task.state = State::Ready { resume };
-        if !replays {
+        if resume.is_none() {
             self.begin_from_scratch(now, key, actions);
         }
+        self.task_mut(key).state = State::Ready { resume };
         self.offer(key, actions);
     }
 
@@ -449,8 +448,8 @@ impl Graph {
             false => StrandChange::Rewound(strand.key),
         }));
         if strand.spawns > self.tasks[&key].begun_at.0 {
-            self.cancel_beneath(now, key, "the attempt that spawned it failed", actions);
             self.forgive_beneath(strand.begin, strand.end, actions);
+            self.cancel_beneath(now, key, "the attempt that spawned it failed", actions);
         }
         self.reset_table(key, actions);
     }

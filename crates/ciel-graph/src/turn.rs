@@ -162,7 +162,9 @@ impl Graph {
                 return self.fail_attempt(now, key, *failure, actions);
             }
         };
-        let missing = self.wait_and_demand(now, key, &objects, actions);
+        // The task has left its place before what it wakes is offered.
+        let mut woken = Vec::new();
+        let missing = self.wait_and_demand(now, key, &objects, &mut woken);
         if missing == 0 && continuation == Continuation::Live {
             let answers = self.answers(key, &on);
             actions.push(Action::Continue {
@@ -180,6 +182,7 @@ impl Graph {
             resume: Resume { on, continuation },
         };
         actions.push(Action::Suspend { task: key, attempt });
+        actions.append(&mut woken);
         if missing == 0 {
             self.make_ready(now, key, actions);
         }

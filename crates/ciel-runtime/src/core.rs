@@ -86,6 +86,9 @@ pub(crate) struct Script {
     pub(crate) printed: bool,
 }
 
+/// Changes of strands without any output after which the output thread clears them away.
+const SILENT_CHANGES_MAX: u32 = 4096;
+
 enum Todo {
     Graph(graph::Action),
     Node(node::Action),
@@ -121,6 +124,7 @@ pub(crate) struct Core {
     pub(crate) script_lines: FxHashMap<TaskKey, String>,
     /// Microseconds of processor time of ended processes.
     spent_us: u64,
+    changes: u32,
     todo: VecDeque<Todo>,
     graph_actions: Vec<graph::Action>,
     node_actions: Vec<node::Action>,
@@ -153,6 +157,7 @@ impl Core {
             pids: FxHashMap::default(),
             script_lines: FxHashMap::default(),
             spent_us: 0,
+            changes: 0,
             todo: VecDeque::new(),
             graph_actions: Vec::new(),
             node_actions: Vec::new(),
@@ -391,7 +396,13 @@ impl Core {
     fn change_strand(&mut self, change: StrandChange) {
         apply_change(&mut self.output, change);
         apply_change(&mut self.errors, change);
-        self.output_ready = true;
+        self.changes += 1;
+        let silent = self.output.held_bytes() == 0 && self.errors.held_bytes() == 0;
+        // Strands without output leave the streams when the frontier passes them, in bulk.
+        if !silent || self.changes >= SILENT_CHANGES_MAX {
+            self.changes = 0;
+            self.output_ready = true;
+        }
     }
 
     /// Bytes of a strand's ordered output, or where they lie.

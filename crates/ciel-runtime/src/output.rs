@@ -10,6 +10,10 @@ use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
 use crate::core::Core;
 use crate::engine::Engine;
 
+/// How long the thread rests when it was woken for nothing: strands that have written may stand
+/// behind ones that run, and those report often.
+const REST: std::time::Duration = std::time::Duration::from_micros(500);
+
 /// The life of the output thread; ends when the core is closed and all that is final is out.
 ///
 /// Returns what went wrong with the outside, after which nothing more is put out.
@@ -28,8 +32,10 @@ pub(crate) fn run_thread(engine: &Engine) -> std::io::Result<()> {
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
         put_out(engine, batch)?;
-        if nothing && closed {
-            return Ok(());
+        match (nothing, closed) {
+            (true, true) => return Ok(()),
+            (true, false) => std::thread::sleep(REST),
+            (false, _) => {}
         }
     }
 }

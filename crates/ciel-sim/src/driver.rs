@@ -1,8 +1,9 @@
 //! How events travel between graph, node and ordered stream: the rules that the runtime follows.
 //!
-//! Events and actions go through one queue, so no machine is entered while another one works. The
-//! seed decides whether what the node wants is done before what was queued already: both must be
-//! right. It does not know what scripts do. Read next: `world`.
+//! Events and actions go through one queue, first in, first out: no machine is entered while another
+//! one works, and all actions of one event are performed before anything that follows from them.
+//! Both are needed: an action may take back what an earlier one of the same event began. It does
+//! not know what scripts do. Read next: `world`.
 
 use ciel_graph::{Action, Assignment, Continuation, Entry, Event, StrandChange};
 use ciel_model::{Failure, FailureKind, StrandKey};
@@ -50,22 +51,16 @@ impl World<'_> {
         self.trace.add(self.now, "graph <-", &event);
         let mut actions = Vec::new();
         self.graph.handle(self.now, event, &mut actions);
-        self.enqueue(actions.into_iter().map(Pending::FromGraph).collect());
+        self.queue.extend(actions.into_iter().map(Pending::FromGraph));
     }
 
     fn on_node_event(&mut self, event: ciel_node::Event) {
         self.trace.add(self.now, "node <-", &event);
         let mut actions = Vec::new();
         self.node.handle(self.now, event, self.graph.order(), &mut actions);
-        self.enqueue(actions.into_iter().map(Pending::FromNode).collect());
+        self.queue.extend(actions.into_iter().map(Pending::FromNode));
     }
 
-    fn enqueue(&mut self, all: Vec<Pending>) {
-        match self.hasty {
-            false => self.queue.extend(all),
-            true => all.into_iter().rev().for_each(|one| self.queue.push_front(one)),
-        }
-    }
 
     fn to_node(&mut self, event: ciel_node::Event) {
         self.on_node_event(event);
@@ -219,8 +214,9 @@ impl World<'_> {
         let Run { task, attempt } = run;
         let failure = Failure::new(FailureKind::Refused, self.label(task), lacking);
         self.refused.insert(run);
-        self.on_graph_event(Event::TaskPlaced { task, attempt });
-        self.on_graph_event(Event::TaskFailed { task, attempt, failure });
+        let placed = Event::TaskPlaced { task, attempt };
+        let failed = Event::TaskFailed { task, attempt, failure };
+        self.queue.extend([placed, failed].map(Pending::ToGraph));
     }
 
     fn change_strand(&mut self, change: StrandChange) {

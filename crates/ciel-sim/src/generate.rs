@@ -149,9 +149,7 @@ impl<'a> Acts<'a> {
             2 if self.locals > 0 => Some(Act::Delegate(self.local())),
             3 => {
                 let (task, given) = self.child()?;
-                let next = &self.tasks[task];
-                // A strand that is out already cannot be taken back.
-                (next.replayable || next.retries == 0).then_some(Act::Tail(task, given))
+                self.tasks[task].may_follow().then_some(Act::Tail(task, given))
             }
             _ => None,
         }

@@ -55,6 +55,7 @@ struct Dormant {
     outputs: Vec<usize>,
     position: Vec<u64>,
     before: usize,
+    safe: usize,
 }
 
 struct Noted {
@@ -165,7 +166,7 @@ impl Machine<'_> {
         self.objects[target].asked = true;
         if let State::Dormant(index) = self.objects[target].state {
             let task = self.dormant[index].take().expect("a dormant task runs once");
-            let place = Place { visible: false, safe: usize::MAX, before: task.before };
+            let place = Place { visible: false, safe: task.safe, before: task.before };
             self.run_strand(task.definition, task.inputs, task.outputs, task.position, place);
             return self.ask(object);
         }
@@ -223,6 +224,7 @@ impl Machine<'_> {
         }
         for task in self.dormant.iter_mut().flatten() {
             task.before = task.before.min(length);
+            task.safe = task.safe.min(length);
         }
     }
 
@@ -310,7 +312,8 @@ impl Machine<'_> {
         for output in &outputs {
             self.objects[*output].state = State::Dormant(index);
         }
-        let task = Dormant { definition, inputs, outputs, position, before };
+        let safe = frame.safe;
+        let task = Dormant { definition, inputs, outputs, position, before, safe };
         self.dormant.push(Some(task));
     }
 

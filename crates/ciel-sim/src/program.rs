@@ -64,6 +64,15 @@ impl Default for Definition {
     }
 }
 
+impl Definition {
+    /// Whether its tasks may go on with a strand whose output is out already: nothing of them is
+    /// ever taken back.
+    pub fn may_follow(&self) -> bool {
+        let spawns = self.acts.iter().any(|act| matches!(act, Act::Spawn(..)));
+        self.replayable || (self.retries == 0 && !spawns)
+    }
+}
+
 /// One act of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Act {
@@ -147,19 +156,31 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Whether `definition` uses up its retries by itself for good or not at all predictably, so
-    /// that losing its process would change the job.
+    /// How many retries a task of `definition` surely leaves over, so that as many attempts can be
+    /// lost without a change to the job; 0 for one that may fail for good by itself.
     pub fn spare_attempts(&self, definition: usize) -> u32 {
         let definition = &self.tasks[definition];
         let mut flakes = 0;
         for act in &definition.acts {
             match act {
                 Act::Flake(count) => flakes = flakes.max(*count),
-                Act::Fail(_) | Act::Hang => return 0,
+                Act::Fail(_) | Act::Hang | Act::Get(_) => return 0,
                 _ => {}
             }
         }
         definition.retries.saturating_sub(flakes)
+    }
+
+    /// Whether every tail-spawn hands over to a task that may follow, and what hangs is ended.
+    pub fn is_sound(&self) -> bool {
+        let ends = |task: &Definition| task.timeout || !task.acts.contains(&Act::Hang);
+        let acts = self.tasks.iter().flat_map(|task| &task.acts);
+        let mut tails = acts.filter_map(|act| match act {
+            Act::Tail(next, _) => Some(*next),
+            _ => None,
+        });
+        let follow = tails.all(|next| self.tasks[next].may_follow());
+        self.tasks.iter().all(ends) && self.tasks[0].may_follow() && follow
     }
 
     /// Whether any task is lazy.

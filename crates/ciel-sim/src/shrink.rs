@@ -9,7 +9,7 @@ use crate::program::{Definition, Scenario};
 pub fn shrink(scenario: &Scenario) -> Scenario {
     let mut least = scenario.clone();
     loop {
-        let smaller = smaller(&least).find(|smaller| run(smaller).is_err());
+        let smaller = smaller(&least).find(|smaller| smaller.is_sound() && run(smaller).is_err());
         match smaller {
             Some(smaller) => least = smaller,
             None => return least,

@@ -71,8 +71,6 @@ pub struct World<'a> {
     pub(crate) names: BTreeMap<Name, TaskKey>,
     pub(crate) failures: BTreeMap<TaskKey, u32>,
     pub(crate) trace: Trace,
-    /// Node actions are performed before what was queued already.
-    pub(crate) hasty: bool,
     losses: BTreeMap<TaskKey, u32>,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
@@ -88,7 +86,7 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     /// The world of `scenario`, before anything happened.
     pub fn new(scenario: &'a Scenario, keeps_trace: bool) -> World<'a> {
-        let mut random = Random::new(scenario.seed);
+        let random = Random::new(scenario.seed);
         let resources = Resources {
             millicores: scenario.slots * 1000,
             ..Resources::default()
@@ -105,7 +103,6 @@ impl<'a> World<'a> {
         World {
             scenario,
             now: 0,
-            hasty: random.one_in(2),
             random,
             graph: Graph::new(policy),
             node: Node::new(capacity),

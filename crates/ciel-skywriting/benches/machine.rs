@@ -56,19 +56,23 @@ fn dispatch(criterion: &mut Criterion) {
     for (name, source) in [
         (
             "loop",
-            "function f() { n = 0; x = 0; while (n < 100000) { x = x + n; n += 1; } return x; } return f();",
+            "function f() { n = 0; x = 0; while (n < 100000) { x = x + n; n += 1; } return x; } \
+                return f();",
         ),
         (
             "list",
-            "function f() { l = range(1000); s = 0; for (k in range(100)) { for (x in l) { s += x; } } return s; } return f();",
+            "function f() { l = range(1000); s = 0; for (k in range(100)) { for (x in l) { s += \
+                x; } } return s; } return f();",
         ),
         (
             "calls",
-            "function fib(n) { if (n < 2) { return n; } return fib(n - 1) + fib(n - 2); } return fib(20);",
+            "function fib(n) { if (n < 2) { return n; } return fib(n - 1) + fib(n - 2); } return \
+                fib(20);",
         ),
         (
             "floats",
-            "function f() { v = range(1000); n = 0; while (n < 100) { i = 0; while (i < 999) { v[i] = 0.5 * v[i] + 0.5 * v[i + 1]; i += 1; } n += 1; } return v[0]; } return f();",
+            "function f() { v = range(1000); n = 0; while (n < 100) { i = 0; while (i < 999) { \
+                v[i] = 0.5 * v[i] + 0.5 * v[i + 1]; i += 1; } n += 1; } return v[0]; } return f();",
         ),
     ] {
         let code = compile(source);

@@ -25,8 +25,8 @@ pub struct SpawnRequest {
     pub references: Vec<Handle>,
     /// Number of outputs; 1 for a function.
     pub outputs: u32,
-    /// A dictionary of options as JSON (`cores`, `memory`, `retries`, `timeout`, `lazy`, `name`,
-    /// `pure`, and any unchecked others); `Null` for none.
+    /// A dictionary of options as JSON, with names and types checked: `cores`, `memory`, `retries`,
+    /// `timeout`, `lazy`, `name`, `pure`, `live`, `gpu`; `Null` for none.
     pub options: serde_json::Value,
     /// Name for people: the function, or the executor.
     pub label: Arc<str>,

@@ -173,6 +173,15 @@ impl KeyView<'_> {
         }
     }
 
+    /// What a new entry under this key takes, with its share of spare room.
+    pub(crate) fn bytes(self) -> usize {
+        const ENTRY_BYTES: usize = 96;
+        match self {
+            KeyView::Text(text) => ENTRY_BYTES + text.len(),
+            KeyView::Int(_) => ENTRY_BYTES,
+        }
+    }
+
     fn hash(self) -> usize {
         let mut hasher = FxHasher::default();
         Hash::hash(&self, &mut hasher);

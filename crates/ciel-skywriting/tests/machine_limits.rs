@@ -3,7 +3,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Handle, Host, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Step, Surroundings};
 use ciel_skywriting::wire;
 use machine_support::{Plan, compile, run_as, value};
@@ -62,9 +62,12 @@ fn whatever_grows_without_end_runs_out_of_memory_at_its_line() {
         "x = [];\nx[100000000000] = 1;",
         "function f(n) {\nreturn f(n + 1) + 1; } f(0);",
         "x = [1]; for (i in range(80)) { x = [x, x]; }\nprint(x);",
-        "x = [1]; for (i in range(80)) { x = [x, x]; } y = [1]; for (i in range(80)) { y = [y, y]; }\nx == y;",
-        "s = \"xxxxxxxxxxxxxxxx\"; for (i in range(15)) { s += s; }\nx = []; while (true) { x += split(s, \"x\"); }",
-        "s = \"x\"; for (i in range(20)) { s += s; }\nx = []; while (true) { x += join([s, s], \"\"); }",
+        "x = [1]; for (i in range(80)) { x = [x, x]; } y = [1]; for (i in range(80)) { y = [y, \
+            y]; }\nx == y;",
+        "s = \"xxxxxxxxxxxxxxxx\"; for (i in range(15)) { s += s; }\nx = []; while (true) { x += \
+            split(s, \"x\"); }",
+        "s = \"x\"; for (i in range(20)) { s += s; }\nx = []; while (true) { x += join([s, s], \
+            \"\"); }",
     ] {
         let outcome = run_as(program, &small(8));
         assert_eq!(
@@ -90,6 +93,14 @@ fn running_out_of_memory_can_be_caught_and_leaves_room() {
 }
 
 #[test]
+fn the_largest_integers_are_shown_and_read_quickly() {
+    let program = "
+        n = 7; i = 0; while (i < 18) { n = n * n; i += 1; }
+        s = str(n); return [len(s), int(s) == n, n % 10];";
+    assert_eq!(value(program), json!([221_538, true, 1]));
+}
+
+#[test]
 fn garbage_is_not_counted() {
     let program = "for (i in range(3000)) { x = range(1000); s = str(x); } return len(x);";
     assert_eq!(run_as(program, &small(1)).value(), &json!(1000));
@@ -109,6 +120,33 @@ fn appending_costs_what_is_appended() {
         while (n < 100000) { s += \"abc\"; l += n; n += 1; }
         return [len(s), len(l), s[299999], l[-1]];";
     assert_eq!(value(program), json!([300_000, 100_000, "c", 99_999]));
+}
+
+#[test]
+fn answers_that_nothing_names_any_more_are_forgotten() {
+    let code = compile("f = lambda: 1; while (true) { n = len(*spawn(f)); }");
+    let mut machine = Machine::for_script(code, Arc::default());
+    let mut given = Vec::new();
+    for _ in 0..20 {
+        let Step::Blocked { on } = machine.run(&mut Silent, 1_000_000) else {
+            panic!("it waits for each task");
+        };
+        let text = format!("\"{}\"", "x".repeat(512 * 1024));
+        let bytes: Arc<[u8]> = Arc::from(text.as_bytes());
+        given.push(Arc::downgrade(&bytes));
+        machine.answer(
+            on[0],
+            Answer::Json {
+                bytes,
+                references: 0,
+            },
+        );
+    }
+    let kept = given
+        .iter()
+        .filter(|bytes| bytes.strong_count() > 0)
+        .count();
+    assert!(kept <= 4, "{kept} of 20 answers are kept");
 }
 
 #[test]
@@ -230,7 +268,9 @@ proptest! {
             "return [str({a} + {b}), str({a} - {b}), str({a} * {b}), {a} < {b}, {a} == {b}];"
         );
         let expected = json!([
-            (&left + &right).to_string(), (&left - &right).to_string(), (&left * &right).to_string(),
+            (&left + &right).to_string(),
+            (&left - &right).to_string(),
+            (&left * &right).to_string(),
             left < right, left == right
         ]);
         prop_assert_eq!(value(&program), expected);
@@ -243,8 +283,10 @@ proptest! {
 
     #[test]
     fn float_arithmetic_is_that_of_the_machine(left in -1e9f64..1e9, right in -1e9f64..1e9) {
-        let program = format!("a = {left:?}; b = {right:?}; return [a + b, a - b, a * b, a / b, a < b];");
-        let expected = json!([left + right, left - right, left * right, left / right, left < right]);
+        let program = format!("a = {left:?}; b = {right:?}; return [a + b, a - b, a * b, a / b, \
+            a < b];");
+        let (sum, product) = (left + right, left * right);
+        let expected = json!([sum, left - right, product, left / right, left < right]);
         prop_assert_eq!(value(&program), expected);
     }
 

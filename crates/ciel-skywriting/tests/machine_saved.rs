@@ -16,20 +16,28 @@ use std::sync::Arc;
 const PROGRAMS: [&str; 14] = [
     "return *spawn(f) + *spawn(f) * 2;",
     "total = 0; for (i in range(3)) { total += *spawn(f); } return total;",
-    "l = [spawn(f), spawn(f)]; for (r in l) { for (c in \"ab\") { if (*r > 1) { print(c, *r); } } } return l;",
-    "function g(n) { if (n == 0) { return *spawn(f) + 0; } return g(n - 1) + *spawn(f); } return g(3);",
+    "l = [spawn(f), spawn(f)]; for (r in l) { for (c in \"ab\") { if (*r > 1) { print(c, *r); } \
+        } } return l;",
+    "function g(n) { if (n == 0) { return *spawn(f) + 0; } return g(n - 1) + *spawn(f); } return \
+        g(3);",
     "try { x = *spawn(f); throw [x, *spawn(f)]; } catch (e) { return [e.value, *spawn(f)]; }",
     "d = {\"a\": *spawn(f), \"b\": {}}; d.b.c = *spawn(f); d.b.c += *spawn(f); return d;",
-    "shared = [1]; g = lambda x: x + shared[0]; shared[0] = 5; return [g(*spawn(f)), shared, shared];",
+    "shared = [1]; g = lambda x: x + shared[0]; shared[0] = 5; return [g(*spawn(f)), shared, \
+        shared];",
     "function even(n) { if (n == 0) { return *spawn(f) > 0; } return odd(n - 1); }
      function odd(n) { if (n == 0) { return false; } return even(n - 1); } return even(4);",
-    "s = \"\"; for (i in range(4)) { s += str(*spawn(f)) + \"--------------------------------------------\"; t = s; }
+    "s = \"\"; for (i in range(4)) { s += str(*spawn(f)) + \
+        \"--------------------------------------------\"; t = s; }
      return [s, t, s == t];",
-    "n = 99999999999999999999; do { n = n * 10 + *spawn(f); } while (n < 99999999999999999999999); return n;",
+    "n = 99999999999999999999; do { n = n * 10 + *spawn(f); } while (n < \
+        99999999999999999999999); return n;",
     "x = []; x += x; y = *spawn(f); x += y; return [len(x), x[0][1], *spawn(f)];",
-    "function make() { c = 0; return lambda: 7; } h = make(); a = *spawn(f); return sort([h(), a, *spawn(f)]);",
-    "function bad() { return 1 / 0; } for (i in range(2)) { try { x = *spawn(f) + 1; bad(); } catch (e) { k = e.kind; } } return [k, i];",
-    "r = spawn(f); x = *r; y = x; z = *r; return [is_error(r), x + y, min(z, 2.5), argv(0), str(x)];",
+    "function make() { c = 0; return lambda: 7; } h = make(); a = *spawn(f); return sort([h(), \
+        a, *spawn(f)]);",
+    "function bad() { return 1 / 0; } for (i in range(2)) { try { x = *spawn(f) + 1; bad(); } \
+        catch (e) { k = e.kind; } } return [k, i];",
+    "r = spawn(f); x = *r; y = x; z = *r; return [is_error(r), x + y, min(z, 2.5), argv(0), \
+        str(x)];",
 ];
 
 /// Answers every reference with its own number plus one, and keeps what is printed.
@@ -320,7 +328,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn random_bytes_are_refused_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_are_refused_without_a_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
         let code = compile("return 1;");
         prop_assert!(Machine::load(Arc::clone(&code), &bytes, Arc::default()).is_err());
         let _ = Machine::for_call(code, &bytes, 3, Arc::default());
@@ -341,8 +351,10 @@ proptest! {
         if damaged != saved {
             prop_assert!(Machine::load(Arc::clone(&code), &damaged, Arc::default()).is_err());
         }
-        prop_assert!(Machine::load(code, &saved[..cut.index(saved.len())], Arc::default()).is_err());
-        let spawns = compile("f = lambda x, y: x; b = [1, {\"k\": [2.5, \"text\"]}]; spawn(f, [b, [b]]);");
+        let short = &saved[..cut.index(saved.len())];
+        prop_assert!(Machine::load(code, short, Arc::default()).is_err());
+        let spawns = compile("f = lambda x, y: x; b = [1, {\"k\": [2.5, \"text\"]}]; spawn(f, \
+            [b, [b]]);");
         let mut damaged = call.clone();
         for (at, byte) in &changes {
             *at.get_mut(&mut damaged) = *byte;

@@ -65,12 +65,14 @@ fn the_lattice_prices_of_the_language_reference() {
             while (i <= n) { values += max(k - x, 0.0); x = x * u / d; i += 1; }
             while (n > 0) {
                 i = 0;
-                while (i < n) { values[i] = discount * (p * values[i + 1] + (1 - p) * values[i]); i += 1; }
+                while (i < n) { values[i] = discount * (p * values[i + 1] + (1 - p) * \
+                    values[i]); i += 1; }
                 n -= 1;
             }
             return values[0];
         }
-        function exp(x) { term = 1.0; sum = 1.0; i = 1; while (i < 30) { term = term * x / i; sum += term; i += 1; } return sum; }
+        function exp(x) { term = 1.0; sum = 1.0; i = 1; while (i < 30) { term = term * x / i; \
+            sum += term; i += 1; } return sum; }
         return *spawn(price, [100]);";
     let price = value(program).as_f64().expect("a number");
     assert!((price - 10.341476489).abs() < 1e-8, "{price}");
@@ -379,7 +381,8 @@ fn the_requests_of_a_script_carry_their_place_and_number() {
     let mut host = Recorder::default();
     let mut script = machine(
         "function f(r, n) { return n; }\na = spawn(f, [1, 2], {\"name\": \"x\"});\n\
-         spawn(f, [a, a]); l = spawn_other(\"e\", {\"args\": {\"k\": a}, \"n_outputs\": 3, \"retries\": 2});\n\
+         spawn(f, [a, a]); l = spawn_other(\"e\", {\"args\": {\"k\": a}, \"n_outputs\": 3, \
+             \"retries\": 2});\n\
          spawn(f, [l[2], *a]); return 1;",
     );
     let step = script.run(&mut host, 10_000);

@@ -91,7 +91,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Grows stack and frames within the budget.
+    /// Grows stack and frames within the budget. The first frame is always let in: if it is too
+    /// much, the script runs out of memory at its first instruction.
     fn reserve_stack(&mut self, height: usize) -> Result<(), Pause> {
         if height > self.stack.capacity() {
             let doubled = if self.stack.capacity() == 0 {
@@ -101,13 +102,17 @@ impl Machine {
             };
             let wanted = height.max(doubled);
             let bytes = (wanted - self.stack.capacity()) * size_of::<Value>();
-            self.heap.room(bytes)?;
+            if !self.frames.is_empty() {
+                self.heap.room(bytes)?;
+            }
             self.heap.charge(bytes);
             self.stack.reserve_exact(wanted - self.stack.len());
         }
         if self.frames.len() == self.frames.capacity() {
             let more = self.frames.len().max(2);
-            self.heap.room(more * size_of::<Frame>())?;
+            if !self.frames.is_empty() {
+                self.heap.room(more * size_of::<Frame>())?;
+            }
             self.heap.charge(more * size_of::<Frame>());
             self.frames.reserve_exact(more);
         }

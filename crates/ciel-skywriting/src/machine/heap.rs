@@ -8,15 +8,12 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::sync::Arc;
 
+use super::collector::{OBJECT_BYTES, VALUE_BYTES, besides, collected};
 use super::failure::{Failure, Pause};
 use crate::code::{Code, Constant};
 use crate::host::Handle;
 use crate::value::{Closure, Dictionary, Index, Key, KeyView, Object, Text, Thunk, Value};
 
-const OBJECT_BYTES: usize = size_of::<Object>();
-const VALUE_BYTES: usize = size_of::<Value>();
-/// A dictionary's entry with its share of table and spare room.
-const ENTRY_BYTES: usize = 96;
 /// The collector does not run for less.
 const COLLECT_BYTES_MIN: usize = 64 * 1024;
 /// Texts carry their length in 32 bits.
@@ -277,12 +274,7 @@ impl Heap {
 
     /// Room for a dictionary's new entry, taken at once.
     pub(crate) fn room_for_entry(&mut self, key: KeyView<'_>) -> Result<(), Pause> {
-        let bytes = ENTRY_BYTES
-            + if let KeyView::Text(text) = key {
-                text.len()
-            } else {
-                0
-            };
+        let bytes = key.bytes();
         self.room(bytes)?;
         self.charge(bytes);
         Ok(())
@@ -380,15 +372,9 @@ impl Heap {
         other: usize,
         need: usize,
     ) -> Result<usize, Box<Failure>> {
-        let mut collector = Collector {
-            moved: vec![u32::MAX; self.objects.len()],
-            old: std::mem::take(&mut self.objects),
-            new: Vec::new(),
-            bytes: 0,
-        };
-        collector.run(roots);
-        self.objects = collector.new;
-        self.used = collector.bytes + other;
+        let (objects, bytes) = collected(std::mem::take(&mut self.objects), roots);
+        self.objects = objects;
+        self.used = bytes + other;
         let spare = need
             .saturating_mul(2)
             .saturating_add(COLLECT_BYTES_MIN)
@@ -402,104 +388,5 @@ impl Heap {
             return Err(Box::new(failure));
         }
         Ok(self.objects.len())
-    }
-}
-
-/// Bytes an object takes besides its own place.
-fn besides(object: &Object) -> usize {
-    match object {
-        Object::Gone | Object::Cell(_) | Object::Thunk(_) => 0,
-        Object::Text(text) => text.text.capacity(),
-        Object::Integer(number) => usize::try_from(number.bits() / 8).unwrap_or(usize::MAX) + 32,
-        Object::List(items) => items.capacity() * VALUE_BYTES,
-        Object::Dictionary(dictionary) => dictionary.bytes(),
-        Object::Closure(closure) => closure.captures.len() * VALUE_BYTES,
-    }
-}
-
-/// Moves what is reached, breadth first, so that the order depends on the roots alone.
-struct Collector {
-    old: Vec<Object>,
-    moved: Vec<u32>,
-    new: Vec<Object>,
-    bytes: usize,
-}
-
-impl Collector {
-    fn run(&mut self, roots: &mut [Value]) {
-        for root in roots {
-            *root = self.forward(*root);
-        }
-        let mut scanned = 0;
-        while scanned < self.new.len() {
-            let mut object = std::mem::replace(&mut self.new[scanned], Object::Gone);
-            self.bytes += OBJECT_BYTES + besides(&object);
-            self.scan(&mut object);
-            self.new[scanned] = object;
-            scanned += 1;
-        }
-    }
-
-    fn scan(&mut self, object: &mut Object) {
-        match object {
-            Object::Gone | Object::Text(_) | Object::Integer(_) => {}
-            Object::List(items) => items
-                .iter_mut()
-                .for_each(|item| *item = self.forward(*item)),
-            Object::Dictionary(dictionary) => {
-                dictionary
-                    .values_mut()
-                    .for_each(|value| *value = self.forward(*value));
-            }
-            Object::Closure(closure) => {
-                closure
-                    .captures
-                    .iter_mut()
-                    .for_each(|value| *value = self.forward(*value));
-            }
-            Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => {
-                *value = self.forward(*value);
-            }
-            Object::Thunk(Thunk::Waiting(_)) => {}
-        }
-    }
-
-    fn forward(&mut self, mut value: Value) -> Value {
-        while let Value::Thunk(index) = value {
-            match &self.old[index.0 as usize] {
-                Object::Thunk(Thunk::Forced(inside)) => value = *inside,
-                _ => break,
-            }
-        }
-        match value {
-            Value::Text { object, bytes } => Value::Text {
-                object: self.place(object),
-                bytes,
-            },
-            Value::Big(index) => Value::Big(self.place(index)),
-            Value::List(index) => Value::List(self.place(index)),
-            Value::Dictionary(index) => Value::Dictionary(self.place(index)),
-            Value::Closure(index) => Value::Closure(self.place(index)),
-            Value::Cell(index) => Value::Cell(self.place(index)),
-            Value::Thunk(index) => Value::Thunk(self.place(index)),
-            Value::Unset
-            | Value::Null
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Float(_)
-            | Value::Constant(_)
-            | Value::Builtin(_)
-            | Value::Reference(_) => value,
-        }
-    }
-
-    fn place(&mut self, index: Index) -> Index {
-        let old = index.0 as usize;
-        if self.moved[old] == u32::MAX {
-            self.moved[old] = u32::try_from(self.new.len()).expect("not more than before");
-            self.new
-                .push(std::mem::replace(&mut self.old[old], Object::Gone));
-        }
-        Index(self.moved[old])
     }
 }

@@ -308,10 +308,13 @@ impl Reader<'_> {
     ) -> Result<Value, A::Error> {
         let mut dictionary = Dictionary::default();
         let mut next = Some(first);
+        let mut bytes = 0;
         while let Some(key) = next {
             let value = map.next_value_seed(Seed(self))?;
-            self.room(dictionary.bytes() + key.len())?;
-            dictionary.insert(KeyView::Text(self.key(&key)), value);
+            let view = KeyView::Text(self.key(&key));
+            bytes += view.bytes();
+            self.room(bytes)?;
+            dictionary.insert(view, value);
             next = map.next_key()?;
         }
         self.finished(dictionary)

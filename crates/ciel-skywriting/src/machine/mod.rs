@@ -7,6 +7,7 @@
 
 mod builtins;
 mod calls;
+mod collector;
 mod compare;
 mod failure;
 mod force;
@@ -15,6 +16,7 @@ pub(crate) mod heap;
 pub(crate) mod json;
 mod numbers;
 mod places;
+mod references;
 mod save;
 mod step;
 mod trace;
@@ -134,6 +136,16 @@ struct Answered {
     numbering: Numbering,
 }
 
+impl Answered {
+    fn bytes(&self) -> usize {
+        match &self.answer {
+            Answer::Value { bytes, .. } | Answer::Json { bytes, .. } => bytes.len(),
+            Answer::Bytes { bytes, .. } => bytes.len(),
+            Answer::Large { .. } | Answer::Error(_) => 0,
+        }
+    }
+}
+
 /// A running script. See the module.
 pub struct Machine {
     code: Arc<Code>,
@@ -146,6 +158,9 @@ pub struct Machine {
     table: Vec<Option<Box<Answered>>>,
     /// Length of the table after the last renumbering.
     table_compacted: usize,
+    /// Bytes of the answers that are kept, and of those at the last search.
+    answer_bytes: usize,
+    answer_bytes_compacted: usize,
     fuel: u64,
 }
 
@@ -206,6 +221,8 @@ impl Machine {
             heap,
             table: (0..references).map(|_| None).collect(),
             table_compacted: 0,
+            answer_bytes: 0,
+            answer_bytes_compacted: 0,
             fuel: 0,
         }
     }
@@ -261,8 +278,11 @@ impl Machine {
         };
         let slot = self.table.get_mut(handle.0 as usize);
         let slot = slot.unwrap_or_else(|| panic!("an answer to {handle:?}, which does not exist"));
-        *slot = Some(Box::new(Answered { answer, numbering }));
+        let answered = Box::new(Answered { answer, numbering });
+        self.answer_bytes += answered.bytes();
+        *slot = Some(answered);
         self.add_references(count);
+        self.forget_answers();
     }
 
     fn add_references(&mut self, count: u32) -> Handle {

@@ -1,8 +1,8 @@
-//! A machine as bytes, and the renumbering of its references.
+//! A machine as bytes.
 //!
 //! A checksum, the hash of the code, frames and handlers, then the stack with everything it
 //! reaches. Answers are not saved: a loaded machine that still needs one waits for it again. Read
-//! next: `graph`.
+//! next: `graph`, and `references` for their renumbering.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use super::graph::{self, Form};
 use super::{Frame, Handler, Machine, Surroundings};
 use crate::code::{Code, CodeHash};
 use crate::host::Handle;
-use crate::value::{Object, Thunk, Value};
 use crate::wire::{self, LoadError, damaged};
 
 /// A saved machine.
@@ -25,8 +24,6 @@ pub struct Saved {
 /// First byte of a saved machine.
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 8;
-/// A table up to this long is not worth renumbering.
-const REFERENCES_KEPT_MAX: usize = 64;
 
 fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut checksum = [0; CHECKSUM_BYTES];
@@ -139,110 +136,5 @@ impl Machine {
         let bytes_max = self.heap.bytes_max();
         self.collect(0)
             .map_err(|_| LoadError::TooLarge { bytes_max })
-    }
-
-    /// Renumbers the references when most have become garbage, so that a loop that spawns and
-    /// forgets stays small. Gives the old handles in their new order, from 0; nothing when it was
-    /// not worth it and nothing has changed.
-    pub fn compact(&mut self) -> Option<Vec<Handle>> {
-        let worth = REFERENCES_KEPT_MAX.max(self.table_compacted * 2);
-        if self.table.len() <= worth {
-            return None;
-        }
-        let _ = self.collect(0);
-        let live = self.live_references();
-        let kept: Vec<Handle> = (0..self.references())
-            .map(Handle)
-            .filter(|handle| live[handle.0 as usize])
-            .collect();
-        self.table_compacted = kept.len();
-        if kept.len() == self.table.len() {
-            return None;
-        }
-        self.renumber(&kept);
-        Some(kept)
-    }
-
-    /// Which handles the stack and the heap name, and the answers of those.
-    fn live_references(&self) -> Vec<bool> {
-        let mut live = vec![false; self.table.len()];
-        let mut todo: Vec<Handle> = Vec::new();
-        self.stack
-            .iter()
-            .for_each(|value| todo.extend(reference(*value)));
-        for object in self.heap.objects() {
-            match object {
-                Object::List(items) => todo.extend(items.iter().filter_map(|v| reference(*v))),
-                Object::Dictionary(dictionary) => {
-                    todo.extend(
-                        dictionary
-                            .entries()
-                            .iter()
-                            .filter_map(|(_, v)| reference(*v)),
-                    );
-                }
-                Object::Closure(closure) => {
-                    todo.extend(closure.captures.iter().filter_map(|v| reference(*v)));
-                }
-                Object::Cell(value) => todo.extend(reference(*value)),
-                Object::Thunk(Thunk::Waiting(handle)) => todo.push(*handle),
-                Object::Thunk(Thunk::Forced(value)) => todo.extend(reference(*value)),
-                Object::Gone | Object::Text(_) | Object::Integer(_) => {}
-            }
-        }
-        while let Some(handle) = todo.pop() {
-            if !std::mem::replace(&mut live[handle.0 as usize], true)
-                && let Some(answered) = self.answered(handle)
-            {
-                let inside = answered.numbering;
-                todo.extend((inside.first..inside.first + inside.count).map(Handle));
-            }
-        }
-        live
-    }
-
-    /// Gives handle `kept[i]` the number `i` everywhere. The order of the old numbers is kept, so
-    /// the references inside an answer stay side by side.
-    fn renumber(&mut self, kept: &[Handle]) {
-        let mut numbers = vec![u32::MAX; self.table.len()];
-        for (number, handle) in (0..).zip(kept) {
-            numbers[handle.0 as usize] = number;
-        }
-        let mut old = std::mem::take(&mut self.table);
-        self.table = kept
-            .iter()
-            .map(|handle| old[handle.0 as usize].take())
-            .collect();
-        for answered in self.table.iter_mut().flatten() {
-            let inside = &mut answered.numbering;
-            if inside.count > 0 {
-                inside.first = numbers[inside.first as usize];
-            }
-        }
-        let moved = |value: &mut Value| {
-            if let Value::Reference(handle) = value {
-                *handle = Handle(numbers[handle.0 as usize]);
-            }
-        };
-        self.stack.iter_mut().for_each(moved);
-        for object in self.heap.objects_mut() {
-            match object {
-                Object::List(items) => items.iter_mut().for_each(moved),
-                Object::Dictionary(dictionary) => dictionary.values_mut().for_each(moved),
-                Object::Closure(closure) => closure.captures.iter_mut().for_each(moved),
-                Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => moved(value),
-                Object::Thunk(Thunk::Waiting(handle)) => {
-                    *handle = Handle(numbers[handle.0 as usize]);
-                }
-                Object::Gone | Object::Text(_) | Object::Integer(_) => {}
-            }
-        }
-    }
-}
-
-fn reference(value: Value) -> Option<Handle> {
-    match value {
-        Value::Reference(handle) => Some(handle),
-        _ => None,
     }
 }

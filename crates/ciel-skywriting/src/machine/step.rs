@@ -161,6 +161,25 @@ impl Machine {
             }
             Instruction::List(length) => self.list_literal(length as usize)?,
             Instruction::Dictionary(pairs) => self.dictionary_literal(pairs as usize)?,
+            Instruction::Closure(number) => self.make_closure(number, base)?,
+            Instruction::CallBuiltin { builtin, arguments } => {
+                let result = self.call_builtin(host, builtin, arguments as usize)?;
+                self.replace(arguments as usize, result);
+            }
+            Instruction::IterateStart => self.start_walk()?,
+            Instruction::Try(target) => self.open_handler(target),
+            Instruction::EndTry => {
+                self.handlers.pop();
+            }
+            Instruction::Throw => return Err(self.thrown_value()?.into()),
+            other => return self.operator(other),
+        }
+        Ok(())
+    }
+
+    /// Operators on one or two operands.
+    fn operator(&mut self, instruction: Instruction) -> Result<(), Pause> {
+        match instruction {
             Instruction::Negate { pending } => {
                 self.force_top(1, pending)?;
                 let operand = self.top();
@@ -188,17 +207,6 @@ impl Machine {
                 };
                 self.replace(2, item);
             }
-            Instruction::Closure(number) => self.make_closure(number, base)?,
-            Instruction::CallBuiltin { builtin, arguments } => {
-                let result = self.call_builtin(host, builtin, arguments as usize)?;
-                self.replace(arguments as usize, result);
-            }
-            Instruction::IterateStart => self.start_walk()?,
-            Instruction::Try(target) => self.open_handler(target),
-            Instruction::EndTry => {
-                self.handlers.pop();
-            }
-            Instruction::Throw => return Err(self.thrown_value()?.into()),
             _ => unreachable!("{instruction:?} is run by the loop itself"),
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::machine::force::too_large;
 use crate::machine::graph::{self, Form};
 use crate::machine::json::{self, Style, brief};
 use crate::machine::{Machine, calls};
-use crate::value::{KeyView, Object, Value};
+use crate::value::{Index, KeyView, Object, Value};
 
 /// Most outputs of one task.
 const OUTPUTS_MAX: i64 = 10_000;
@@ -145,27 +145,7 @@ impl Machine {
         };
         let mut references = Vec::new();
         let arguments = json::tree(&self.heap, arguments, Style::Spelled(&mut references))?;
-        let mut options = serde_json::Map::new();
-        for (key, value) in self.heap.entries(index) {
-            let name = key.view().spelling();
-            let value = || json::tree(&self.heap, *value, Style::Shown);
-            match (name.as_str(), name == "options") {
-                ("args" | "n_outputs", _) => {}
-                (_, true) => match value()? {
-                    Json::Object(entries) => options.extend(entries),
-                    _ => return fail("TypeError", "the options of a spawn are a dictionary"),
-                },
-                _ => {
-                    options.insert(name, value()?);
-                }
-            }
-        }
-        let options = if options.is_empty() {
-            Json::Null
-        } else {
-            Json::Object(options)
-        };
-        options::check(&options)?;
+        let options = self.other_options(index)?;
         self.request(
             host,
             Builtin::SpawnOther,
@@ -175,6 +155,34 @@ impl Machine {
             outputs,
             options,
         )
+    }
+
+    /// The options of `spawn_other`: under their own names, or together under `options`.
+    fn other_options(&self, index: Index) -> Result<Json, Pause> {
+        let mut options = serde_json::Map::new();
+        for (key, value) in self.heap.entries(index) {
+            let name = key.view().spelling();
+            if name == "args" || name == "n_outputs" {
+                continue;
+            }
+            let value = json::tree(&self.heap, *value, Style::Shown)?;
+            match (name.as_str(), value) {
+                ("options", Json::Object(entries)) => options.extend(entries),
+                ("options", _) => {
+                    return fail("TypeError", "the options of a spawn are a dictionary");
+                }
+                (_, value) => {
+                    options.insert(name, value);
+                }
+            }
+        }
+        let options = if options.is_empty() {
+            Json::Null
+        } else {
+            Json::Object(options)
+        };
+        options::check(&options)?;
+        Ok(options)
     }
 
     fn outputs(&self, builtin: Builtin, value: Value) -> Result<u32, Pause> {

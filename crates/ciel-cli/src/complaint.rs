@@ -1,0 +1,129 @@
+//! Why a command cannot do what it was asked: what is wrong, a hint, an exit code.
+//!
+//! Failures of tasks are no complaints: see `failures`.
+
+use std::process::ExitCode;
+
+use ciel_skywriting::diagnostic::line_column;
+use ciel_skywriting::front::Problems;
+
+use crate::talk::Paint;
+
+/// Exit code of a job that failed.
+pub const JOB_FAILED: u8 = 1;
+
+/// Exit code of wrong usage, and of scripts that cannot run.
+pub const WRONG_USAGE: u8 = 2;
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub enum Complaint {
+    /// One sentence.
+    Plain {
+        /// Stable, for programs.
+        code: &'static str,
+        /// What is wrong, without a full stop.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+        /// What the process ends with.
+        exit: u8,
+    },
+    /// A script that cannot run.
+    Script(Problems),
+    /// Nobody reads the output any more; there is nothing to say.
+    Unread,
+}
+
+impl Complaint {
+    /// A complaint about how the command was used.
+    pub fn usage(code: &'static str, message: impl Into<String>) -> Complaint {
+        let (message, hint, exit) = (message.into(), None, WRONG_USAGE);
+        Complaint::Plain { code, message, hint, exit }
+    }
+
+    /// The same with advice.
+    pub fn with_hint(mut self, advice: impl Into<String>) -> Complaint {
+        if let Complaint::Plain { hint, .. } = &mut self {
+            *hint = Some(advice.into());
+        }
+        self
+    }
+
+    /// The same with an exit code of its own.
+    pub fn with_exit(mut self, code: u8) -> Complaint {
+        if let Complaint::Plain { exit, .. } = &mut self {
+            *exit = code;
+        }
+        self
+    }
+
+    /// What the process ends with.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Complaint::Plain { exit, .. } => ExitCode::from(*exit),
+            Complaint::Script(_) => ExitCode::from(WRONG_USAGE),
+            Complaint::Unread => ExitCode::SUCCESS,
+        }
+    }
+
+    /// Says it on standard error.
+    pub fn tell(&self, paint: Paint, json: bool) {
+        let text = match (self, json) {
+            (Complaint::Unread, _) => return,
+            (Complaint::Plain { code, message, hint, .. }, true) => {
+                let line = serde_json::json!({
+                    "event": "error", "code": code, "message": message, "hint": hint,
+                });
+                format!("{line}\n")
+            }
+            (Complaint::Plain { message, hint, .. }, false) => {
+                let mut text = format!("{}: {message}\n", paint.error("error"));
+                if let Some(hint) = hint {
+                    text.push_str(&format!("{}: {hint}\n", paint.hint("hint")));
+                }
+                text
+            }
+            (Complaint::Script(problems), true) => problem_lines(problems),
+            (Complaint::Script(problems), false) => problems.render(paint.is_on()),
+        };
+        // Who cannot be told cannot be helped.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+    }
+}
+
+impl From<ciel_runtime::RunError> for Complaint {
+    /// Nothing has run when the state folder is refused; the rest is trouble on the way.
+    fn from(error: ciel_runtime::RunError) -> Complaint {
+        let exit = match &error {
+            ciel_runtime::RunError::State(_) => WRONG_USAGE,
+            _ => JOB_FAILED,
+        };
+        let (code, message, hint) = (error.code(), error.to_string(), error.hint());
+        Complaint::Plain { code, message, hint, exit }
+    }
+}
+
+impl From<ciel_store::StoreError> for Complaint {
+    fn from(error: ciel_store::StoreError) -> Complaint {
+        ciel_runtime::RunError::State(error).into()
+    }
+}
+
+fn problem_lines(problems: &Problems) -> String {
+    let line = |diagnostic: &ciel_skywriting::diagnostic::Diagnostic| {
+        let source = problems.sources.get(usize::from(diagnostic.span.source));
+        let place = source.map(|source| line_column(source, diagnostic.span.start));
+        let value = serde_json::json!({
+            "event": "problem",
+            "code": diagnostic.code,
+            "message": diagnostic.message,
+            "file": source.map(|source| &source.name),
+            "line": place.map(|(line, _)| line),
+            "column": place.map(|(_, column)| column),
+            "hint": diagnostic.hint,
+        });
+        format!("{value}\n")
+    };
+    problems.diagnostics.iter().map(line).collect()
+}

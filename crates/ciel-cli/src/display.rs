@@ -1,0 +1,107 @@
+//! Times, counts and tables as people read them, and printing that minds a closed pipe.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use crate::complaint::{Complaint, JOB_FAILED};
+
+/// Prints data on standard output; a reader that has gone is no error.
+pub fn print(bytes: &[u8]) -> Result<ExitCode, Complaint> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Complaint::Unread),
+        Err(error) => {
+            let message = format!("cannot write to standard output: {error}");
+            Err(Complaint::usage("output", message).with_exit(JOB_FAILED))
+        }
+    }
+}
+
+/// Prints values as JSON, one a line.
+pub fn print_json(values: &[serde_json::Value]) -> Result<ExitCode, Complaint> {
+    let lines: String = values.iter().map(|value| format!("{value}\n")).collect();
+    print(lines.as_bytes())
+}
+
+/// A span of time: `0.42 s`, `12.3 s`, `4 min 05 s`, `3 h 12 min`.
+pub fn duration(microseconds: u64) -> String {
+    let seconds = microseconds as f64 / 1e6;
+    let whole = microseconds / 1_000_000;
+    match whole {
+        0..10 => format!("{seconds:.2} s"),
+        10..60 => format!("{seconds:.1} s"),
+        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// Bytes: `812 bytes`, `1.5 GiB`.
+pub fn size(bytes: u64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.iter().find(|(_, shift)| bytes >> shift > 0) {
+        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// `1 task`, `2 tasks`.
+pub fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// Rows as lines: two blanks between columns, each as wide as its widest cell, the last one free.
+pub fn columns(rows: &[Vec<String>], indent: &str) -> Vec<String> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width_of = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width_of).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let joined = cells.collect::<Vec<String>>().join("  ");
+        format!("{indent}{}", joined.trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A text on one line, at most `length_max` characters long.
+pub fn shortened(text: &str, length_max: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    match line.chars().count() <= length_max {
+        true => line,
+        false => line.chars().take(length_max - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_or_two_units() {
+        let cases = [
+            (0, "0.00 s"),
+            (420_000, "0.42 s"),
+            (12_340_000, "12.3 s"),
+            (245_000_000, "4 min 05 s"),
+            (11_530_000_000, "3 h 12 min"),
+        ];
+        for (microseconds, text) in cases {
+            assert_eq!(duration(microseconds), text);
+        }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["a", "bcd", "x"], ["long", "b", ""]];
+        let rows: Vec<Vec<String>> =
+            rows.iter().map(|row| row.map(str::to_string).to_vec()).collect();
+        assert_eq!(columns(&rows, "  "), ["  a     bcd  x", "  long  b"]);
+    }
+}

@@ -1,0 +1,223 @@
+//! The one table of commands and options: parser, help, man page and completions come from it.
+//!
+//! Every text of the help stands here. It does not know what the commands do.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+use crate::amounts::{parse_duration, parse_package, parse_size};
+
+/// Run a program of many tasks on every core; its output is that of the serial program.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ciel",
+    version,
+    max_term_width = 100,
+    after_help = "`ciel job.sw` is short for `ciel run job.sw`.\n\
+                  Exit status: 0 well, 1 the job failed, 2 wrong usage or a mistake in the script, \
+                  130 interrupted, 141 nobody reads the output any more."
+)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub struct Shared {
+    /// Folder for the state of runs
+    #[arg(
+        long,
+        value_name = "DIR",
+        global = true,
+        default_value = ".ciel",
+        value_hint = ValueHint::DirPath
+    )]
+    pub state: PathBuf,
+    /// Colours: on a terminal, always or never (NO_COLOR is heeded)
+    #[arg(
+        long,
+        alias = "color",
+        value_name = "WHEN",
+        global = true,
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub colour: Colour,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a job
+    Run(Box<RunOptions>),
+    /// List runs and their tasks, live ones first
+    Ps(PsOptions),
+    /// Say why a task stands where it stands, and what happened to it
+    Why(TaskOptions),
+    /// Show what a task wrote beside the job's output
+    Logs(TaskOptions),
+    /// Remove the state of runs that have ended
+    ///
+    /// A state folder of another version becomes one of this version, unless a run in it lives.
+    /// Nothing but what ciel made is removed.
+    Clean,
+    /// Check whether everything is there that jobs need
+    Doctor(JsonOption),
+    /// Print the completions for a shell
+    Completions {
+        /// Which shell
+        #[arg(value_parser = clap::builder::EnumValueParser::<Shell>::new(), hide_possible_values = true, help = "bash, zsh or fish")]
+        shell: Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+impl Command {
+    /// Whether errors are to be told as JSON too.
+    pub fn is_json(&self) -> bool {
+        match self {
+            Command::Run(options) => options.json,
+            Command::Ps(options) => options.output.json,
+            Command::Why(options) | Command::Logs(options) => options.output.json,
+            Command::Doctor(options) => options.json,
+            Command::Clean | Command::Completions { .. } | Command::Man => false,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "ciel run [OPTIONS] FILE [ARGUMENTS]...")]
+pub struct RunOptions {
+    /// The script, and after it its own arguments
+    #[arg(
+        value_name = "FILE",
+        required = true,
+        num_args = 1..,
+        trailing_var_arg = true,
+        value_hint = ValueHint::FilePath
+    )]
+    pub command: Vec<OsString>,
+    /// Cores to use [default: all]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub jobs: Option<u32>,
+    /// Run one task at a time, in the order of the program
+    #[arg(long, conflicts_with = "jobs")]
+    pub serial: bool,
+    /// Finish all work that was spawned, whatever fails
+    #[arg(short, long)]
+    pub keep_going: bool,
+    /// End the job at the first task that fails, even if the script would handle it
+    #[arg(long, conflicts_with = "keep_going")]
+    pub fail_fast: bool,
+    /// Try a failed task again so often
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(ciel_model::limits::RETRIES_MAX))
+    )]
+    pub retries: u32,
+    /// Time each task may run: seconds, or 300ms, 30s, 5m, 2h
+    #[arg(long, value_name = "SECONDS", value_parser = parse_duration)]
+    pub timeout: Option<u64>,
+    /// Time the whole job may take
+    #[arg(long, value_name = "SECONDS", value_parser = parse_duration)]
+    pub job_timeout: Option<u64>,
+    /// Standard error of tasks: as it comes, or in the order of the program
+    #[arg(long, value_name = "live|ordered", default_value = "live", hide_possible_values = true)]
+    pub stderr: ErrorOrder,
+    /// Write the job's output to a file; one that holds its beginning is continued
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Replace the file of --output, whatever it holds
+    #[arg(long, requires = "output")]
+    pub overwrite: bool,
+    /// Give a file to the script as package(NAME)
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_package)]
+    pub package: Vec<(String, PathBuf)>,
+    /// Memory a script may use: bytes, or 64K, 256M, 1G
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
+    pub heap: usize,
+    /// Start afresh; so far every run does
+    #[arg(long)]
+    pub new: bool,
+    /// Tell progress, failures and the summary as JSON, one value a line, on standard error
+    #[arg(long)]
+    pub json: bool,
+    /// Show neither progress nor summary
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Tell of every failed task and every retry at once
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// How the standard error of tasks is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ErrorOrder {
+    Live,
+    Ordered,
+}
+
+#[derive(Debug, Args)]
+pub struct JsonOption {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PsOptions {
+    /// Show all tasks, those that ended too
+    #[arg(short, long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub output: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub struct TaskOptions {
+    /// The task as it is shown (fib@3f9c12ab), or its function or command, or first digits
+    #[arg(value_name = "TASK")]
+    pub task: String,
+    #[command(flatten)]
+    pub output: JsonOption,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn table_is_sound() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn words_after_the_file_belong_to_the_script() {
+        let words = ["ciel", "run", "-j2", "job.sw", "-k", "--json", "--", "x"];
+        let options = Options::try_parse_from(words).unwrap();
+        let Command::Run(run) = options.command else {
+            panic!("not a run")
+        };
+        assert_eq!(run.command, ["job.sw", "-k", "--json", "--", "x"]);
+        assert_eq!((run.jobs, run.keep_going, run.json), (Some(2), false, false));
+    }
+}

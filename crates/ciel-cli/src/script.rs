@@ -1,0 +1,203 @@
+//! From the name of a file to a checked program, or to a complaint that helps.
+//!
+//! It reads files and tells kinds of programs apart; what scripts mean is the language's affair.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use ciel_skywriting::front::{Loader, SOURCE_BYTES_MAX, check};
+use ciel_skywriting::hir::Program;
+
+use crate::complaint::Complaint;
+use crate::nearest::nearest;
+
+/// Bytes of a first line that are looked at.
+const FIRST_LINE_BYTES_MAX: usize = 256;
+
+/// Names listed in a hint.
+const LISTED_MAX: usize = 5;
+
+/// Reads and checks the script at `path` with all that it includes.
+pub fn open(path: &Path) -> Result<Program, Complaint> {
+    let bytes = read(path).map_err(|error| unreadable(path, &error))?;
+    if !is_skywriting(path, &bytes) {
+        return Err(other_kind(path, &bytes));
+    }
+    let shown = path.display().to_string();
+    let mut files = Files::new(path, &shown);
+    check(&shown, &bytes, &mut files).map_err(Complaint::Script)
+}
+
+/// All bytes of a file, or one more than a script may have.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = SOURCE_BYTES_MAX as u64 + 1;
+    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn is_skywriting(path: &Path, bytes: &[u8]) -> bool {
+    suffix(path) == "sw" || interpreter(bytes) == Some("ciel")
+}
+
+fn suffix(path: &Path) -> &str {
+    path.extension().and_then(|suffix| suffix.to_str()).unwrap_or_default()
+}
+
+/// The name of the program in a first line `#!/usr/bin/env ciel` or `#!/opt/bin/ciel run`.
+fn interpreter(bytes: &[u8]) -> Option<&str> {
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(&line[..line.len().min(FIRST_LINE_BYTES_MAX)]).ok()?;
+    let mut words = line.strip_prefix("#!")?.split_whitespace();
+    let name = |word: &'_ str| word.rsplit('/').next().unwrap_or_default().len();
+    let first = words.next()?;
+    let program = &first[first.len() - name(first)..];
+    if program != "env" {
+        return Some(program);
+    }
+    let named = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    Some(&named[named.len() - name(named)..])
+}
+
+fn other_kind(path: &Path, bytes: &[u8]) -> Complaint {
+    let shown = path.display();
+    let python = suffix(path) == "py" || interpreter(bytes).is_some_and(|it| it.starts_with("python"));
+    if python {
+        let message = format!("{shown} is a Python program, which cannot be run as a job yet");
+        return Complaint::usage("script.kind", message).with_hint(
+            "Skywriting scripts (.sw) can be run now, and can run Python programs as tasks: \
+             spawn_exec(\"environ\", {\"command_line\": [\"python3\", …]}, 1)",
+        );
+    }
+    let message = match bytes {
+        [] => format!("{shown} has nothing in it"),
+        _ if bytes.contains(&0) => format!("{shown} is a binary file, not a script"),
+        _ => format!("{shown} is no kind of program that can be run"),
+    };
+    Complaint::usage("script.kind", message).with_hint(
+        "Skywriting scripts can be run: their names end in .sw, or their first line is \
+         #!/usr/bin/env ciel",
+    )
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Complaint {
+    let shown = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => missing(path),
+        ErrorKind::NotADirectory => missing(path),
+        ErrorKind::IsADirectory => {
+            let complaint = Complaint::usage("script.folder", format!("{shown} is a folder"));
+            match scripts_in(path) {
+                Some(names) => complaint.with_hint(format!("it holds {names}")),
+                None => complaint.with_hint("name the script to run"),
+            }
+        }
+        ErrorKind::PermissionDenied => {
+            let message = format!("{shown} may not be read by you");
+            let hint = format!("look at its owner and mode: ls -l {shown}");
+            Complaint::usage("script.unreadable", message).with_hint(hint)
+        }
+        _ => Complaint::usage("script.unreadable", format!("cannot read {shown}: {error}")),
+    }
+}
+
+fn missing(path: &Path) -> Complaint {
+    let complaint =
+        Complaint::usage("script.missing", format!("there is no file {}", path.display()));
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return complaint.with_hint(format!("there is no folder {} either", folder.display()));
+    }
+    let names = names_in(&folder);
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let with_suffix = format!("{wanted}.sw");
+    let exact = names.iter().map(String::as_str).find(|name| *name == with_suffix);
+    let likely = exact.or_else(|| nearest(&wanted, names.iter().map(String::as_str)));
+    match likely {
+        Some(name) => complaint.with_hint(format!("did you mean {}?", path.with_file_name(name).display())),
+        None => complaint,
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Names in a folder, sorted.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// The first scripts of a folder, in words.
+fn scripts_in(folder: &Path) -> Option<String> {
+    let mut names = names_in(folder);
+    names.retain(|name| name.ends_with(".sw"));
+    let paths: Vec<String> = names
+        .iter()
+        .take(LISTED_MAX)
+        .map(|name| folder.join(name).display().to_string())
+        .collect();
+    (!paths.is_empty()).then(|| paths.join(", "))
+}
+
+/// Brings included files: a name is looked up beside the file that includes it.
+struct Files {
+    /// The name under which each file was first shown; links and detours lead to the same one.
+    shown: HashMap<PathBuf, String>,
+}
+
+impl Files {
+    fn new(root: &Path, shown: &str) -> Files {
+        let identity = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+        Files { shown: HashMap::from([(identity, shown.to_string())]) }
+    }
+}
+
+impl Loader for Files {
+    fn load(&mut self, name: &str, from: &str) -> Result<(String, Vec<u8>), String> {
+        let folder = Path::new(from).parent().unwrap_or(Path::new(""));
+        let mut path = folder.join(name);
+        if !path.exists() && !name.ends_with(".sw") {
+            path = folder.join(format!("{name}.sw"));
+        }
+        let bytes = read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!("there is no file {}", folder.join(name).display()),
+            ErrorKind::IsADirectory => format!("{} is a folder", path.display()),
+            ErrorKind::PermissionDenied => format!("{} may not be read by you", path.display()),
+            _ => error.to_string(),
+        })?;
+        let identity = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let shown = self.shown.entry(identity).or_insert_with(|| path.display().to_string());
+        Ok((shown.clone(), bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_line_names_its_program() {
+        let cases = [
+            ("#!/usr/bin/env ciel\nreturn 1;", Some("ciel")),
+            ("#!/usr/bin/env -S ciel run\n", Some("ciel")),
+            ("#! /opt/bin/ciel run", Some("ciel")),
+            ("#!/usr/bin/python3\n", Some("python3")),
+            ("return 1;", None),
+            ("#!", None),
+        ];
+        for (text, program) in cases {
+            assert_eq!(interpreter(text.as_bytes()), program, "{text}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Reads events from text, asks the graph, prints its actions one to a line.
+//!
+//! Tasks are named by key, in order of creation from 0; `3/1` is attempt 1 of task 3, `3` its
+//! latest. Handles are numbers. It does not know what is right.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use ciel_graph::{
+    Action, Assignment, Continuation, Entry, Event, Graph, Output, Policy, Step, StrandChange,
+};
+use ciel_model::{
+    Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, Needs,
+    Options, Resolution, TaskKey, Value,
+};
+
+pub struct Conversation {
+    graph: Graph,
+    now: u64,
+    attempts: BTreeMap<TaskKey, Attempt>,
+}
+
+impl Conversation {
+    /// The whole conversation as it goes when these events are told.
+    pub fn hold(text: &str) -> String {
+        let policy = Policy {
+            keep_going: text.contains("# keep-going"),
+            fail_fast: text.contains("# fail-fast"),
+        };
+        let mut conversation = Conversation {
+            graph: Graph::new(policy),
+            now: 0,
+            attempts: BTreeMap::new(),
+        };
+        let mut shown = String::new();
+        for line in text.lines() {
+            match line.strip_prefix("> ") {
+                Some(event) => {
+                    writeln!(shown, "{line}").unwrap();
+                    conversation.tell(event, &mut shown);
+                }
+                None if line.starts_with('#') || line.is_empty() => {
+                    writeln!(shown, "{line}").unwrap();
+                }
+                None => {}
+            }
+        }
+        shown
+    }
+
+    fn tell(&mut self, text: &str, shown: &mut String) {
+        let mut actions = Vec::new();
+        let event = self.event(text);
+        self.graph.handle(self.now, event, &mut actions);
+        self.graph.check_all();
+        for action in actions {
+            if let Action::Offer { task, attempt, .. } = &action {
+                self.attempts.insert(*task, *attempt);
+            }
+            if !matches!(action, Action::Ended(_)) {
+                writeln!(shown, "  {}", print(&action)).unwrap();
+            }
+        }
+    }
+
+    fn event(&mut self, text: &str) -> Event {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        match word {
+            "root" => {
+                return Event::RootSubmitted {
+                    name: Name::of_root(b"test"),
+                    descriptor: descriptor(rest),
+                };
+            }
+            "cancel-job" => {
+                return Event::JobCancelled {
+                    failure: failure(FailureKind::Cancelled, "interrupted"),
+                };
+            }
+            "tick" => {
+                self.now = rest.parse().unwrap();
+                return Event::Ticked;
+            }
+            _ => {}
+        }
+        let (run, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (task, attempt) = self.run(run);
+        match word {
+            "place" => Event::TaskPlaced { task, attempt },
+            "block" => blocked(task, attempt, rest),
+            "finish" => Event::TaskFinished {
+                task,
+                attempt,
+                outputs: rest.split("; ").map(output).collect(),
+                printed: rest.ends_with("printed"),
+            },
+            "tail" => {
+                let descriptor = descriptor(rest);
+                Event::TaskTailSpawned { task, attempt, descriptor }
+            }
+            "fail" => {
+                let failure = failure(FailureKind::TaskError, rest);
+                Event::TaskFailed { task, attempt, failure }
+            }
+            "lose" => {
+                let failure = failure(FailureKind::WorkerLost, "its worker died");
+                Event::TaskLost { task, attempt, failure }
+            }
+            "copy-lost" => Event::ContinuationLost { task },
+            "cancel" => Event::CancelRequested { task },
+            _ => {
+                let step = step(word, rest);
+                Event::TaskStepped { task, attempt, step }
+            }
+        }
+    }
+
+    fn run(&self, text: &str) -> (TaskKey, Attempt) {
+        let (task, attempt) = text.split_once('/').unwrap_or((text, ""));
+        let task = TaskKey(task.parse().unwrap());
+        let latest = self.attempts.get(&task).copied().unwrap_or_default();
+        (task, attempt.parse().map_or(latest, Attempt))
+    }
+}
+
+fn step(word: &str, rest: &str) -> Step {
+    match word {
+        "spawn" => Step::Spawn(descriptor(rest)),
+        "construct" => Step::Construct(value(rest)),
+        "publish" => {
+            let (index, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let index = index.parse().unwrap();
+            Step::Publish { index, value: value(rest) }
+        }
+        "input" => Step::Input { kind: rest.into(), value: [0].into() },
+        _ => panic!("no such event: {word}"),
+    }
+}
+
+fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
+    let mut kept = None;
+    let mut on = Vec::new();
+    let mut continuation = Continuation::Live;
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "on" => on = handles(words.next().unwrap()),
+            "kept" => kept = Some(handles(words.next().unwrap())),
+            "replay" => continuation = Continuation::Replay,
+            "saved" => continuation = Continuation::Saved([1, 2].into()),
+            _ => panic!("no such word: {word}"),
+        }
+    }
+    Event::TaskBlocked { task, attempt, kept, on, continuation }
+}
+
+fn output(text: &str) -> Output {
+    let mut words = text.split_whitespace();
+    match words.next() {
+        Some("delegate") => Output::Delegate(handles(words.next().unwrap())[0]),
+        Some("published") => Output::Published,
+        _ => Output::Value(value(text)),
+    }
+}
+
+/// `value with 1,2` has these references inside; `file` is a file of that name.
+fn value(text: &str) -> Value<Handle> {
+    let mut value = Value::inline(Form::Bytes, [7]);
+    if text.contains("file") {
+        value.content = Content::File { name: Name(0xf11e << 112), length: 4096 };
+    }
+    if let Some((_, inside)) = text.split_once("with ") {
+        value.references = handles(inside.split_whitespace().next().unwrap());
+    }
+    value
+}
+
+fn descriptor(text: &str) -> Descriptor {
+    let mut words = text.split_whitespace();
+    let what = words.next().unwrap_or("main");
+    let mut descriptor = Descriptor::plain("test", Class::Coordination, what, what.as_bytes());
+    let mut options = Options { live: true, ..Options::default() };
+    let number = |words: &mut std::str::SplitWhitespace| {
+        words.next().unwrap().parse::<u32>().unwrap()
+    };
+    while let Some(word) = words.next() {
+        match word {
+            "process" => descriptor.class = Class::Process,
+            "given" => descriptor.inputs = handles(words.next().unwrap()),
+            "needs" => descriptor.needs = Needs::Everything,
+            "pure" => descriptor.pure = true,
+            "replay" => descriptor.replayable = true,
+            "lazy" => options.lazy = true,
+            "held" => options.live = false,
+            "outputs" => descriptor.outputs = number(&mut words),
+            "retries" => options.retries = number(&mut words),
+            "timeout" => options.timeout_us = Some(u64::from(number(&mut words))),
+            _ => panic!("no such word: {word}"),
+        }
+    }
+    descriptor.options = options.into();
+    descriptor
+}
+
+fn handles(text: &str) -> Vec<Handle> {
+    let numbers = text.split(',').filter(|number| !number.is_empty());
+    numbers.map(|number| Handle(number.parse().unwrap())).collect()
+}
+
+fn failure(kind: FailureKind, message: &str) -> Failure {
+    let origin = Label { what: "here".into(), name: Name(0) };
+    Failure::new(kind, origin, message)
+}
+
+fn run(task: &TaskKey, attempt: &Attempt) -> String {
+    match attempt.0 {
+        0 => task.0.to_string(),
+        attempt => format!("{}/{attempt}", task.0),
+    }
+}
+
+fn print(action: &Action) -> String {
+    match action {
+        Action::Offer { task, attempt, resumed, .. } => {
+            let again = if *resumed { " resumed" } else { "" };
+            format!("offer {}{again}", run(task, attempt))
+        }
+        Action::Withdraw { task, attempt } => format!("withdraw {}", run(task, attempt)),
+        Action::Begin(assignment) => begin(assignment),
+        Action::Continue { task, attempt, answers } => {
+            format!("continue {}{}", run(task, attempt), told(answers))
+        }
+        Action::Suspend { task, attempt } => format!("suspend {}", run(task, attempt)),
+        Action::Stop { task, attempt } => format!("stop {}", run(task, attempt)),
+        Action::Strand(change) => strand(*change),
+        Action::DropObject(name) => format!("drop {}", name.short()),
+        Action::AttemptFailed { task, failure, left } => {
+            format!("attempt of {} failed, {left} left: {}", task.what, failure.message)
+        }
+        Action::Ended(summary) => format!("ended {}", summary.label.what),
+        Action::JobEnded(ending) => match &ending.result {
+            Ok(_) => "job ended well".to_string(),
+            Err(failure) => format!("job failed: {} {}", failure.kind, failure.message),
+        },
+    }
+}
+
+fn begin(assignment: &Assignment) -> String {
+    let run = run(&assignment.task, &assignment.attempt);
+    match &assignment.entry {
+        Entry::Start(inputs) => format!("begin {run} from start{}", told(inputs)),
+        Entry::Replay { inputs, facts } => {
+            format!("begin {run} from start, {} facts{}", facts.len(), told(inputs))
+        }
+        Entry::Restore { answers, .. } => format!("begin {run} from bytes{}", told(answers)),
+        Entry::Resume(answers) => format!("begin {run} where it was{}", told(answers)),
+    }
+}
+
+fn told(answers: &[(Handle, Resolution)]) -> String {
+    let one = |(handle, resolution): &(Handle, Resolution)| match resolution {
+        Resolution::Future => format!(" {}=future", handle.0),
+        Resolution::Failed(failure) => format!(" {}=failed({})", handle.0, failure.message),
+        Resolution::Ready { value, .. } => {
+            let inside: Vec<u32> = value.references.iter().map(|handle| handle.0).collect();
+            let inside = if inside.is_empty() { String::new() } else { format!("{inside:?}") };
+            format!(" {}=value{inside}", handle.0)
+        }
+    };
+    answers.iter().map(one).collect()
+}
+
+fn strand(change: StrandChange) -> String {
+    match change {
+        StrandChange::Root(strand) => format!("strand {} root", strand.0),
+        StrandChange::Spawned { parent, child, live } => {
+            let live = if live { "" } else { " held" };
+            format!("strand {} in {}{live}", child.0, parent.0)
+        }
+        StrandChange::Committed(strand) => format!("strand {} committed", strand.0),
+        StrandChange::Closed(strand) => format!("strand {} closed", strand.0),
+        StrandChange::Discarded(strand) => format!("strand {} discarded", strand.0),
+        StrandChange::Skipped(strand) => format!("strand {} skipped", strand.0),
+        StrandChange::Rewound(strand) => format!("strand {} rewound", strand.0),
+        StrandChange::RolledBack(strand) => format!("strand {} rolled back", strand.0),
+    }
+}

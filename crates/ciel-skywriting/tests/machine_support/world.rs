@@ -1,0 +1,409 @@
+//! The tasks and objects of one program, run one turn after the other.
+
+use super::{Outcome, Plan};
+use ciel_skywriting::code::Code;
+use ciel_skywriting::diagnostic::Diagnostic;
+use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Thrown, Work};
+use ciel_skywriting::machine::{Machine, Returned, Step, Surroundings};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+type ObjectId = usize;
+type TaskId = usize;
+
+#[derive(Debug, Clone)]
+pub enum Object {
+    Pending,
+    Alias(ObjectId),
+    Value {
+        bytes: Arc<[u8]>,
+        references: Vec<ObjectId>,
+    },
+    Json {
+        bytes: Arc<[u8]>,
+        references: Vec<ObjectId>,
+    },
+    Bytes(Arc<[u8]>),
+    Large(u64),
+    Error(Thrown),
+}
+
+enum Event {
+    Line(String),
+    Child(TaskId),
+}
+
+enum Start {
+    Call(Vec<u8>),
+    Script,
+    Running(Box<Machine>),
+    Ended,
+}
+
+struct Task {
+    start: Start,
+    table: Vec<ObjectId>,
+    events: Vec<Event>,
+    output: ObjectId,
+    waits_for: Vec<Handle>,
+}
+
+/// Collects what a task asks for during one turn.
+struct Turn<'w> {
+    objects: &'w mut Vec<Object>,
+    table: &'w mut Vec<ObjectId>,
+    events: &'w mut Vec<Event>,
+    spawned: Vec<(SpawnRequest, Vec<ObjectId>, ObjectId)>,
+    tasks: usize,
+}
+
+impl Host for Turn<'_> {
+    fn spawn(&mut self, request: SpawnRequest) {
+        let given = request
+            .references
+            .iter()
+            .map(|h| self.table[h.0 as usize])
+            .collect();
+        let first = self.objects.len();
+        for _ in 0..request.outputs {
+            self.table.push(self.objects.len());
+            self.objects.push(Object::Pending);
+        }
+        self.events
+            .push(Event::Child(self.tasks + self.spawned.len()));
+        self.spawned.push((request, given, first));
+    }
+
+    fn print(&mut self, line: &str) {
+        self.events.push(Event::Line(line.to_owned()));
+    }
+
+    fn package(&mut self, name: &str) -> Option<Handle> {
+        if name != "data" {
+            return None;
+        }
+        self.table.push(self.objects.len());
+        self.objects
+            .push(Object::Bytes(Arc::from(&b"[1, 2, 3]"[..])));
+        Some(Handle(self.table.len() as u32 - 1))
+    }
+}
+
+/// All tasks of one program.
+pub struct World {
+    code: Arc<Code>,
+    plan: Plan,
+    root: Arc<Surroundings>,
+    child: Arc<Surroundings>,
+    objects: Vec<Object>,
+    tasks: Vec<Task>,
+    ready: VecDeque<TaskId>,
+    waiting: Vec<TaskId>,
+    result: Option<(Result<serde_json::Value, Thrown>, Option<Diagnostic>)>,
+    spawns: usize,
+    /// Called with every executor request; gives its outputs.
+    executor: fn(&str, &serde_json::Value, u32) -> Vec<Object>,
+}
+
+/// The test executors: `echo` gives its arguments, `raw` its text, `fail` fails.
+fn standard_executor(name: &str, arguments: &serde_json::Value, outputs: u32) -> Vec<Object> {
+    let object = match name {
+        "echo" => Object::Bytes(Arc::from(arguments.to_string().as_bytes())),
+        "raw" => Object::Bytes(Arc::from(
+            arguments["text"].as_str().unwrap_or("").as_bytes(),
+        )),
+        "binary" => Object::Bytes(Arc::from(&[255, 0, 254][..])),
+        "large" => Object::Large(20_000_000),
+        "environ" => Object::Json {
+            bytes: Arc::from(&b"\"environ\""[..]),
+            references: vec![],
+        },
+        _ => Object::Error(Thrown {
+            kind: "TaskError".into(),
+            message: format!("the executor {name} failed"),
+            task: "fail@1".into(),
+            trace: vec!["line of the executor".into()],
+            hint: None,
+            value: None,
+        }),
+    };
+    vec![object; outputs as usize]
+}
+
+impl World {
+    pub fn new(code: Arc<Code>, plan: Plan) -> World {
+        let root = Arc::new(plan.surroundings.clone());
+        let child = Arc::new(Surroundings {
+            root: false,
+            ..plan.surroundings.clone()
+        });
+        let task = Task {
+            start: Start::Script,
+            table: vec![],
+            events: vec![],
+            output: 0,
+            waits_for: vec![],
+        };
+        World {
+            code,
+            plan,
+            root,
+            child,
+            objects: vec![Object::Pending],
+            tasks: vec![task],
+            ready: VecDeque::from([0]),
+            waiting: vec![],
+            result: None,
+            spawns: 0,
+            executor: standard_executor,
+        }
+    }
+
+    /// Runs until nothing is left to run.
+    pub fn run(&mut self) -> Outcome {
+        let mut turns = 0;
+        while let Some(task) = self.next_ready() {
+            self.turn(task);
+            turns += 1;
+            assert!(turns < self.plan.turns_max, "the program does not end");
+        }
+        assert!(
+            self.waiting.is_empty() || self.result.is_some(),
+            "deadlock: {:?}",
+            self.waiting
+        );
+        let (result, place) = self.result.clone().expect("the root has ended");
+        let mut output = Vec::new();
+        self.lines(0, &mut output);
+        Outcome {
+            result,
+            place,
+            output,
+            spawns: self.spawns,
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<TaskId> {
+        match self.plan.newest_first {
+            true => self.ready.pop_back(),
+            false => self.ready.pop_front(),
+        }
+    }
+
+    fn lines(&self, task: TaskId, output: &mut Vec<String>) {
+        for event in &self.tasks[task].events {
+            match event {
+                Event::Line(line) => output.push(line.clone()),
+                Event::Child(child) => self.lines(*child, output),
+            }
+        }
+    }
+
+    fn machine(&mut self, task: TaskId) -> Box<Machine> {
+        let references = self.tasks[task].table.len() as u32;
+        match std::mem::replace(&mut self.tasks[task].start, Start::Ended) {
+            Start::Running(machine) => machine,
+            Start::Script => Box::new(Machine::for_script(
+                Arc::clone(&self.code),
+                Arc::clone(&self.root),
+            )),
+            Start::Call(bytes) => {
+                let (code, child) = (Arc::clone(&self.code), Arc::clone(&self.child));
+                Box::new(Machine::for_call(code, &bytes, references, child).expect("valid bytes"))
+            }
+            Start::Ended => unreachable!("an ended task is not ready"),
+        }
+    }
+
+    fn turn(&mut self, id: TaskId) {
+        let mut machine = self.machine(id);
+        self.answer(id, &mut machine);
+        let mut task = std::mem::replace(
+            &mut self.tasks[id],
+            Task {
+                start: Start::Ended,
+                table: vec![],
+                events: vec![],
+                output: 0,
+                waits_for: vec![],
+            },
+        );
+        let mut turn = Turn {
+            objects: &mut self.objects,
+            table: &mut task.table,
+            events: &mut task.events,
+            spawned: vec![],
+            tasks: self.tasks.len(),
+        };
+        let step = machine.run(&mut turn, self.plan.fuel);
+        let spawned = turn.spawned;
+        assert_eq!(machine.references() as usize, task.table.len());
+        let output = task.output;
+        let table = task.table.clone();
+        self.tasks[id] = task;
+        for (request, given, first) in spawned {
+            self.start(request, given, first);
+        }
+        match step {
+            Step::Preempted => {
+                self.tasks[id].start = Start::Running(machine);
+                self.ready.push_back(id);
+            }
+            Step::Blocked { on } => self.block(id, machine, on),
+            Step::Finished(ended) => self.end(id, output, &table, ended.value),
+            Step::Failed { thrown, place } => {
+                if id == 0 {
+                    self.result = Some((Err(*thrown.clone()), Some(*place)));
+                }
+                self.objects[output] = Object::Error(*thrown);
+                self.wake();
+            }
+        }
+    }
+
+    fn start(&mut self, request: SpawnRequest, given: Vec<ObjectId>, first: ObjectId) {
+        self.spawns += 1;
+        let id = self.tasks.len();
+        let start = match request.work {
+            Work::Call(bytes) => Start::Call(bytes),
+            Work::Executor {
+                executor,
+                arguments,
+            } => {
+                let made = (self.executor)(&executor, &arguments, request.outputs);
+                for (at, object) in made.into_iter().enumerate() {
+                    self.objects[first + at] = object;
+                }
+                Start::Ended
+            }
+        };
+        let is_call = matches!(start, Start::Call(_));
+        let task = Task {
+            start,
+            table: given,
+            events: vec![],
+            output: first,
+            waits_for: vec![],
+        };
+        self.tasks.push(task);
+        match is_call {
+            true => self.ready.push_back(id),
+            false => self.wake(),
+        }
+    }
+
+    fn block(&mut self, id: TaskId, mut machine: Box<Machine>, on: Vec<Handle>) {
+        assert!(!on.is_empty(), "a task waits for nothing");
+        self.tasks[id].waits_for = on;
+        if self.plan.reload {
+            let saved = machine.save();
+            let table: Vec<ObjectId> = saved
+                .references
+                .iter()
+                .map(|handle| self.tasks[id].table[handle.0 as usize])
+                .collect();
+            let surroundings = if id == 0 { &self.root } else { &self.child };
+            machine = Box::new(
+                Machine::load(
+                    Arc::clone(&self.code),
+                    &saved.bytes,
+                    Arc::clone(surroundings),
+                )
+                .expect("saved bytes load"),
+            );
+            let task = &mut self.tasks[id];
+            for handle in &mut task.waits_for {
+                let at = saved.references.iter().position(|known| known == handle);
+                *handle = Handle(at.expect("what it waits for is live") as u32);
+            }
+            task.table = table;
+        }
+        self.tasks[id].start = Start::Running(machine);
+        self.waiting.push(id);
+        self.wake();
+    }
+
+    fn end(&mut self, id: TaskId, output: ObjectId, table: &[ObjectId], value: Returned) {
+        self.objects[output] = match value {
+            Returned::Json(value) => {
+                assert_eq!(id, 0);
+                self.result = Some((Ok(value), None));
+                Object::Pending
+            }
+            Returned::Delegated(handle) => Object::Alias(table[handle.0 as usize]),
+            Returned::Value { bytes, references } => Object::Value {
+                bytes: Arc::from(bytes),
+                references: references.iter().map(|h| table[h.0 as usize]).collect(),
+            },
+        };
+        self.wake();
+    }
+
+    fn final_object(&self, mut object: ObjectId) -> Option<&Object> {
+        loop {
+            match &self.objects[object] {
+                Object::Pending => return None,
+                Object::Alias(other) => object = *other,
+                other => return Some(other),
+            }
+        }
+    }
+
+    fn wake(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for id in waiting {
+            let task = &self.tasks[id];
+            let is_ready = task
+                .waits_for
+                .iter()
+                .all(|handle| self.final_object(task.table[handle.0 as usize]).is_some());
+            match is_ready {
+                true => self.ready.push_back(id),
+                false => self.waiting.push(id),
+            }
+        }
+    }
+
+    /// Hands over what the task waited for, and renumbers.
+    fn answer(&mut self, id: TaskId, machine: &mut Machine) {
+        for handle in std::mem::take(&mut self.tasks[id].waits_for) {
+            let object = self.tasks[id].table[handle.0 as usize];
+            let object = self.final_object(object).expect("it is there").clone();
+            let name = "object".to_owned();
+            let (answer, inside) = match object {
+                Object::Value { bytes, references } => {
+                    let count = references.len() as u32;
+                    (
+                        Answer::Value {
+                            bytes,
+                            references: count,
+                        },
+                        references,
+                    )
+                }
+                Object::Json { bytes, references } => {
+                    let count = references.len() as u32;
+                    (
+                        Answer::Json {
+                            bytes,
+                            references: count,
+                        },
+                        references,
+                    )
+                }
+                Object::Bytes(bytes) => (Answer::Bytes { name, bytes }, vec![]),
+                Object::Large(bytes) => (Answer::Large { name, bytes }, vec![]),
+                Object::Error(thrown) => (Answer::Error(thrown), vec![]),
+                Object::Pending | Object::Alias(_) => unreachable!("it is final"),
+            };
+            machine.answer(handle, answer);
+            self.tasks[id].table.extend(inside);
+        }
+        if self.plan.compact
+            && let Some(kept) = machine.compact()
+        {
+            let table = &mut self.tasks[id].table;
+            *table = kept.iter().map(|handle| table[handle.0 as usize]).collect();
+        }
+    }
+}

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 /// Microseconds of `30`, `1.5`, `300ms`, `30s`, `5m` or `2h`; more than none.
 pub fn parse_duration(text: &str) -> Result<u64, String> {
     let units = [("ms", 1e3), ("s", 1e6), ("m", 60e6), ("h", 3600e6)];
-    let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
+    let found = units
+        .iter()
+        .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (number, size) = found.unwrap_or((text, 1e6));
     let wrong = || "expected a time like 30, 1.5, 300ms, 30s, 5m or 2h".to_string();
     let amount = plain_number(number).ok_or_else(wrong)? * size;
@@ -23,8 +25,15 @@ pub fn parse_duration(text: &str) -> Result<u64, String> {
 pub fn parse_size(text: &str) -> Result<usize, String> {
     let upper = text.to_ascii_uppercase();
     let trimmed = upper.trim_end_matches('B').trim_end_matches('I');
-    let units = [("K", 1u64 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
-    let found = units.iter().find_map(|(unit, size)| Some((trimmed.strip_suffix(unit)?, *size)));
+    let units = [
+        ("K", 1u64 << 10),
+        ("M", 1 << 20),
+        ("G", 1 << 30),
+        ("T", 1 << 40),
+    ];
+    let found = units
+        .iter()
+        .find_map(|(unit, size)| Some((trimmed.strip_suffix(unit)?, *size)));
     let (number, size) = found.unwrap_or((trimmed, 1));
     let wrong = || "expected a size like 65536, 64K, 256M or 1G".to_string();
     let amount = plain_number(number).ok_or_else(wrong)? * size as f64;
@@ -47,7 +56,9 @@ pub fn parse_package(text: &str) -> Result<(String, PathBuf), String> {
 
 /// A number of digits and at most one point; none of the other forms that a float may take.
 fn plain_number(text: &str) -> Option<f64> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !plain {
         return None;
     }
@@ -71,14 +82,30 @@ mod tests {
         for (text, microseconds) in cases {
             assert_eq!(parse_duration(text), Ok(microseconds), "{text}");
         }
-        for text in ["", "0", "-1", "1d", "s", "1e3", "inf", "nan", "1 s", "9999999999999999h"] {
+        for text in [
+            "",
+            "0",
+            "-1",
+            "1d",
+            "s",
+            "1e3",
+            "inf",
+            "nan",
+            "1 s",
+            "9999999999999999h",
+        ] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn sizes_are_read_in_every_unit() {
-        let cases = [("65536", 65536), ("64K", 65536), ("1.5M", 3 << 19), ("1GiB", 1 << 30)];
+        let cases = [
+            ("65536", 65536),
+            ("64K", 65536),
+            ("1.5M", 3 << 19),
+            ("1GiB", 1 << 30),
+        ];
         for (text, bytes) in cases {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }

@@ -39,7 +39,12 @@ impl Complaint {
     /// A complaint about how the command was used.
     pub fn usage(code: &'static str, message: impl Into<String>) -> Complaint {
         let (message, hint, exit) = (message.into(), None, WRONG_USAGE);
-        Complaint::Plain { code, message, hint, exit }
+        Complaint::Plain {
+            code,
+            message,
+            hint,
+            exit,
+        }
     }
 
     /// The same with advice.
@@ -71,7 +76,15 @@ impl Complaint {
     pub fn tell(&self, paint: Paint, json: bool) {
         let text = match (self, json) {
             (Complaint::Unread, _) => return,
-            (Complaint::Plain { code, message, hint, .. }, true) => {
+            (
+                Complaint::Plain {
+                    code,
+                    message,
+                    hint,
+                    ..
+                },
+                true,
+            ) => {
                 let line = serde_json::json!({
                     "event": "error", "code": code, "message": message, "hint": hint,
                 });
@@ -100,7 +113,12 @@ impl From<ciel_runtime::RunError> for Complaint {
             _ => JOB_FAILED,
         };
         let (code, message, hint) = (error.code(), error.to_string(), error.hint());
-        Complaint::Plain { code, message, hint, exit }
+        Complaint::Plain {
+            code,
+            message,
+            hint,
+            exit,
+        }
     }
 }
 

@@ -63,7 +63,10 @@ pub fn columns(rows: &[Vec<String>], indent: &str) -> Vec<String> {
     };
     let widths: Vec<usize> = (0..count).map(width_of).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
         let joined = cells.collect::<Vec<String>>().join("  ");
         format!("{indent}{}", joined.trim_end())
     };
@@ -100,8 +103,10 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [["a", "bcd", "x"], ["long", "b", ""]];
-        let rows: Vec<Vec<String>> =
-            rows.iter().map(|row| row.map(str::to_string).to_vec()).collect();
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.map(str::to_string).to_vec())
+            .collect();
         assert_eq!(columns(&rows, "  "), ["  a     bcd  x", "  long  b"]);
     }
 }

@@ -22,11 +22,15 @@ pub fn man_page() -> Result<ExitCode, Complaint> {
     let mut text = Vec::new();
     let mut command = Options::command();
     command.build();
-    let visible = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    let visible = command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set());
     let pages = std::iter::once(command.clone()).chain(visible.cloned());
     for page in pages {
         let rendered = clap_mangen::Man::new(page).render(&mut text);
-        rendered.and_then(|()| writeln!(text)).expect("memory takes every write");
+        rendered
+            .and_then(|()| writeln!(text))
+            .expect("memory takes every write");
     }
     display::print(&text)
 }

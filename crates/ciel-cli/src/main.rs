@@ -33,7 +33,10 @@ use crate::options::{Command, Options};
 const SPAWNER: &str = "__spawner";
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|word| word == SPAWNER) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == SPAWNER)
+    {
         return ciel_spawner::serve_inherited();
     }
     let options = Options::parse_from(with_command(std::env::args_os().collect()));

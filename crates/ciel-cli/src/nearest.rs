@@ -43,7 +43,10 @@ mod tests {
     fn near_words_are_found_and_far_ones_are_not() {
         let candidates = ["hello.sw", "palette.sw", "notes.txt"];
         assert_eq!(nearest("helo.sw", candidates.into_iter()), Some("hello.sw"));
-        assert_eq!(nearest("plaette.sw", candidates.into_iter()), Some("palette.sw"));
+        assert_eq!(
+            nearest("plaette.sw", candidates.into_iter()),
+            Some("palette.sw")
+        );
         assert_eq!(nearest("other.sw", candidates.into_iter()), None);
     }
 }

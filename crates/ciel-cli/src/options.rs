@@ -139,7 +139,12 @@ pub struct RunOptions {
     #[arg(long, value_name = "SECONDS", value_parser = parse_duration)]
     pub job_timeout: Option<u64>,
     /// Standard error of tasks: as it comes, or in the order of the program
-    #[arg(long, value_name = "live|ordered", default_value = "live", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "live|ordered",
+        default_value = "live",
+        hide_possible_values = true
+    )]
     pub stderr: ErrorOrder,
     /// Write the job's output to a file; one that holds its beginning is continued
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -218,6 +223,9 @@ mod tests {
             panic!("not a run")
         };
         assert_eq!(run.command, ["job.sw", "-k", "--json", "--", "x"]);
-        assert_eq!((run.jobs, run.keep_going, run.json), (Some(2), false, false));
+        assert_eq!(
+            (run.jobs, run.keep_going, run.json),
+            (Some(2), false, false)
+        );
     }
 }

@@ -43,7 +43,9 @@ fn is_skywriting(path: &Path, bytes: &[u8]) -> bool {
 }
 
 fn suffix(path: &Path) -> &str {
-    path.extension().and_then(|suffix| suffix.to_str()).unwrap_or_default()
+    path.extension()
+        .and_then(|suffix| suffix.to_str())
+        .unwrap_or_default()
 }
 
 /// The name of the program in a first line `#!/usr/bin/env ciel` or `#!/opt/bin/ciel run`.
@@ -63,7 +65,8 @@ fn interpreter(bytes: &[u8]) -> Option<&str> {
 
 fn other_kind(path: &Path, bytes: &[u8]) -> Complaint {
     let shown = path.display();
-    let python = suffix(path) == "py" || interpreter(bytes).is_some_and(|it| it.starts_with("python"));
+    let python =
+        suffix(path) == "py" || interpreter(bytes).is_some_and(|it| it.starts_with("python"));
     if python {
         let message = format!("{shown} is a Python program, which cannot be run as a job yet");
         return Complaint::usage("script.kind", message).with_hint(
@@ -104,8 +107,10 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Complaint {
 }
 
 fn missing(path: &Path) -> Complaint {
-    let complaint =
-        Complaint::usage("script.missing", format!("there is no file {}", path.display()));
+    let complaint = Complaint::usage(
+        "script.missing",
+        format!("there is no file {}", path.display()),
+    );
     let folder = folder_of(path);
     if !folder.is_dir() {
         return complaint.with_hint(format!("there is no folder {} either", folder.display()));
@@ -113,10 +118,16 @@ fn missing(path: &Path) -> Complaint {
     let names = names_in(&folder);
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
     let with_suffix = format!("{wanted}.sw");
-    let exact = names.iter().map(String::as_str).find(|name| *name == with_suffix);
+    let exact = names
+        .iter()
+        .map(String::as_str)
+        .find(|name| *name == with_suffix);
     let likely = exact.or_else(|| nearest(&wanted, names.iter().map(String::as_str)));
     match likely {
-        Some(name) => complaint.with_hint(format!("did you mean {}?", path.with_file_name(name).display())),
+        Some(name) => complaint.with_hint(format!(
+            "did you mean {}?",
+            path.with_file_name(name).display()
+        )),
         None => complaint,
     }
 }
@@ -132,8 +143,9 @@ fn folder_of(path: &Path) -> PathBuf {
 /// Names in a folder, sorted.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort();
     names
 }
@@ -159,7 +171,9 @@ struct Files {
 impl Files {
     fn new(root: &Path, shown: &str) -> Files {
         let identity = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-        Files { shown: HashMap::from([(identity, shown.to_string())]) }
+        Files {
+            shown: HashMap::from([(identity, shown.to_string())]),
+        }
     }
 }
 
@@ -177,7 +191,10 @@ impl Loader for Files {
             _ => error.to_string(),
         })?;
         let identity = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        let shown = self.shown.entry(identity).or_insert_with(|| path.display().to_string());
+        let shown = self
+            .shown
+            .entry(identity)
+            .or_insert_with(|| path.display().to_string());
         Ok((shown.clone(), bytes))
     }
 }

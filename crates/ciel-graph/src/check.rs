@@ -60,9 +60,8 @@ impl Graph {
                     seen.push(std::sync::Arc::as_ptr(stored));
                     stored.value.references.iter().for_each(&mut hold);
                 }
-                ObjectState::Ready(_)
-                | ObjectState::Future { .. }
-                | ObjectState::Failed { .. } => {}
+                ObjectState::Ready(_) | ObjectState::Future { .. } | ObjectState::Failed { .. } => {
+                }
             }
         }
         for (key, object) in self.objects.iter() {

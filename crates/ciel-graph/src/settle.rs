@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Class, Failure, FailureKind, Frame, Handle, Micros, ObjectKey, TaskKey, Value, limits,
+    Attempt, Class, Failure, FailureKind, Frame, Handle, Label, Micros, ObjectKey, TaskKey, Value,
+    limits,
 };
 
 use crate::event::{Action, Continuation, Output, StrandChange};
@@ -253,7 +254,12 @@ impl Graph {
     }
 
     /// The leader gives nothing to share: each twin runs by itself.
-    pub(crate) fn promote_twins(&mut self, now: Micros, twins: Vec<TaskKey>, actions: &mut Vec<Action>) {
+    pub(crate) fn promote_twins(
+        &mut self,
+        now: Micros,
+        twins: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
         for twin in twins {
             if self
                 .tasks
@@ -494,17 +500,13 @@ impl Graph {
         );
         let outputs = task.outputs.clone();
         let (strand, held) = (task.strand.key, task.strand.held);
-        let frame = Frame {
-            task: task.label(),
-            place: task.place(),
-            note: String::new(),
-        };
+        let (label, place) = (task.label(), task.place());
         let twins = std::mem::take(&mut task.twins);
         match cancelled {
             true => self.counts.cancelled += 1,
             false => self.counts.failed += 1,
         }
-        let failure = Arc::new(failure.through(frame));
+        let failure = Arc::new(seen_from(failure, label, place));
         self.forget_call(key);
         self.note_failure(key, &failure);
         if held && !cancelled {
@@ -524,4 +526,17 @@ impl Graph {
         self.promote_twins(now, twins, actions);
         self.end_strand(now, key, Some(failure), actions);
     }
+}
+
+/// The failure with a frame for the task it leaves, if that has none yet.
+fn seen_from(failure: Failure, task: Label, place: String) -> Failure {
+    if failure
+        .frames
+        .last()
+        .is_some_and(|frame| frame.task == task)
+    {
+        return failure;
+    }
+    let note = String::new();
+    failure.through(Frame { task, place, note })
 }

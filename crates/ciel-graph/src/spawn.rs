@@ -11,7 +11,7 @@ use crate::event::{Action, StrandChange};
 use crate::graph::{Call, Graph};
 use crate::objects::ObjectState;
 use crate::story::{Moment, Story};
-use crate::task::{State, Strand, Task};
+use crate::task::{State, Strand, Task, place_of};
 
 /// Why a step cannot be taken; boxed because it is rare.
 pub(crate) type Refusal = Box<Failure>;
@@ -219,12 +219,7 @@ impl Graph {
 
     /// Asks for `objects` on behalf of a task; gives how many are not there, and notes who makes
     /// those.
-    fn wait_for(
-        &mut self,
-        key: TaskKey,
-        objects: &[ObjectKey],
-        wanted: &mut Vec<TaskKey>,
-    ) -> u32 {
+    fn wait_for(&mut self, key: TaskKey, objects: &[ObjectKey], wanted: &mut Vec<TaskKey>) -> u32 {
         let mut missing = 0;
         for object in objects {
             self.objects.ask(*object);
@@ -266,12 +261,7 @@ impl Graph {
 
     /// Wakes those of `wanted` that sleep, and whom they want in turn. A list instead of a
     /// recursion: chains of lazy tasks may be as long as the user likes.
-    fn wake_dormant(
-        &mut self,
-        now: Micros,
-        mut wanted: Vec<TaskKey>,
-        actions: &mut Vec<Action>,
-    ) {
+    fn wake_dormant(&mut self, now: Micros, mut wanted: Vec<TaskKey>, actions: &mut Vec<Action>) {
         while let Some(key) = wanted.pop() {
             let task = self.tasks.get(&key);
             if task.is_some_and(|task| task.state == State::Dormant) {
@@ -289,7 +279,7 @@ impl Graph {
         fact: Fact,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
-        let asked = format!("{} at {}", descriptor.what, place_of(descriptor));
+        let asked = format!("{}{}", descriptor.what, at(&place_of(&descriptor.site)));
         match fact {
             Fact::Spawned {
                 child,
@@ -596,12 +586,15 @@ fn placing(
 /// What a recorded fact was, in words.
 fn words(fact: &Fact) -> String {
     match fact {
-        Fact::Spawned { place, .. } => format!("a spawn at {place}"),
+        Fact::Spawned { place, .. } => format!("another spawn{}", at(place)),
         Fact::Constructed { .. } => "a new object".to_string(),
         Fact::Input { kind, .. } => kind.to_string(),
     }
 }
 
-fn place_of(descriptor: &Descriptor) -> String {
-    format!("{}:{}", descriptor.site.file, descriptor.site.line)
+fn at(place: &str) -> String {
+    match place {
+        "" => String::new(),
+        place => format!(" at {place}"),
+    }
 }

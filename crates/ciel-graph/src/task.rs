@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey,
+    Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, Site, StrandKey,
+    TaskKey,
 };
 
 use crate::event::Continuation;
@@ -99,11 +100,7 @@ impl Task {
 
     /// `file:line` of its spawn; empty when unknown.
     pub(crate) fn place(&self) -> String {
-        let site = &self.descriptor.site;
-        match site.line {
-            0 => site.file.to_string(),
-            line => format!("{}:{line}", site.file),
-        }
+        place_of(&self.descriptor.site)
     }
 
     /// Whether any of its code has run.
@@ -113,5 +110,13 @@ impl Task {
             State::Ready { ref resume } => resume.is_some(),
             State::Running { .. } | State::Suspended { .. } => true,
         }
+    }
+}
+
+/// `file:line`; empty when unknown.
+pub(crate) fn place_of(site: &Site) -> String {
+    match site.line {
+        0 => site.file.to_string(),
+        line => format!("{}:{line}", site.file),
     }
 }

@@ -189,11 +189,7 @@ impl Graph {
     }
 
     /// Only a strand whose spawns are recorded can go on by replay.
-    fn check_continuation(
-        &self,
-        key: TaskKey,
-        continuation: &Continuation,
-    ) -> Result<(), Refusal> {
+    fn check_continuation(&self, key: TaskKey, continuation: &Continuation) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
         if *continuation != Continuation::Replay || task.descriptor.replayable {
             return Ok(());

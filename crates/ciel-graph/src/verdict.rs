@@ -72,6 +72,11 @@ impl Graph {
             self.objects.hold(*output);
         }
         self.verdict.marks.insert(name, mark);
+        // A worker may call the origin what it likes; then it began where it was first told.
+        self.verdict
+            .marks
+            .entry(failure.origin.name)
+            .or_insert(mark);
         self.verdict.failed.push(Failed {
             mark,
             outputs,
@@ -85,8 +90,9 @@ impl Graph {
     /// Failures beneath a failed attempt that is tried again are nobody's business any more.
     pub(crate) fn forgive_beneath(&mut self, begin: Mark, end: Mark, actions: &mut Vec<Action>) {
         let order = &self.order;
-        let beneath =
-            |failed: &mut Failed| order.precedes(begin, failed.mark) && order.precedes(failed.mark, end);
+        let beneath = |failed: &mut Failed| {
+            order.precedes(begin, failed.mark) && order.precedes(failed.mark, end)
+        };
         let forgiven: Vec<Failed> = self.verdict.failed.extract_if(.., beneath).collect();
         let mut released = Released::default();
         for failed in forgiven {

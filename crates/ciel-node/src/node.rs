@@ -284,12 +284,7 @@ impl Node {
         self.computation.push(order, mark, ready);
     }
 
-    fn on_task_withdrawn(
-        &mut self,
-        order: &SerialOrder,
-        run: Run,
-        actions: &mut Vec<Action>,
-    ) {
+    fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run, actions: &mut Vec<Action>) {
         self.on_task_forgotten(run.task, actions);
         if self.queued.remove(&run).is_none() {
             // Placed in the same instant; nobody will begin it.

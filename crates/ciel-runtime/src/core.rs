@@ -84,6 +84,8 @@ pub(crate) struct Script {
     pub(crate) handles: u32,
     /// Whether it has printed.
     pub(crate) printed: bool,
+    /// Failures of other tasks that it was told of, newest last; bounded.
+    pub(crate) heard: VecDeque<Arc<Failure>>,
 }
 
 /// Changes of strands without any output after which the output thread clears them away.
@@ -182,6 +184,7 @@ impl Core {
     pub(crate) fn leave(&mut self, now: Micros, run: Run) {
         self.places.remove(&run);
         self.stopping.remove(&run);
+        self.script_lines.remove(&run.task);
         self.tell_node(now, node::Event::TaskLeft { run, parked: false });
     }
 

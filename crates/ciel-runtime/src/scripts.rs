@@ -4,10 +4,11 @@
 //! the graph everything it did in program order. It does not know processes. Read next:
 //! `translate`, between the words of the language and those of the graph.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Form, Handle, Name, Value, limits};
+use ciel_model::{Failure, Form, Handle, Name, Resolution, Value, limits};
 use ciel_node::{self as node, Run};
 use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
@@ -20,6 +21,9 @@ use crate::translate;
 
 /// The executor of scripts.
 pub(crate) const SKYWRITING: &str = "skywriting";
+
+/// Failures of other tasks that a script remembers, to tell whose failure leaves it.
+const HEARD_MAX: usize = 16;
 
 /// What a script did since its last report, in program order.
 enum Act {
@@ -139,11 +143,16 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
         packages: FxHashMap::default(),
         handles: references,
         printed: false,
+        heard: VecDeque::new(),
     }))
 }
 
 fn answer(engine: &Engine, script: &mut Script, answers: crate::core::Answers) {
     for (handle, resolution) in answers {
+        if let Resolution::Failed(failure) = &resolution {
+            script.heard.truncate(HEARD_MAX - 1);
+            script.heard.push_front(failure.clone());
+        }
         let (answer, inner) = translate::answer(engine, resolution);
         script.handles += inner;
         script.machine.answer(ScriptHandle(handle.0), answer);
@@ -194,7 +203,7 @@ fn run_stretch(engine: &Engine, run: Run, mut script: Box<Script>) -> Next {
         }
         Step::Failed { thrown, place } => Told::Failed(Box::new(translate::failure(
             &engine.program.sources,
-            &script.assignment,
+            &script,
             *thrown,
             &place,
         ))),
@@ -334,6 +343,8 @@ fn wait(
 
 /// A script whose turn is over goes on at once if nobody else wants the place.
 fn step_aside(core: &mut Core, now: u64, run: Run, script: Box<Script>) -> Next {
+    core.script_lines
+        .insert(run.task, script.machine.location().to_string());
     core.preempted.insert(run, script);
     core.tell_node(now, node::Event::TaskPreempted { run });
     let mine = |turn: &Turn| matches!(turn, Turn::Next(next, _) if *next == run);

@@ -13,7 +13,7 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, SpawnRequest, Thrown
 use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
-use crate::core::Core;
+use crate::core::{Core, Script};
 use crate::engine::Engine;
 use crate::objects::{self, StoreTrouble};
 use crate::options;
@@ -128,47 +128,57 @@ pub(crate) fn outputs(
 /// What left a script as the graph's failure: the original one if it came from another task.
 pub(crate) fn failure(
     sources: &[Source],
-    assignment: &Assignment,
+    script: &Script,
     thrown: Thrown,
     place: &Diagnostic,
 ) -> Failure {
-    let label = assignment.label.clone();
-    let source = sources.get(place.span.source as usize);
-    let spot = source.map_or(String::new(), |source| {
-        let (line, column) = line_column(source, place.span.start);
-        format!("{}:{line}:{column}", source.name)
-    });
+    let label = script.assignment.label.clone();
+    let here = Frame {
+        task: label.clone(),
+        place: spot(sources, place),
+        note: String::new(),
+    };
+    let same = |failure: &&Arc<Failure>| {
+        failure.origin.to_string() == thrown.task && failure.message == thrown.message
+    };
+    if let Some(original) = script.heard.iter().find(same) {
+        return (**original).clone().through(here);
+    }
     let kind = FailureKind::from_code(&thrown.kind).unwrap_or(FailureKind::TaskError);
     let mut failure = Failure::new(kind, label.clone(), thrown.message);
     failure.type_name = thrown.kind;
     failure.hint = thrown.hint;
     failure.value = thrown.value.map(|value| value.to_string());
-    if let Some(origin) = parse_label(&thrown.task) {
-        failure.origin = origin;
+    failure.excerpt = excerpt(sources, place);
+    failure = failure.through(here);
+    for line in thrown.trace.iter().skip(1) {
+        let frame = Frame {
+            task: label.clone(),
+            place: String::new(),
+            note: line.clone(),
+        };
+        failure = failure.through(frame);
     }
-    failure.excerpt = render(std::slice::from_ref(place), sources, false);
-    for line in &thrown.trace {
-        let note = line.clone();
-        let place = String::new();
-        let task = failure.origin.clone();
-        failure = failure.through(Frame { task, place, note });
-    }
-    failure.through(Frame {
-        task: label,
-        place: spot,
-        note: String::new(),
+    failure
+}
+
+/// `file:line:column`.
+fn spot(sources: &[Source], place: &Diagnostic) -> String {
+    let source = sources.get(place.span.source as usize);
+    source.map_or(String::new(), |source| {
+        let (line, column) = line_column(source, place.span.start);
+        format!("{}:{line}:{column}", source.name)
     })
 }
 
-/// The label that [`thrown`] wrote, if it is one.
-fn parse_label(text: &str) -> Option<ciel_model::Label> {
-    let (what, digits) = text.rsplit_once('@')?;
-    let short = u128::from_str_radix(digits, 16).ok()?;
-    let name = ciel_model::Name(short << (128 - 4 * digits.len().min(32)));
-    Some(ciel_model::Label {
-        what: Arc::from(what),
-        name,
-    })
+/// The source lines with their caret; the message stands elsewhere.
+fn excerpt(sources: &[Source], place: &Diagnostic) -> String {
+    let mut bare = place.clone();
+    bare.hint = None;
+    let rendered = render(std::slice::from_ref(&bare), sources, false);
+    rendered
+        .split_once('\n')
+        .map_or(String::new(), |(_, rest)| rest.trim_end().to_string())
 }
 
 /// A call that cannot be taken up.

@@ -51,26 +51,30 @@ impl World<'_> {
         self.trace.add(self.now, "graph <-", &event);
         let mut actions = Vec::new();
         self.graph.handle(self.now, event, &mut actions);
-        self.queue.extend(actions.into_iter().map(Pending::FromGraph));
+        self.queue
+            .extend(actions.into_iter().map(Pending::FromGraph));
     }
 
     fn on_node_event(&mut self, event: ciel_node::Event) {
         self.trace.add(self.now, "node <-", &event);
         let mut actions = Vec::new();
-        self.node.handle(self.now, event, self.graph.order(), &mut actions);
-        self.queue.extend(actions.into_iter().map(Pending::FromNode));
-    }
-
-
-    fn to_node(&mut self, event: ciel_node::Event) {
-        self.on_node_event(event);
+        self.node
+            .handle(self.now, event, self.graph.order(), &mut actions);
+        self.queue
+            .extend(actions.into_iter().map(Pending::FromNode));
     }
 
     fn perform(&mut self, action: Action) {
         self.trace.add(self.now, "graph ->", &action);
         match action {
-            Action::Offer { task, attempt, descriptor, mark, resumed } => {
-                self.to_node(ciel_node::Event::TaskOffered {
+            Action::Offer {
+                task,
+                attempt,
+                descriptor,
+                mark,
+                resumed,
+            } => {
+                self.on_node_event(ciel_node::Event::TaskOffered {
                     run: Run { task, attempt },
                     mark,
                     class: descriptor.class.clone(),
@@ -80,10 +84,14 @@ impl World<'_> {
             }
             Action::Withdraw { task, attempt } => {
                 let run = Run { task, attempt };
-                self.to_node(ciel_node::Event::TaskWithdrawn { run });
+                self.on_node_event(ciel_node::Event::TaskWithdrawn { run });
             }
             Action::Begin(assignment) => self.begin(*assignment),
-            Action::Continue { task, attempt, answers } => {
+            Action::Continue {
+                task,
+                attempt,
+                answers,
+            } => {
                 let run = Run { task, attempt };
                 let process = self.processes.get_mut(&run).expect("it asked");
                 process.script.answer(answers);
@@ -107,7 +115,10 @@ impl World<'_> {
     }
 
     fn begin(&mut self, assignment: Assignment) {
-        let run = Run { task: assignment.task, attempt: assignment.attempt };
+        let run = Run {
+            task: assignment.task,
+            attempt: assignment.attempt,
+        };
         if self.refused.contains(&run) {
             return;
         }
@@ -129,7 +140,13 @@ impl World<'_> {
     }
 
     fn enter(&mut self, assignment: Assignment) -> Script {
-        let Assignment { task, label, descriptor, entry, .. } = assignment;
+        let Assignment {
+            task,
+            label,
+            descriptor,
+            entry,
+            ..
+        } = assignment;
         let payload = descriptor.payload[..].try_into().expect("an index");
         let definition = u32::from_be_bytes(payload) as usize;
         let inputs = descriptor.inputs.len() as u32;
@@ -159,7 +176,7 @@ impl World<'_> {
             self.parked.insert(run.task, process.script);
         }
         let parked = parked && matches!(process.place, Place::Worker(_));
-        self.to_node(ciel_node::Event::TaskLeft { run, parked });
+        self.on_node_event(ciel_node::Event::TaskLeft { run, parked });
     }
 
     fn stop(&mut self, run: Run) {
@@ -173,7 +190,7 @@ impl World<'_> {
             }
             None => {
                 self.parked.remove(&run.task);
-                self.to_node(ciel_node::Event::TaskForgotten { task: run.task });
+                self.on_node_event(ciel_node::Event::TaskForgotten { task: run.task });
             }
         }
     }
@@ -215,7 +232,11 @@ impl World<'_> {
         let failure = Failure::new(FailureKind::Refused, self.label(task), lacking);
         self.refused.insert(run);
         let placed = Event::TaskPlaced { task, attempt };
-        let failed = Event::TaskFailed { task, attempt, failure };
+        let failed = Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        };
         self.queue.extend([placed, failed].map(Pending::ToGraph));
     }
 
@@ -223,7 +244,11 @@ impl World<'_> {
         let stream = &mut self.stream;
         let done = match change {
             StrandChange::Root(strand) => stream.open_root(key(strand)),
-            StrandChange::Spawned { parent, child, live } => {
+            StrandChange::Spawned {
+                parent,
+                child,
+                live,
+            } => {
                 let spawned = stream.spawn(key(parent), key(child));
                 match live {
                     true => spawned,
@@ -255,7 +280,8 @@ impl World<'_> {
             let Piece::Bytes(bytes) = chunk.piece else {
                 unreachable!("nothing is spilled here");
             };
-            self.output.push_str(std::str::from_utf8(&bytes).expect("scripts write text"));
+            self.output
+                .push_str(std::str::from_utf8(&bytes).expect("scripts write text"));
         }
     }
 }

@@ -19,7 +19,9 @@ pub fn scenario(seed: u64) -> Scenario {
     let serial = random.one_in(6);
     let policy = random.below(6);
     let count = 2 + random.below(9);
-    let mut tasks: Vec<Definition> = (0..count).map(|index| options(&mut random, index)).collect();
+    let mut tasks: Vec<Definition> = (0..count)
+        .map(|index| options(&mut random, index))
+        .collect();
     let mut weights = vec![1; count];
     for index in (0..count).rev() {
         let acts = Acts::new(&mut random, index, &tasks, &mut weights).all();
@@ -54,7 +56,11 @@ fn options(random: &mut Random, index: usize) -> Definition {
         lazy: random.one_in(7),
         pure: random.one_in(4),
         needs: random.one_in(3),
-        retries: if random.one_in(3) { 1 + random.below(3) as u32 } else { 0 },
+        retries: if random.one_in(3) {
+            1 + random.below(3) as u32
+        } else {
+            0
+        },
         cores: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 9][random.below(16)],
         timeout: !thread && random.one_in(3),
         outputs: if random.one_in(5) { 2 } else { 1 },
@@ -99,7 +105,14 @@ impl<'a> Acts<'a> {
         weights: &'a mut [usize],
     ) -> Acts<'a> {
         let locals = if index == 0 { 0 } else { INPUTS_ASSUMED };
-        Acts { random, index, tasks, weights, locals, acts: Vec::new() }
+        Acts {
+            random,
+            index,
+            tasks,
+            weights,
+            locals,
+            acts: Vec::new(),
+        }
     }
 
     fn all(mut self) -> Vec<Act> {
@@ -149,7 +162,9 @@ impl<'a> Acts<'a> {
             2 if self.locals > 0 => Some(Act::Delegate(self.local())),
             3 => {
                 let (task, given) = self.child()?;
-                self.tasks[task].may_follow().then_some(Act::Tail(task, given))
+                self.tasks[task]
+                    .may_follow()
+                    .then_some(Act::Tail(task, given))
             }
             _ => None,
         }

@@ -50,7 +50,9 @@ fn show(scenario: &Scenario) -> Shown {
             let Content::Inline(bytes) = &value.content else {
                 panic!("the result is not inline");
             };
-            Ok(u64::from_be_bytes(bytes[..].try_into().expect("eight bytes")))
+            Ok(u64::from_be_bytes(
+                bytes[..].try_into().expect("eight bytes"),
+            ))
         }
         Err(failure) => Err((*failure).clone()),
     };
@@ -87,9 +89,7 @@ fn compare(scenario: &Scenario, serial: &Outcome, shown: &Shown) -> Result<(), D
     }
     expect_same_result(serial, shown)?;
     match &serial.result {
-        Err(failing) if !scenario.keep_going => {
-            expect_prefix(serial, shown, failing.output_before)
-        }
+        Err(failing) if !scenario.keep_going => expect_prefix(serial, shown, failing.output_before),
         _ if shown.output == serial.output => Ok(()),
         _ => Err(differing_output("output differs", serial, shown)),
     }
@@ -103,7 +103,9 @@ fn expect_same_result(serial: &Outcome, shown: &Shown) -> Result<(), Disagreemen
     };
     same.then_some(()).ok_or_else(|| {
         let (serial, shown) = (&serial.result, &shown.result);
-        Disagreement(format!("result differs\n serial {serial:?}\n shown {shown:?}"))
+        Disagreement(format!(
+            "result differs\n serial {serial:?}\n shown {shown:?}"
+        ))
     })
 }
 
@@ -118,7 +120,10 @@ fn expect_one_of(failures: &[Failing], shown: &Shown) -> Result<(), Disagreement
 
 fn is_same(failing: &Failing, failure: &Failure) -> bool {
     let root = Name::of_root(b"sim");
-    let origin = failing.origin.iter().fold(root, |name, index| name.spawn(*index));
+    let origin = failing
+        .origin
+        .iter()
+        .fold(root, |name, index| name.spawn(*index));
     let own_words = matches!(failing.kind, "Timeout" | "Refused");
     failing.kind == failure.kind.code()
         && origin == failure.origin.name
@@ -153,7 +158,9 @@ fn meet_expectations(scenario: &Scenario, shown: &Shown) -> Result<(), Disagreem
             Expectation::Count(name, number) => count(&shown.counts, name) == Some(*number),
         };
         if !met {
-            return Err(Disagreement(format!("expected {expectation:?}\n shown {shown:?}")));
+            return Err(Disagreement(format!(
+                "expected {expectation:?}\n shown {shown:?}"
+            )));
         }
     }
     Ok(())

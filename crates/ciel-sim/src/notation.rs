@@ -50,7 +50,10 @@ impl FromStr for Scenario {
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                let misread = || Misread { line: index + 1, text: line.to_string() };
+                let misread = || Misread {
+                    line: index + 1,
+                    text: line.to_string(),
+                };
                 read_line(&mut scenario, line).ok_or_else(misread)?;
             }
         }
@@ -86,7 +89,11 @@ fn read_task(index: usize, text: &str) -> Option<Definition> {
     if words.next()?.parse() != Ok(index) {
         return None;
     }
-    let mut task = Definition { replayable: false, live: false, ..Definition::default() };
+    let mut task = Definition {
+        replayable: false,
+        live: false,
+        ..Definition::default()
+    };
     while let Some(word) = words.next() {
         match word {
             "thread" => task.kind = Kind::Thread,
@@ -104,7 +111,9 @@ fn read_task(index: usize, text: &str) -> Option<Definition> {
         }
     }
     let acts = acts.split(';').map(str::trim).filter(|act| !act.is_empty());
-    task.acts = acts.map(|act| read_act(index, act)).collect::<Option<_>>()?;
+    task.acts = acts
+        .map(|act| read_act(index, act))
+        .collect::<Option<_>>()?;
     Some(task)
 }
 
@@ -181,7 +190,12 @@ impl fmt::Display for Scenario {
         }
         for (index, task) in self.tasks.iter().enumerate() {
             let acts: Vec<String> = task.acts.iter().map(write_act).collect();
-            writeln!(f, "task {index}{}: {}", write_options(task), acts.join("; "))?;
+            writeln!(
+                f,
+                "task {index}{}: {}",
+                write_options(task),
+                acts.join("; ")
+            )?;
         }
         for (at, fault) in &self.faults {
             writeln!(f, "at {at} {}", write_fault(fault))?;
@@ -279,7 +293,9 @@ mod tests {
 
     #[test]
     fn line_that_is_not_understood_is_told_by_number() {
-        let misread = "seed 1\ntask 0 thread: dance".parse::<Scenario>().unwrap_err();
+        let misread = "seed 1\ntask 0 thread: dance"
+            .parse::<Scenario>()
+            .unwrap_err();
         assert_eq!(misread.to_string(), "line 2: task 0 thread: dance");
     }
 

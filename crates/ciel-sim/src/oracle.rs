@@ -108,8 +108,15 @@ pub fn interpret(scenario: &Scenario) -> Outcome {
         output: String::new(),
     };
     let outputs = machine.new_outputs(0);
-    machine.objects.iter_mut().for_each(|object| object.asked = true);
-    let visible = Place { visible: true, safe: usize::MAX, before: 0 };
+    machine
+        .objects
+        .iter_mut()
+        .for_each(|object| object.asked = true);
+    let visible = Place {
+        visible: true,
+        safe: usize::MAX,
+        before: 0,
+    };
     machine.run_strand(0, Vec::new(), outputs.clone(), Vec::new(), visible);
     machine.outcome(outputs[0])
 }
@@ -128,7 +135,12 @@ impl Machine<'_> {
         let unhandled = self
             .noted
             .iter()
-            .filter(|noted| !noted.outputs.iter().any(|output| self.objects[*output].asked))
+            .filter(|noted| {
+                !noted
+                    .outputs
+                    .iter()
+                    .any(|output| self.objects[*output].asked)
+            })
             .min_by(|a, b| ends_before(&a.end, &b.end))
             .map(|noted| noted.failing.clone());
         let result = match (&self.objects[self.target(root)].state, unhandled) {
@@ -138,7 +150,11 @@ impl Machine<'_> {
             (State::Dormant(_) | State::Alias(_), None) => unreachable!("the root was asked for"),
         };
         let failures = self.noted.into_iter().map(|noted| noted.failing).collect();
-        Outcome { result, output: self.output, failures }
+        Outcome {
+            result,
+            output: self.output,
+            failures,
+        }
     }
 
     fn new_outputs(&mut self, definition: usize) -> Vec<usize> {
@@ -148,7 +164,10 @@ impl Machine<'_> {
     }
 
     fn new_object(&mut self, state: State) -> usize {
-        self.objects.push(Object { state, asked: false });
+        self.objects.push(Object {
+            state,
+            asked: false,
+        });
         self.objects.len() - 1
     }
 
@@ -165,9 +184,21 @@ impl Machine<'_> {
         self.objects[object].asked = true;
         self.objects[target].asked = true;
         if let State::Dormant(index) = self.objects[target].state {
-            let task = self.dormant[index].take().expect("a dormant task runs once");
-            let place = Place { visible: false, safe: task.safe, before: task.before };
-            self.run_strand(task.definition, task.inputs, task.outputs, task.position, place);
+            let task = self.dormant[index]
+                .take()
+                .expect("a dormant task runs once");
+            let place = Place {
+                visible: false,
+                safe: task.safe,
+                before: task.before,
+            };
+            self.run_strand(
+                task.definition,
+                task.inputs,
+                task.outputs,
+                task.position,
+                place,
+            );
             return self.ask(object);
         }
         if let State::Failed { source, .. } = self.objects[target].state {
@@ -184,18 +215,36 @@ impl Machine<'_> {
         place: Place,
     ) {
         let published = vec![false; outputs.len()];
-        let mut strand = Strand { position, spawns: 0, visible: place.visible, published };
+        let mut strand = Strand {
+            position,
+            spawns: 0,
+            visible: place.visible,
+            published,
+        };
         let task = &self.scenario.tasks[definition];
-        let held = !strand.position.is_empty() && (!task.live || task.retries > 0 && !task.replayable);
+        let held =
+            !strand.position.is_empty() && (!task.live || task.retries > 0 && !task.replayable);
         let mut committed = self.output.len();
         let mut name = strand.position.clone();
         let (mut before, end) = (place.before, strand.position.clone());
         loop {
-            let safe = if held { place.safe.min(committed) } else { place.safe };
+            let safe = if held {
+                place.safe.min(committed)
+            } else {
+                place.safe
+            };
             let seen = start_of(definition);
             let outputs = outputs.clone();
             let locals = inputs;
-            let frame = Frame { definition, name, locals, outputs, seen, before, safe };
+            let frame = Frame {
+                definition,
+                name,
+                locals,
+                outputs,
+                seen,
+                before,
+                safe,
+            };
             let outputs = frame.outputs.clone();
             match self.run_task(frame, &mut strand) {
                 End::Done => return,
@@ -234,7 +283,11 @@ impl Machine<'_> {
             .copied()
             .filter(|output| matches!(self.objects[*output].state, State::Failed { .. }))
             .collect();
-        self.noted.push(Noted { end, outputs, failing });
+        self.noted.push(Noted {
+            end,
+            outputs,
+            failing,
+        });
     }
 
     /// Runs the acts of one task; what it leaves open becomes its value or its failure.
@@ -293,7 +346,13 @@ impl Machine<'_> {
         None
     }
 
-    fn spawn(&mut self, frame: &mut Frame, strand: &mut Strand, definition: usize, given: &[usize]) {
+    fn spawn(
+        &mut self,
+        frame: &mut Frame,
+        strand: &mut Strand,
+        definition: usize,
+        given: &[usize],
+    ) {
         let inputs = pick(&frame.locals, given);
         let outputs = self.new_outputs(definition);
         let mut position = strand.position.clone();
@@ -305,7 +364,11 @@ impl Machine<'_> {
             false => frame.before,
         };
         if !self.scenario.tasks[definition].lazy {
-            let place = Place { visible: strand.visible, safe: frame.safe, before };
+            let place = Place {
+                visible: strand.visible,
+                safe: frame.safe,
+                before,
+            };
             return self.run_strand(definition, inputs, outputs, position, place);
         }
         let index = self.dormant.len();
@@ -313,7 +376,14 @@ impl Machine<'_> {
             self.objects[*output].state = State::Dormant(index);
         }
         let safe = frame.safe;
-        let task = Dormant { definition, inputs, outputs, position, before, safe };
+        let task = Dormant {
+            definition,
+            inputs,
+            outputs,
+            position,
+            before,
+            safe,
+        };
         self.dormant.push(Some(task));
     }
 
@@ -371,23 +441,29 @@ impl Machine<'_> {
         Some(End::Done)
     }
 
-    fn fail(
-        &mut self,
-        frame: &Frame,
-        strand: &Strand,
-        kind: &'static str,
-        message: String,
-    ) -> End {
+    fn fail(&mut self, frame: &Frame, strand: &Strand, kind: &'static str, message: String) -> End {
         let output_before = frame.before.min(frame.safe);
         let origin = frame.name.clone();
-        self.fail_with(frame, strand, Failing { kind, message, origin, output_before })
+        self.fail_with(
+            frame,
+            strand,
+            Failing {
+                kind,
+                message,
+                origin,
+                output_before,
+            },
+        )
     }
 
     fn fail_with(&mut self, frame: &Frame, strand: &Strand, failing: Failing) -> End {
         for (index, output) in frame.outputs.iter().enumerate() {
             if !strand.published[index] {
                 let failing = failing.clone();
-                self.objects[*output].state = State::Failed { failing, source: *output };
+                self.objects[*output].state = State::Failed {
+                    failing,
+                    source: *output,
+                };
             }
         }
         End::Failed(failing)
@@ -395,7 +471,10 @@ impl Machine<'_> {
 }
 
 fn pick(locals: &[usize], which: &[usize]) -> Vec<usize> {
-    which.iter().filter_map(|local| locals.get(*local).copied()).collect()
+    which
+        .iter()
+        .filter_map(|local| locals.get(*local).copied())
+        .collect()
 }
 
 /// Whether the strand at `a` ends before the one at `b`: a descendant ends before its ancestor.

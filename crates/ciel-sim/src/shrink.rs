@@ -43,15 +43,43 @@ fn smaller(scenario: &Scenario) -> impl Iterator<Item = Scenario> {
 fn plainer(task: &Definition) -> Vec<Definition> {
     let plain = Definition::default();
     let all = [
-        Definition { lazy: false, ..task.clone() },
-        Definition { pure: false, ..task.clone() },
-        Definition { needs: false, ..task.clone() },
-        Definition { retries: 0, ..task.clone() },
-        Definition { timeout: false, ..task.clone() },
-        Definition { outputs: 1, ..task.clone() },
-        Definition { cores: 1, ..task.clone() },
-        Definition { live: true, ..task.clone() },
-        Definition { kind: plain.kind, replayable: true, ..task.clone() },
+        Definition {
+            lazy: false,
+            ..task.clone()
+        },
+        Definition {
+            pure: false,
+            ..task.clone()
+        },
+        Definition {
+            needs: false,
+            ..task.clone()
+        },
+        Definition {
+            retries: 0,
+            ..task.clone()
+        },
+        Definition {
+            timeout: false,
+            ..task.clone()
+        },
+        Definition {
+            outputs: 1,
+            ..task.clone()
+        },
+        Definition {
+            cores: 1,
+            ..task.clone()
+        },
+        Definition {
+            live: true,
+            ..task.clone()
+        },
+        Definition {
+            kind: plain.kind,
+            replayable: true,
+            ..task.clone()
+        },
     ];
     all.into_iter().filter(|plainer| plainer != task).collect()
 }

@@ -163,12 +163,21 @@ impl<'a> World<'a> {
         assert_eq!(self.node.placed(), 0, "places taken at the end");
         assert_eq!(self.node.queued(), 0, "tasks queued at the end");
         let stopped = self.stream.stopped_at();
-        assert!(stopped.is_some() || self.stream.frontier().is_none(), "output held for ever");
+        assert!(
+            stopped.is_some() || self.stream.frontier().is_none(),
+            "output held for ever"
+        );
     }
 
     fn waiting(&self) -> Vec<String> {
-        let views = self.graph.all().into_iter().filter_map(|task| self.graph.view(task));
-        views.map(|view| format!("{}: {:?}", view.label, view.situation)).collect()
+        let views = self
+            .graph
+            .all()
+            .into_iter()
+            .filter_map(|task| self.graph.view(task));
+        views
+            .map(|view| format!("{}: {:?}", view.label, view.situation))
+            .collect()
     }
 
     pub(crate) fn schedule(&mut self, at: u64, happening: Happening) {
@@ -190,7 +199,9 @@ impl<'a> World<'a> {
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
         if let Some(at) = self.graph.next_deadline()
-            && self.ticks_at.is_none_or(|ticks_at| ticks_at <= self.now || ticks_at > at)
+            && self
+                .ticks_at
+                .is_none_or(|ticks_at| ticks_at <= self.now || ticks_at > at)
         {
             self.ticks_at = Some(at);
             self.schedule(at, Happening::Tick);
@@ -226,7 +237,11 @@ impl<'a> World<'a> {
     fn step(&mut self, run: Run, step: Step) {
         let spawns = matches!(step, Step::Spawn(_));
         let Run { task, attempt } = run;
-        self.submit(Event::TaskStepped { task, attempt, step });
+        self.submit(Event::TaskStepped {
+            task,
+            attempt,
+            step,
+        });
         let aside = (spawns && self.scenario.serial) || self.random.one_in(6);
         let Some(process) = self.processes.get_mut(&run) else {
             return;
@@ -281,9 +296,22 @@ impl<'a> World<'a> {
         let process = self.processes.remove(&run).expect("it acts");
         let printed = process.script.printed;
         let event = match last {
-            Move::Finish(outputs) => Event::TaskFinished { task, attempt, outputs, printed },
-            Move::Tail(descriptor) => Event::TaskTailSpawned { task, attempt, descriptor },
-            Move::Fail(failure) => Event::TaskFailed { task, attempt, failure },
+            Move::Finish(outputs) => Event::TaskFinished {
+                task,
+                attempt,
+                outputs,
+                printed,
+            },
+            Move::Tail(descriptor) => Event::TaskTailSpawned {
+                task,
+                attempt,
+                descriptor,
+            },
+            Move::Fail(failure) => Event::TaskFailed {
+                task,
+                attempt,
+                failure,
+            },
             _ => unreachable!("not an end"),
         };
         self.submit(event);
@@ -328,8 +356,12 @@ impl<'a> World<'a> {
             }
             Fault::KillNode => {
                 let workers: Vec<WorkerKey> = self.workers.keys().copied().collect();
-                workers.into_iter().for_each(|worker| self.lose_worker(worker));
-                self.in_processes().into_iter().for_each(|run| self.kill_process(run));
+                workers
+                    .into_iter()
+                    .for_each(|worker| self.lose_worker(worker));
+                self.in_processes()
+                    .into_iter()
+                    .for_each(|run| self.kill_process(run));
             }
             Fault::Cancel(index) => self.cancel(index),
             Fault::CancelJob => self.cancel_job(),
@@ -350,7 +382,10 @@ impl<'a> World<'a> {
         let definition = &self.scenario.tasks[script.definition];
         let process = definition.kind == Kind::Process;
         // Children of an attempt whose output is out already cannot be taken back.
-        let spawns = definition.acts.iter().any(|act| matches!(act, Act::Spawn(..)));
+        let spawns = definition
+            .acts
+            .iter()
+            .any(|act| matches!(act, Act::Spawn(..)));
         let held = !definition.live || definition.retries > 0;
         match definition.replayable || (process && (held || !spawns)) {
             true => losses < ciel_model::limits::LOSSES_MAX,
@@ -400,12 +435,22 @@ impl<'a> World<'a> {
         *self.losses.entry(run.task).or_default() += 1;
         let failure = Failure::new(FailureKind::WorkerLost, self.label(run.task), "it died");
         let Run { task, attempt } = run;
-        self.submit(Event::TaskLost { task, attempt, failure });
+        self.submit(Event::TaskLost {
+            task,
+            attempt,
+            failure,
+        });
     }
 
     pub(crate) fn label(&self, task: TaskKey) -> Label {
         let view = self.graph.view(task);
-        view.map_or(Label { what: "gone".into(), name: Name(0) }, |view| view.label)
+        view.map_or(
+            Label {
+                what: "gone".into(),
+                name: Name(0),
+            },
+            |view| view.label,
+        )
     }
 
     fn cancel(&mut self, index: usize) {
@@ -418,7 +463,10 @@ impl<'a> World<'a> {
     }
 
     fn cancel_job(&mut self) {
-        let origin = Label { what: "user".into(), name: Name(0) };
+        let origin = Label {
+            what: "user".into(),
+            name: Name(0),
+        };
         let failure = Failure::new(FailureKind::Cancelled, origin, "interrupted");
         self.submit(Event::JobCancelled { failure });
     }

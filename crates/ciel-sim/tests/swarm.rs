@@ -3,22 +3,66 @@
 #![allow(missing_docs)]
 
 use ciel_sim::generate::scenario;
+use ciel_sim::judge::Shown;
 use ciel_sim::shrink::shrink;
 use ciel_sim::{World, run};
 
-const SEEDS: u64 = 3000;
+const SEEDS: u64 = 5000;
 
 #[test]
 fn random_scenarios_agree_with_the_serial_program() {
+    let mut met = Met::default();
     for seed in 0..SEEDS {
         let scenario = scenario(seed);
-        if run(&scenario).is_err() {
-            let least = shrink(&scenario);
-            let told = run(&least).unwrap_err();
-            panic!("seed {seed}: {}\n\n{least}", told.0);
+        match run(&scenario) {
+            Ok(shown) => met.add(&shown),
+            Err(_) => {
+                let least = shrink(&scenario);
+                let told = run(&least).unwrap_err();
+                panic!("seed {seed}: {}\n\n{least}", told.0);
+            }
         }
     }
-    println!("{SEEDS} random scenarios agree with the serial program");
+    println!("{SEEDS} random scenarios agree with the serial program: {met:?}");
+    met.assert_enough();
+}
+
+/// What the swarm has met; one that never meets a thing proves nothing about it.
+#[derive(Debug, Default)]
+struct Met {
+    well: u64,
+    failed: u64,
+    tasks: u64,
+    shared: u64,
+    retried: u64,
+    lost: u64,
+    cancelled: u64,
+}
+
+impl Met {
+    fn add(&mut self, shown: &Shown) {
+        match shown.result {
+            Ok(_) => self.well += 1,
+            Err(_) => self.failed += 1,
+        }
+        self.tasks += shown.counts.spawned;
+        self.shared += shown.counts.shared;
+        self.retried += shown.counts.retried;
+        self.lost += shown.counts.lost;
+        self.cancelled += shown.counts.cancelled;
+    }
+
+    fn assert_enough(&self) {
+        let all = [
+            self.well,
+            self.failed,
+            self.shared,
+            self.retried,
+            self.lost,
+            self.cancelled,
+        ];
+        assert!(all.iter().all(|count| *count > 50), "{self:?}");
+    }
 }
 
 #[test]
@@ -41,6 +85,9 @@ fn broken_promise_is_noticed_and_shrinks_to_what_matters() {
     broken.expectations.push(wrong);
     let least = shrink(&broken);
     assert!(run(&least).is_err());
-    assert!(least.tasks.iter().all(|task| task.acts.is_empty()), "{least}");
+    assert!(
+        least.tasks.iter().all(|task| task.acts.is_empty()),
+        "{least}"
+    );
     assert!(least.faults.is_empty(), "{least}");
 }

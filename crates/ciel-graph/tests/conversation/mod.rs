@@ -96,21 +96,37 @@ impl Conversation {
             },
             "tail" => {
                 let descriptor = descriptor(rest);
-                Event::TaskTailSpawned { task, attempt, descriptor }
+                Event::TaskTailSpawned {
+                    task,
+                    attempt,
+                    descriptor,
+                }
             }
             "fail" => {
                 let failure = failure(FailureKind::TaskError, rest);
-                Event::TaskFailed { task, attempt, failure }
+                Event::TaskFailed {
+                    task,
+                    attempt,
+                    failure,
+                }
             }
             "lose" => {
                 let failure = failure(FailureKind::WorkerLost, "its worker died");
-                Event::TaskLost { task, attempt, failure }
+                Event::TaskLost {
+                    task,
+                    attempt,
+                    failure,
+                }
             }
             "copy-lost" => Event::ContinuationLost { task },
             "cancel" => Event::CancelRequested { task },
             _ => {
                 let step = step(word, rest);
-                Event::TaskStepped { task, attempt, step }
+                Event::TaskStepped {
+                    task,
+                    attempt,
+                    step,
+                }
             }
         }
     }
@@ -130,9 +146,15 @@ fn step(word: &str, rest: &str) -> Step {
         "publish" => {
             let (index, rest) = rest.split_once(' ').unwrap_or((rest, ""));
             let index = index.parse().unwrap();
-            Step::Publish { index, value: value(rest) }
+            Step::Publish {
+                index,
+                value: value(rest),
+            }
         }
-        "input" => Step::Input { kind: rest.into(), value: [0].into() },
+        "input" => Step::Input {
+            kind: rest.into(),
+            value: [0].into(),
+        },
         _ => panic!("no such event: {word}"),
     }
 }
@@ -151,7 +173,13 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
             _ => panic!("no such word: {word}"),
         }
     }
-    Event::TaskBlocked { task, attempt, kept, on, continuation }
+    Event::TaskBlocked {
+        task,
+        attempt,
+        kept,
+        on,
+        continuation,
+    }
 }
 
 fn output(text: &str) -> Output {
@@ -167,7 +195,10 @@ fn output(text: &str) -> Output {
 fn value(text: &str) -> Value<Handle> {
     let mut value = Value::inline(Form::Bytes, [7]);
     if text.contains("file") {
-        value.content = Content::File { name: Name(0xf11e << 112), length: 4096 };
+        value.content = Content::File {
+            name: Name(0xf11e << 112),
+            length: 4096,
+        };
     }
     if let Some((_, inside)) = text.split_once("with ") {
         value.references = handles(inside.split_whitespace().next().unwrap());
@@ -179,10 +210,12 @@ fn descriptor(text: &str) -> Descriptor {
     let mut words = text.split_whitespace();
     let what = words.next().unwrap_or("main");
     let mut descriptor = Descriptor::plain("test", Class::Coordination, what, what.as_bytes());
-    let mut options = Options { live: true, ..Options::default() };
-    let number = |words: &mut std::str::SplitWhitespace| {
-        words.next().unwrap().parse::<u32>().unwrap()
+    let mut options = Options {
+        live: true,
+        ..Options::default()
     };
+    let number =
+        |words: &mut std::str::SplitWhitespace| words.next().unwrap().parse::<u32>().unwrap();
     while let Some(word) = words.next() {
         match word {
             "process" => descriptor.class = Class::Process,
@@ -204,11 +237,16 @@ fn descriptor(text: &str) -> Descriptor {
 
 fn handles(text: &str) -> Vec<Handle> {
     let numbers = text.split(',').filter(|number| !number.is_empty());
-    numbers.map(|number| Handle(number.parse().unwrap())).collect()
+    numbers
+        .map(|number| Handle(number.parse().unwrap()))
+        .collect()
 }
 
 fn failure(kind: FailureKind, message: &str) -> Failure {
-    let origin = Label { what: "here".into(), name: Name(0) };
+    let origin = Label {
+        what: "here".into(),
+        name: Name::of_root(message.as_bytes()),
+    };
     Failure::new(kind, origin, message)
 }
 
@@ -221,21 +259,37 @@ fn run(task: &TaskKey, attempt: &Attempt) -> String {
 
 fn print(action: &Action) -> String {
     match action {
-        Action::Offer { task, attempt, resumed, .. } => {
+        Action::Offer {
+            task,
+            attempt,
+            resumed,
+            ..
+        } => {
             let again = if *resumed { " resumed" } else { "" };
             format!("offer {}{again}", run(task, attempt))
         }
         Action::Withdraw { task, attempt } => format!("withdraw {}", run(task, attempt)),
         Action::Begin(assignment) => begin(assignment),
-        Action::Continue { task, attempt, answers } => {
+        Action::Continue {
+            task,
+            attempt,
+            answers,
+        } => {
             format!("continue {}{}", run(task, attempt), told(answers))
         }
         Action::Suspend { task, attempt } => format!("suspend {}", run(task, attempt)),
         Action::Stop { task, attempt } => format!("stop {}", run(task, attempt)),
         Action::Strand(change) => strand(*change),
         Action::DropObject(name) => format!("drop {}", name.short()),
-        Action::AttemptFailed { task, failure, left } => {
-            format!("attempt of {} failed, {left} left: {}", task.what, failure.message)
+        Action::AttemptFailed {
+            task,
+            failure,
+            left,
+        } => {
+            format!(
+                "attempt of {} failed, {left} left: {}",
+                task.what, failure.message
+            )
         }
         Action::Ended(summary) => format!("ended {}", summary.label.what),
         Action::JobEnded(ending) => match &ending.result {
@@ -250,7 +304,11 @@ fn begin(assignment: &Assignment) -> String {
     match &assignment.entry {
         Entry::Start(inputs) => format!("begin {run} from start{}", told(inputs)),
         Entry::Replay { inputs, facts } => {
-            format!("begin {run} from start, {} facts{}", facts.len(), told(inputs))
+            format!(
+                "begin {run} from start, {} facts{}",
+                facts.len(),
+                told(inputs)
+            )
         }
         Entry::Restore { answers, .. } => format!("begin {run} from bytes{}", told(answers)),
         Entry::Resume(answers) => format!("begin {run} where it was{}", told(answers)),
@@ -263,7 +321,11 @@ fn told(answers: &[(Handle, Resolution)]) -> String {
         Resolution::Failed(failure) => format!(" {}=failed({})", handle.0, failure.message),
         Resolution::Ready { value, .. } => {
             let inside: Vec<u32> = value.references.iter().map(|handle| handle.0).collect();
-            let inside = if inside.is_empty() { String::new() } else { format!("{inside:?}") };
+            let inside = if inside.is_empty() {
+                String::new()
+            } else {
+                format!("{inside:?}")
+            };
             format!(" {}=value{inside}", handle.0)
         }
     };
@@ -273,7 +335,11 @@ fn told(answers: &[(Handle, Resolution)]) -> String {
 fn strand(change: StrandChange) -> String {
     match change {
         StrandChange::Root(strand) => format!("strand {} root", strand.0),
-        StrandChange::Spawned { parent, child, live } => {
+        StrandChange::Spawned {
+            parent,
+            child,
+            live,
+        } => {
             let live = if live { "" } else { " held" };
             format!("strand {} in {}{live}", child.0, parent.0)
         }

@@ -58,8 +58,8 @@ impl Machine {
             .unwrap_or_default()
     }
 
-    /// The place of the instruction that runs.
-    pub(super) fn location(&self) -> Location {
+    /// The place of the instruction that runs, or is next.
+    pub fn location(&self) -> Location {
         self.code.locate(
             self.frames
                 .last()

@@ -1,0 +1,27 @@
+//! `ciel clean`: removes what ended runs left.
+
+use std::process::ExitCode;
+
+use ciel_store::{Cleaned, StateFolder, StoreError};
+
+use crate::complaint::Complaint;
+use crate::display::{self, counted};
+use crate::options::Shared;
+
+/// Removes the ended runs of the state folder, of whatever version it is.
+pub fn clean(shared: &Shared) -> Result<ExitCode, Complaint> {
+    let cleaned = match StateFolder::open_existing(&shared.state) {
+        Ok(None) => Cleaned::default(),
+        Ok(Some(folder)) => folder.clean()?,
+        Err(StoreError::OtherFormat { .. }) => StateFolder::renew(&shared.state)?,
+        Err(error) => return Err(error.into()),
+    };
+    let mut text = match cleaned.removed.len() {
+        0 => "nothing to remove\n".to_string(),
+        count => format!("removed {}\n", counted(count as u64, "run")),
+    };
+    for run in &cleaned.alive {
+        text.push_str(&format!("run {run} is live and stays\n"));
+    }
+    display::print(text.as_bytes())
+}

@@ -1,0 +1,351 @@
+//! What a running job shows on this process's streams.
+//!
+//! Standard output is data, standard error is talk. Two forms of talk: for people, and JSON lines
+//! for programs. Read next: `talk`, `sink`, `failures`.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ciel_model::{Failure, Label};
+use ciel_runtime::{Face, Outcome, Progress, Report};
+use serde_json::{Value, json};
+
+use crate::complaint::Complaint;
+use crate::display::{counted, duration};
+use crate::failures;
+use crate::options::RunOptions;
+use crate::sink::Sink;
+use crate::talk::{Paint, Talk};
+
+/// Microseconds after which a job is worth a progress line.
+const PROGRESS_AFTER_US: u64 = 300_000;
+
+/// The outside of a job on the command line.
+pub struct CommandFace {
+    talk: Mutex<Talk>,
+    paint: Paint,
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    output: Mutex<Output>,
+    terminal: bool,
+}
+
+/// Where the ordered output goes.
+struct Output {
+    file: Option<Sink>,
+    /// Standard output has not ended its line.
+    within_line: bool,
+}
+
+impl CommandFace {
+    /// Opens the file of `--output`, which must not be one of `sources`.
+    pub fn new(options: &RunOptions, paint: Paint, sources: &[&Path]) -> Result<Self, Complaint> {
+        let opened = options.output.as_deref();
+        let file = opened
+            .map(|path| Sink::open(path, options.overwrite, sources))
+            .transpose()?;
+        Ok(CommandFace {
+            talk: Mutex::new(Talk::new(!options.quiet && !options.json)),
+            paint,
+            json: options.json,
+            quiet: options.quiet,
+            verbose: options.verbose,
+            output: Mutex::new(Output {
+                file,
+                within_line: false,
+            }),
+            terminal: io::stdout().is_terminal(),
+        })
+    }
+
+    /// Tells how the job ended, after which nothing more comes: the result, failures, the summary.
+    pub fn conclude(&self, outcome: &Outcome) -> Result<(), Complaint> {
+        self.clear();
+        if outcome.output_closed {
+            return Ok(());
+        }
+        if let Ok(result) = &outcome.result {
+            self.result(result)?;
+        }
+        let told = match self.json {
+            true => self.ending_lines(outcome),
+            false => self.ending_words(outcome),
+        };
+        locked(&self.talk).say(told.as_bytes());
+        Ok(())
+    }
+
+    /// Ends the file of `--output`; `whole` says that all of the output has come.
+    pub fn finish_output(&self, whole: bool) -> Result<(), Complaint> {
+        let file = locked(&self.output).file.take();
+        file.map_or(Ok(()), |sink| sink.finish(whole))
+    }
+
+    /// Takes the progress line away.
+    pub fn clear(&self) {
+        locked(&self.talk).clear();
+    }
+
+    /// The result as the last line of standard output; nothing when it is null.
+    fn result(&self, result: &Value) -> Result<(), Complaint> {
+        if result.is_null() {
+            return Ok(());
+        }
+        let open = locked(&self.output).within_line;
+        let line = format!("{}{result}\n", if open { "\n" } else { "" });
+        match self.data(line.as_bytes()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                let message = format!("cannot write the result: {error}");
+                Err(Complaint::usage("output", message).with_exit(crate::complaint::JOB_FAILED))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes to standard output. Talk waits for it only where both are the same terminal.
+    fn data(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.terminal {
+            return locked(&self.talk).data(bytes);
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush())
+    }
+
+    fn ending_words(&self, outcome: &Outcome) -> String {
+        let mut text = String::new();
+        if let (Err(failure), false) = (&outcome.result, outcome.interrupted) {
+            text.push_str(&failures::explain(failure, self.paint));
+            text.push_str(&failures::further(&outcome.failures, failure, self.paint));
+        }
+        if !self.quiet {
+            text.push_str(&summary(outcome, self.paint));
+        }
+        text
+    }
+
+    fn ending_lines(&self, outcome: &Outcome) -> String {
+        let mut lines = Vec::new();
+        if let Err(failure) = &outcome.result {
+            lines.push(json!({"event": "failed", "failure": failures::as_json(failure)}));
+            let others = outcome
+                .failures
+                .iter()
+                .filter(|other| other.origin != failure.origin);
+            lines.extend(
+                others.map(
+                    |other| json!({"event": "also-failed", "failure": failures::as_json(other)}),
+                ),
+            );
+        }
+        lines.push(json!({
+            "event": "ended",
+            "run": outcome.run,
+            "well": outcome.result.is_ok(),
+            "interrupted": outcome.interrupted,
+            "tasks": outcome.counts,
+            "elapsed_us": outcome.elapsed_us,
+            "processor_us": outcome.processor_us,
+        }));
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    fn say_line(&self, line: &str) {
+        locked(&self.talk).say(format!("{line}\n").as_bytes());
+    }
+
+    fn report_words(&self, report: &Report<'_>) {
+        match report {
+            Report::Progress(progress) if progress.elapsed_us >= PROGRESS_AFTER_US => {
+                locked(&self.talk).progress(&progress_words(progress));
+            }
+            Report::Started { .. } | Report::Progress(_) => {}
+            Report::AttemptFailed {
+                task,
+                failure,
+                left,
+            } if self.verbose => {
+                let left = counted(u64::from(*left), "retry").replace("retrys", "retries");
+                let cause = failures::in_short(failure);
+                self.say_line(&format!(
+                    "{} attempt failed: {cause}; {left} left",
+                    self.tag(task)
+                ));
+            }
+            Report::TaskFailed { task, failure } if self.verbose => {
+                self.say_line(&format!(
+                    "{} failed: {}",
+                    self.tag(task),
+                    failures::in_short(failure)
+                ));
+            }
+            Report::AttemptFailed { .. } | Report::TaskFailed { .. } => {}
+            Report::Warning { task, message } => {
+                let task = task.map_or(String::new(), |task| format!("{} ", self.tag(task)));
+                self.say_line(&format!(
+                    "{}: {task}{message}",
+                    self.paint.warning("warning")
+                ));
+            }
+        }
+    }
+
+    fn tag(&self, task: &Label) -> String {
+        self.paint.tag(task)
+    }
+}
+
+impl Face for CommandFace {
+    fn output(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut output = locked(&self.output);
+        if let Some(file) = &mut output.file {
+            return file.write(bytes);
+        }
+        output.within_line = bytes.last().is_some_and(|byte| *byte != b'\n');
+        drop(output);
+        self.data(bytes)
+    }
+
+    fn error_output(&self, task: Option<&Label>, bytes: &[u8]) {
+        if self.json {
+            let text = String::from_utf8_lossy(bytes);
+            let task = task.map(Label::to_string);
+            self.say_line(&json!({"event": "stderr", "task": task, "text": text}).to_string());
+            return;
+        }
+        match task {
+            None => locked(&self.talk).say(bytes),
+            Some(task) => locked(&self.talk).say(&tagged(&self.paint.tag(task), bytes)),
+        }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        match self.json {
+            true => self.say_line(&report_value(&report).to_string()),
+            false => self.report_words(&report),
+        }
+    }
+}
+
+/// Each line behind the tag; the last one is ended if it is not.
+fn tagged(tag: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len() + tag.len() + 2);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        text.extend_from_slice(tag.as_bytes());
+        text.push(b' ');
+        text.extend_from_slice(line);
+    }
+    if text.last().is_some_and(|byte| *byte != b'\n') {
+        text.push(b'\n');
+    }
+    text
+}
+
+fn report_value(report: &Report<'_>) -> Value {
+    let failed = |event: &str, task: &Label, failure: &Arc<Failure>| json!({"event": event, "task": task.to_string(), "failure": failures::as_json(failure)});
+    match report {
+        Report::Started { run } => json!({"event": "started", "run": run}),
+        Report::Progress(progress) => json!({
+            "event": "progress",
+            "tasks": progress.counts,
+            "pending": progress.pending,
+            "running": progress.running,
+            "oldest": progress.oldest,
+            "elapsed_us": progress.elapsed_us,
+        }),
+        Report::AttemptFailed {
+            task,
+            failure,
+            left,
+        } => {
+            let mut value = failed("attempt-failed", task, failure);
+            value["left"] = json!(left);
+            value
+        }
+        Report::TaskFailed { task, failure } => failed("task-failed", task, failure),
+        Report::Warning { task, message } => {
+            let task = task.map(Label::to_string);
+            json!({"event": "warning", "task": task, "message": message})
+        }
+    }
+}
+
+/// `12/40 tasks · 2 running · 3.4 s · oldest sort@3f9c12ab`: the second number is what is known so
+/// far, so the line is right while tasks spawn tasks.
+fn progress_words(progress: &Progress) -> String {
+    let known = progress.counts.spawned;
+    let ended = known.saturating_sub(progress.pending);
+    let mut words = vec![
+        format!("{ended}/{}", counted(known, "task")),
+        format!("{} running", progress.running),
+        duration(progress.elapsed_us),
+    ];
+    if progress.counts.failed > 0 {
+        words.insert(1, format!("{} failed", progress.counts.failed));
+    }
+    if let Some(oldest) = &progress.oldest {
+        words.push(format!("oldest {oldest}"));
+    }
+    words.join(" · ")
+}
+
+/// `done: 12 tasks in 3.4 s, 1.8 cores used`.
+fn summary(outcome: &Outcome, paint: Paint) -> String {
+    let word = match (&outcome.result, outcome.interrupted) {
+        (_, true) => paint.warning("interrupted"),
+        (Ok(_), false) => paint.good("done"),
+        (Err(_), false) => paint.error("failed"),
+    };
+    let counts = &outcome.counts;
+    let cores = outcome.processor_us as f64 / outcome.elapsed_us.max(1) as f64;
+    let mut parts = vec![
+        format!(
+            "{} in {}",
+            counted(counts.spawned, "task"),
+            duration(outcome.elapsed_us)
+        ),
+        format!("{cores:.1} cores used"),
+    ];
+    let some = [
+        (counts.failed, "failed"),
+        (counts.cancelled, "cancelled"),
+        (counts.retried, "retried"),
+        (counts.lost, "lost and run again"),
+        (counts.shared, "shared"),
+    ];
+    let told = some.iter().filter(|(count, _)| *count > 0);
+    parts.extend(told.map(|(count, what)| format!("{count} {what}")));
+    format!("{word}: {}\n", parts.join(", "))
+}
+
+/// What is guarded is whole after every step, so a panic elsewhere spoils nothing.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_tagged_and_the_last_one_ended() {
+        assert_eq!(tagged("[a]", b"x\ny\n"), b"[a] x\n[a] y\n");
+        assert_eq!(tagged("[a]", b"x\ny"), b"[a] x\n[a] y\n");
+    }
+
+    #[test]
+    fn progress_counts_what_is_known_so_far() {
+        let mut progress = Progress {
+            pending: 3,
+            running: 1,
+            ..Progress::default()
+        };
+        progress.counts.spawned = 10;
+        progress.oldest = Some("sort@3f9c12ab".to_string());
+        assert_eq!(
+            progress_words(&progress),
+            "7/10 tasks · 1 running · 0.00 s · oldest sort@3f9c12ab"
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! `ciel logs`: what a task wrote beside the job's ordered output.
+
+use std::process::ExitCode;
+
+use ciel_runtime::records::LogRecord;
+use serde_json::{Value, json};
+
+use super::find;
+use crate::complaint::Complaint;
+use crate::display;
+use crate::options::{Shared, TaskOptions};
+
+/// Prints the kept output of a task.
+pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, Complaint> {
+    let (run, task) = find(shared, &options.task)?;
+    let label = task.label();
+    let logs: Vec<&LogRecord> = run.logs.iter().filter(|log| log.task == label).collect();
+    if options.output.json {
+        let value = |log: &&LogRecord| json!({"run": run.run.run, "log": log});
+        return display::print_json(&logs.iter().map(value).collect::<Vec<Value>>());
+    }
+    if logs.is_empty() {
+        eprintln!(
+            "{label} has no log: it is {}, and nothing it wrote is kept",
+            task.state.words()
+        );
+    }
+    let mut text = String::new();
+    for log in logs {
+        text.push_str(&log.text);
+        if !log.text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    display::print(text.as_bytes())
+}

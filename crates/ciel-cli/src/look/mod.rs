@@ -1,0 +1,95 @@
+//! Looking at runs: which there are, why a task stands where it stands, what it wrote.
+//!
+//! The engine brings the records, of live and of ended runs alike; here they are only shown.
+
+pub mod logs;
+pub mod ps;
+pub mod why;
+
+use ciel_runtime::inspect::{self, RunView};
+use ciel_runtime::records::{TaskRecord, TaskState};
+
+use crate::complaint::Complaint;
+use crate::display::counted;
+use crate::nearest::nearest;
+use crate::options::Shared;
+
+/// Tasks listed when several may be meant.
+const LISTED_MAX: usize = 20;
+
+/// All runs, live ones first, of each kind the newest first.
+fn newest_first(shared: &Shared) -> Result<Vec<RunView>, Complaint> {
+    let mut runs = inspect::runs(&shared.state)?;
+    runs.reverse();
+    runs.sort_by_key(|run| !run.live);
+    Ok(runs)
+}
+
+/// The one task that `text` means, in the first run that has any such.
+fn find(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), Complaint> {
+    let mut runs = newest_first(shared)?;
+    let found = runs
+        .iter()
+        .position(|run| run.tasks.iter().any(|task| task.answers_to(text)));
+    let Some(found) = found else {
+        return Err(unknown(&runs, text));
+    };
+    let run = runs.swap_remove(found);
+    let mut matching = run.tasks.iter().filter(|task| task.answers_to(text));
+    match (matching.next(), matching.next()) {
+        (Some(task), None) => {
+            let task = task.clone();
+            Ok((run, task))
+        }
+        _ => Err(several(&run, text)),
+    }
+}
+
+fn several(run: &RunView, text: &str) -> Complaint {
+    let matching: Vec<&TaskRecord> = run
+        .tasks
+        .iter()
+        .filter(|task| task.answers_to(text))
+        .collect();
+    let line = |task: &&TaskRecord| format!("\n  {}  {}", task.label(), task.state.words());
+    let mut message = format!(
+        "{text} may be any of {} in run {}:",
+        counted(matching.len() as u64, "task"),
+        run.run.run
+    );
+    message.extend(matching.iter().take(LISTED_MAX).map(line));
+    if matching.len() > LISTED_MAX {
+        message.push_str(&format!("\n  … and {} more", matching.len() - LISTED_MAX));
+    }
+    Complaint::usage("task.several", message).with_hint("give the digits behind the @ too")
+}
+
+fn unknown(runs: &[RunView], text: &str) -> Complaint {
+    if runs.is_empty() {
+        return Complaint::usage("run.none", "there are no runs in this folder's state").with_hint(
+            "go to the folder where the job was started, or name its state with --state",
+        );
+    }
+    let complaint = Complaint::usage("task.unknown", format!("no run has a task {text}"));
+    let what = text.split('@').next().unwrap_or(text);
+    let names = runs
+        .iter()
+        .flat_map(|run| &run.tasks)
+        .map(|task| task.what.as_str());
+    match nearest(what, names) {
+        Some(name) if name != what => complaint.with_hint(format!("did you mean {name}?")),
+        _ => complaint.with_hint("`ciel ps --all` lists the tasks"),
+    }
+}
+
+/// Whether a task has come to its end.
+fn has_ended(task: &TaskRecord) -> bool {
+    match task.state {
+        TaskState::Finished | TaskState::Failed | TaskState::Cancelled => true,
+        TaskState::Dormant
+        | TaskState::Waiting
+        | TaskState::Ready
+        | TaskState::Running
+        | TaskState::Suspended => false,
+    }
+}

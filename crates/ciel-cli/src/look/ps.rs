@@ -1,0 +1,155 @@
+//! `ciel ps`: runs and their tasks.
+
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ciel_runtime::inspect::RunView;
+use ciel_runtime::records::{TaskRecord, TaskState};
+use serde_json::{Value, json};
+
+use super::{has_ended, newest_first};
+use crate::complaint::Complaint;
+use crate::display::{self, columns, counted, duration, shortened};
+use crate::options::{PsOptions, Shared};
+use crate::talk::{Paint, paint_output};
+
+/// Tasks of a run that are shown unless all are asked for.
+const TASKS_SHOWN_MAX: usize = 20;
+
+/// Characters of a command or reason in the table.
+const CELL_CHARACTERS_MAX: usize = 60;
+
+/// Shows all runs.
+pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, Complaint> {
+    let runs = newest_first(shared)?;
+    if options.output.json {
+        return display::print_json(&runs.iter().map(run_value).collect::<Vec<Value>>());
+    }
+    if runs.is_empty() {
+        return display::print(b"no runs\n");
+    }
+    let paint = paint_output(shared.colour);
+    let rows: Vec<Vec<String>> = std::iter::once(heading())
+        .chain(runs.iter().map(run_row))
+        .collect();
+    let lines = columns(&rows, "");
+    let mut text = format!("{}\n", paint.faint(&lines[0]));
+    for (run, line) in runs.iter().zip(&lines[1..]) {
+        let line = if run.live {
+            paint.strong(line)
+        } else {
+            line.clone()
+        };
+        text.push_str(&format!("{line}\n"));
+        text.push_str(&task_lines(run, options.all, paint));
+    }
+    display::print(text.as_bytes())
+}
+
+fn heading() -> Vec<String> {
+    ["RUN", "STATE", "STARTED", "TIME", "TASKS", "JOB"]
+        .map(str::to_string)
+        .to_vec()
+}
+
+fn run_row(run: &RunView) -> Vec<String> {
+    let time = run
+        .end
+        .as_ref()
+        .map_or(String::new(), |end| duration(end.elapsed_us));
+    let tasks = match &run.end {
+        Some(end) => end.counts.spawned.to_string(),
+        None => {
+            let ended = run.tasks.iter().filter(|task| has_ended(task)).count();
+            format!("{ended}/{}", run.tasks.len())
+        }
+    };
+    vec![
+        run.run.run.clone(),
+        state_words(run).to_string(),
+        format!("{} ago", age(run.run.started_s)),
+        time,
+        tasks,
+        shortened(&run.run.command.join(" "), CELL_CHARACTERS_MAX),
+    ]
+}
+
+fn state_words(run: &RunView) -> &'static str {
+    match (&run.end, run.live) {
+        (Some(end), _) if end.failure.is_some() => "failed",
+        (Some(_), _) => "done",
+        (None, true) => "live",
+        (None, false) => "killed",
+    }
+}
+
+/// The time since a moment, in its largest unit.
+fn age(started_s: u64) -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    let seconds = now.saturating_sub(started_s);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86400),
+    }
+}
+
+/// Of a live run what has not ended, of an ended one what failed; or all.
+fn task_lines(run: &RunView, all: bool, paint: Paint) -> String {
+    let shows = |task: &&TaskRecord| {
+        all || (run.live && !has_ended(task)) || task.state == TaskState::Failed
+    };
+    let tasks: Vec<&TaskRecord> = run.tasks.iter().filter(shows).collect();
+    let count_max = if all { tasks.len() } else { TASKS_SHOWN_MAX };
+    let rows: Vec<Vec<String>> = tasks
+        .iter()
+        .take(count_max)
+        .map(|task| task_row(task))
+        .collect();
+    let mut text: String = columns(&rows, "  ")
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    if tasks.len() > count_max {
+        let more = counted((tasks.len() - count_max) as u64, "more task");
+        text.push_str(&format!(
+            "  {}\n",
+            paint.faint(&format!("… and {more} (--all)"))
+        ));
+    }
+    text
+}
+
+fn task_row(task: &TaskRecord) -> Vec<String> {
+    let ran = if task.ran_us > 0 {
+        duration(task.ran_us)
+    } else {
+        String::new()
+    };
+    let why = task
+        .failure
+        .clone()
+        .or_else(|| task.reasons.first().cloned())
+        .unwrap_or_default();
+    vec![
+        task.label(),
+        task.state.words().to_string(),
+        ran,
+        task.place.clone(),
+        shortened(&why, CELL_CHARACTERS_MAX),
+    ]
+}
+
+fn run_value(run: &RunView) -> Value {
+    json!({
+        "run": run.run,
+        "state": state_words(run),
+        "live": run.live,
+        "end": run.end,
+        "tasks": run.tasks,
+    })
+}

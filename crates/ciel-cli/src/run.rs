@@ -1,0 +1,129 @@
+//! `ciel run`: from options to a job, from its outcome to an exit code.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ciel_runtime::{Outcome, RunError, Settings};
+
+use crate::complaint::{Complaint, JOB_FAILED};
+use crate::face::CommandFace;
+use crate::options::{ErrorOrder, RunOptions, Shared};
+use crate::{SPAWNER, script, sink, talk};
+
+/// Exit code of a job that somebody interrupted, as shells tell it.
+const INTERRUPTED: u8 = 130;
+
+/// Exit code of a job whose output nobody reads any more, as shells tell it.
+const OUTPUT_CLOSED: u8 = 141;
+
+/// This program's own file, even if another one has taken its place meanwhile.
+const OWN_FILE: &str = "/proc/self/exe";
+
+/// Runs a job.
+pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> {
+    let (script, arguments) = split(&options)?;
+    let program = script::open(&script)?;
+    let packages = packages(&options)?;
+    let mut sources: Vec<&Path> = packages.values().map(PathBuf::as_path).collect();
+    sources.push(&script);
+    let paint = talk::paint_errors(shared.colour);
+    let face = Arc::new(CommandFace::new(&options, paint, &sources)?);
+    let settings = settings(shared, &options, script, arguments, packages);
+    let ended = ciel_runtime::run(settings, &program, face.clone());
+    face.clear();
+    conclude(&face, ended)
+}
+
+fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<ExitCode, Complaint> {
+    let whole = ended.as_ref().is_ok_and(|outcome| outcome.result.is_ok());
+    let finished = face.finish_output(whole);
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        // What the file says about its refusal is clearer than what the engine saw of it.
+        Err(error) => return Err(finished.err().unwrap_or_else(|| error.into())),
+    };
+    face.conclude(&outcome)?;
+    finished?;
+    Ok(ExitCode::from(match &outcome {
+        outcome if outcome.interrupted => INTERRUPTED,
+        outcome if outcome.output_closed => OUTPUT_CLOSED,
+        outcome if outcome.result.is_err() => JOB_FAILED,
+        _ => 0,
+    }))
+}
+
+/// The script and its arguments.
+fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), Complaint> {
+    let (script, rest) = options.command.split_first().expect("the file is required");
+    let arguments = rest.iter().map(|argument| {
+        argument.to_str().map(str::to_string).ok_or_else(|| {
+            let message = format!("the argument {argument:?} is not UTF-8");
+            Complaint::usage("arguments", message).with_hint("scripts take text as arguments")
+        })
+    });
+    Ok((PathBuf::from(script), arguments.collect::<Result<_, _>>()?))
+}
+
+fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, Complaint> {
+    let mut packages = BTreeMap::new();
+    for (name, path) in &options.package {
+        if let Err(error) = sink::is_readable_file(path) {
+            let message = format!(
+                "cannot read the package {name}, {}: {error}",
+                path.display()
+            );
+            return Err(Complaint::usage("package.unreadable", message));
+        }
+        if packages.insert(name.clone(), path.clone()).is_some() {
+            let message = format!("the package {name} is given twice");
+            return Err(Complaint::usage("package.twice", message));
+        }
+    }
+    Ok(packages)
+}
+
+fn settings(
+    shared: &Shared,
+    options: &RunOptions,
+    script: PathBuf,
+    arguments: Vec<String>,
+    packages: BTreeMap<String, PathBuf>,
+) -> Settings {
+    let cores = options.jobs.unwrap_or_else(|| {
+        std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+    });
+    Settings {
+        key: key(&script, &arguments),
+        script,
+        arguments,
+        packages,
+        cores,
+        serial: options.serial,
+        keep_going: options.keep_going,
+        fail_fast: options.fail_fast,
+        retries: options.retries,
+        timeout_us: options.timeout,
+        job_timeout_us: options.job_timeout,
+        ordered_errors: options.stderr == ErrorOrder::Ordered,
+        state: shared.state.clone(),
+        heap_bytes_max: options.heap,
+        spawner: (PathBuf::from(OWN_FILE), vec![SPAWNER.into()]),
+    }
+}
+
+/// What tells this job from others: the script's real path and its arguments, each after its
+/// length.
+fn key(script: &Path, arguments: &[String]) -> Vec<u8> {
+    let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.to_path_buf());
+    let words =
+        std::iter::once(path.as_os_str().as_bytes()).chain(arguments.iter().map(String::as_bytes));
+    let mut key = Vec::new();
+    for word in words {
+        key.extend_from_slice(&(word.len() as u64).to_be_bytes());
+        key.extend_from_slice(word);
+    }
+    key
+}

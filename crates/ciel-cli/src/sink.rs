@@ -1,0 +1,263 @@
+//! The file of `--output`: each byte of the ordered output once, nobody's file spoiled.
+//!
+//! A file that holds the beginning of the output is compared with it and continued. A file that
+//! holds anything else is refused, or under `--overwrite` replaced at once when the run is over.
+//! It does not know where the bytes come from.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::complaint::Complaint;
+
+/// Bytes compared at once.
+const COMPARED_BYTES_MAX: usize = 64 << 10;
+
+/// An open file of `--output`.
+#[derive(Debug)]
+pub struct Sink {
+    /// As the user named it.
+    path: PathBuf,
+    file: File,
+    /// Bytes the file held before.
+    held: u64,
+    /// Bytes of output so far.
+    offset: u64,
+    /// Regular files are written at offsets, others just written.
+    regular: bool,
+    /// The draft that takes the file's place in the end.
+    draft: Option<Draft>,
+    /// The file does not hold the beginning of the output.
+    differs: bool,
+}
+
+/// A new file beside the one it will replace; it goes when it is dropped before that.
+#[derive(Debug)]
+struct Draft {
+    path: PathBuf,
+    replaces: PathBuf,
+    done: bool,
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.done {
+            // A draft that cannot be removed does no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Sink {
+    /// Opens the file at `path`, made if it is missing; `sources` are files it must not be.
+    pub fn open(path: &Path, overwrite: bool, sources: &[&Path]) -> Result<Sink, Complaint> {
+        let found = std::fs::metadata(path);
+        if let Ok(found) = &found {
+            refuse_sources(path, found, sources)?;
+            if overwrite && found.is_file() && found.len() > 0 {
+                return Sink::draft(path, found);
+            }
+        }
+        let readable = found.as_ref().map_or(true, std::fs::Metadata::is_file);
+        let opened = OpenOptions::new()
+            .read(readable)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        let file = opened.map_err(|error| cannot_open(path, &error))?;
+        let metadata = file.metadata().map_err(|error| cannot_open(path, &error))?;
+        let regular = metadata.is_file();
+        if regular && file.try_lock().is_err() {
+            let message = format!("{} is being written by another run", path.display());
+            return Err(Complaint::usage("output.busy", message)
+                .with_hint("choose another file, or wait for the other run to end"));
+        }
+        let held = if regular { metadata.len() } else { 0 };
+        let (path, draft) = (path.to_path_buf(), None);
+        Ok(Sink {
+            path,
+            file,
+            held,
+            offset: 0,
+            regular,
+            draft,
+            differs: false,
+        })
+    }
+
+    fn draft(path: &Path, found: &std::fs::Metadata) -> Result<Sink, Complaint> {
+        let trouble = |error: io::Error| cannot_open(path, &error);
+        let replaces = std::fs::canonicalize(path).map_err(trouble)?;
+        let name = replaces.file_name().unwrap_or_default().to_string_lossy();
+        let draft = replaces.with_file_name(format!(".{name}.ciel-{}", std::process::id()));
+        let opened = OpenOptions::new().write(true).create_new(true).open(&draft);
+        let file = opened.map_err(trouble)?;
+        file.set_permissions(found.permissions()).map_err(trouble)?;
+        let draft = Some(Draft {
+            path: draft,
+            replaces,
+            done: false,
+        });
+        let path = path.to_path_buf();
+        Ok(Sink {
+            path,
+            file,
+            held: 0,
+            offset: 0,
+            regular: true,
+            draft,
+            differs: false,
+        })
+    }
+
+    /// Takes the next bytes of the output. Nothing is written where the file differs from them.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.regular {
+            return io::Write::write_all(&mut self.file, bytes);
+        }
+        let held = self
+            .held
+            .saturating_sub(self.offset)
+            .min(bytes.len() as u64) as usize;
+        if let Some(equal) = self.first_difference(&bytes[..held])? {
+            self.differs = true;
+            self.offset += equal;
+            return Err(io::Error::other("the file holds something else"));
+        }
+        self.file
+            .write_all_at(&bytes[held..], self.offset + held as u64)?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Where the file differs from `bytes`, counted from the present offset.
+    fn first_difference(&self, bytes: &[u8]) -> io::Result<Option<u64>> {
+        let mut buffer = [0; COMPARED_BYTES_MAX];
+        let mut equal = 0;
+        for part in bytes.chunks(COMPARED_BYTES_MAX) {
+            let found = &mut buffer[..part.len()];
+            self.file.read_exact_at(found, self.offset + equal)?;
+            match found
+                .iter()
+                .zip(part)
+                .position(|(found, wanted)| found != wanted)
+            {
+                Some(at) => return Ok(Some(equal + at as u64)),
+                None => equal += part.len() as u64,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the file. With `whole` all of the output has come, so the file must hold no more.
+    pub fn finish(mut self, whole: bool) -> Result<(), Complaint> {
+        if self.differs {
+            return Err(self.refusal(format!(
+                "from byte {} on it holds something else",
+                self.offset
+            )));
+        }
+        if whole && self.held > self.offset {
+            return Err(self.refusal(format!("it goes on after the last byte, {}", self.offset)));
+        }
+        if let Some(draft) = &mut self.draft {
+            let renamed = std::fs::rename(&draft.path, &draft.replaces);
+            renamed.map_err(|error| cannot_open(&self.path, &error))?;
+            draft.done = true;
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, why: String) -> Complaint {
+        let path = self.path.display();
+        let message = format!("{path} does not hold the beginning of the job's output: {why}");
+        Complaint::usage("output.differs", message)
+            .with_hint("nothing was written to it; choose another file, or add --overwrite")
+    }
+}
+
+fn refuse_sources(
+    path: &Path,
+    found: &std::fs::Metadata,
+    sources: &[&Path],
+) -> Result<(), Complaint> {
+    let is_same = |source: &&&Path| {
+        let source = std::fs::metadata(source);
+        source.is_ok_and(|source| (source.dev(), source.ino()) == (found.dev(), found.ino()))
+    };
+    match sources.iter().find(is_same) {
+        None => Ok(()),
+        Some(source) => {
+            let message = format!(
+                "{} is read by the job: {}",
+                path.display(),
+                source.display()
+            );
+            Err(Complaint::usage("output.source", message).with_hint("choose another file for -o"))
+        }
+    }
+}
+
+fn cannot_open(path: &Path, error: &io::Error) -> Complaint {
+    let shown = path.display();
+    let hint = match error.kind() {
+        ErrorKind::NotFound => Some("the folder must be there already".to_string()),
+        ErrorKind::IsADirectory => Some(format!("name a file in it: {}/output", shown)),
+        _ => None,
+    };
+    let complaint = Complaint::usage("output.file", format!("cannot write {shown}: {error}"));
+    match hint {
+        Some(hint) => complaint.with_hint(hint),
+        None => complaint,
+    }
+}
+
+/// Whether the file at `path` can be read from its beginning; the error says why not.
+pub fn is_readable_file(path: &Path) -> io::Result<()> {
+    let mut byte = [0];
+    File::open(path)?.read(&mut byte).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(content: &str, pieces: &[&str], overwrite: bool) -> (bool, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        std::fs::write(&path, content).unwrap();
+        let mut sink = Sink::open(&path, overwrite, &[]).unwrap();
+        let all = pieces
+            .iter()
+            .all(|piece| sink.write(piece.as_bytes()).is_ok());
+        let finished = sink.finish(all).is_ok();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        (all && finished, std::fs::read_to_string(path).unwrap())
+    }
+
+    #[test]
+    fn file_with_the_beginning_is_continued() {
+        assert_eq!(
+            written("ab", &["a", "bc", "d"], false),
+            (true, "abcd".to_string())
+        );
+        assert_eq!(written("", &["ab"], false), (true, "ab".to_string()));
+        assert_eq!(written("ab", &["ab"], false), (true, "ab".to_string()));
+    }
+
+    #[test]
+    fn file_with_something_else_is_left_alone() {
+        assert_eq!(
+            written("axyz", &["a", "bc"], false),
+            (false, "axyz".to_string())
+        );
+        assert_eq!(written("abc", &["ab"], false), (false, "abc".to_string()));
+    }
+
+    #[test]
+    fn overwritten_file_is_replaced_in_the_end() {
+        assert_eq!(written("axyz", &["a", "b"], true), (true, "ab".to_string()));
+    }
+}

@@ -1,0 +1,170 @@
+//! Talking on standard error: colours, lines, and the progress line that makes way for them.
+//!
+//! When standard output is the same terminal, data goes through here too, so that the two never
+//! mix within a line. It does not know what is said.
+
+use std::io::{self, IsTerminal, Write};
+
+use ciel_model::Label;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::options::Colour;
+
+/// Colours for the tags of tasks: terminal codes that are legible on light and dark.
+const TAG_CODES: [&str; 6] = ["36", "35", "34", "33", "32", "96"];
+
+/// Puts colours on words, or not.
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    /// Whether there are colours.
+    pub fn is_on(self) -> bool {
+        self.on
+    }
+
+    /// What went wrong.
+    pub fn error(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    /// What may be odd.
+    pub fn warning(self, text: &str) -> String {
+        self.with("33", text)
+    }
+
+    /// What went well.
+    pub fn good(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    /// What to do.
+    pub fn hint(self, text: &str) -> String {
+        self.with("36", text)
+    }
+
+    /// What matters most.
+    pub fn strong(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    /// What matters least.
+    pub fn faint(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    /// `[sort@3f9c12ab]`; a task keeps its colour.
+    pub fn tag(self, task: &Label) -> String {
+        let code = TAG_CODES[(task.name.0 % TAG_CODES.len() as u128) as usize];
+        self.with(code, &format!("[{task}]"))
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        match self.on {
+            true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            false => text.to_string(),
+        }
+    }
+}
+
+/// Colours for standard error.
+pub fn paint_errors(colour: Colour) -> Paint {
+    paint(colour, io::stderr().is_terminal())
+}
+
+/// Colours for standard output.
+pub fn paint_output(colour: Colour) -> Paint {
+    paint(colour, io::stdout().is_terminal())
+}
+
+fn paint(colour: Colour, terminal: bool) -> Paint {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    let on = match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => terminal && !dumb && !is_set("NO_COLOR"),
+    };
+    Paint { on }
+}
+
+/// The two streams of this process as far as they share a terminal.
+pub struct Talk {
+    /// Whether there may be a progress line.
+    progress: bool,
+    bar: Option<ProgressBar>,
+    /// Standard output has left the cursor within a line of the terminal.
+    within_line: bool,
+}
+
+impl Talk {
+    /// With `progress` there is a progress line where standard error is a terminal.
+    pub fn new(progress: bool) -> Talk {
+        Talk {
+            progress: progress && io::stderr().is_terminal(),
+            bar: None,
+            within_line: false,
+        }
+    }
+
+    /// Writes data to standard output, which is a terminal.
+    pub fn data(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let ends_line = bytes.last().is_none_or(|byte| *byte == b'\n');
+        if !ends_line {
+            self.clear();
+        }
+        self.within_line = !ends_line;
+        self.aside(|| {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(bytes).and_then(|()| stdout.flush())
+        })
+    }
+
+    /// Says whole lines on standard error. What cannot be said is lost: there is nobody to tell.
+    pub fn say(&mut self, bytes: &[u8]) {
+        let breaks = self.within_line && io::stderr().is_terminal();
+        self.within_line &= !breaks;
+        self.aside(|| {
+            let mut stderr = io::stderr().lock();
+            let begun = if breaks {
+                stderr.write_all(b"\n")
+            } else {
+                Ok(())
+            };
+            let _ = begun.and_then(|()| stderr.write_all(bytes));
+        });
+    }
+
+    /// Shows where the job stands, unless the cursor is needed elsewhere.
+    pub fn progress(&mut self, line: &str) {
+        if !self.progress || self.within_line {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(new_bar);
+        bar.set_message(line.to_string());
+        bar.tick();
+    }
+
+    /// Takes the progress line away.
+    pub fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Does something while the progress line is not there.
+    fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(act),
+            None => act(),
+        }
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    bar.with_style(style.expect("the template is well formed"))
+}

@@ -1,0 +1,166 @@
+//! The programs on the pages are run: what a page says comes out is what comes out.
+//!
+//! A fenced block `skywriting` is a whole program; the block `output` after it is its standard
+//! output. `skywriting fails` marks a program whose job fails. Each is run in a folder of its own,
+//! on every core and once more with `--serial`. This file does not know what the programs mean; the
+//! pages are `README.md` and all of `docs/`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A program on a page.
+struct Example {
+    place: String,
+    program: String,
+    output: String,
+    fails: bool,
+}
+
+/// A fenced block.
+#[derive(Debug, PartialEq)]
+struct Block {
+    line: usize,
+    kind: String,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md")];
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().and_then(|suffix| suffix.to_str()) {
+                Some("md") => pages.push(path),
+                _ if path.is_dir() => folders.push(path),
+                _ => {}
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// The fenced blocks of a page, in order.
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (index, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(kind), None) => {
+                let (kind, text) = (kind.trim().to_string(), String::new());
+                open = Some(Block {
+                    line: index + 1,
+                    kind,
+                    text,
+                });
+            }
+            (None, Some(block)) => block.text.extend([line, "\n"]),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// The programs of a page with their outputs, or which of them has none.
+fn examples(name: &str, page: &str) -> Result<Vec<Example>, String> {
+    let blocks = blocks(page);
+    let mut examples = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        let fails = match block.kind.as_str() {
+            "skywriting" => false,
+            "skywriting fails" => true,
+            _ => continue,
+        };
+        let place = format!("{name}:{}", block.line);
+        match blocks.get(index + 1).filter(|next| next.kind == "output") {
+            Some(next) => examples.push(Example {
+                place,
+                program: block.text.clone(),
+                output: next.text.clone(),
+                fails,
+            }),
+            None => {
+                return Err(format!(
+                    "{place}: the program is not followed by its output"
+                ));
+            }
+        }
+    }
+    Ok(examples)
+}
+
+fn run(program: &str, options: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("program.sw"), program).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_ciel"))
+        .arg("run")
+        .args(options)
+        .args(["--quiet", "program.sw"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// What is wrong with an example, if anything.
+fn complaint(example: &Example, options: &[&str]) -> Option<String> {
+    let given = run(&example.program, options);
+    let output = String::from_utf8_lossy(&given.stdout);
+    let code = if example.fails { 1 } else { 0 };
+    if output == example.output.as_str() && given.status.code() == Some(code) {
+        return None;
+    }
+    let (place, wanted) = (&example.place, &example.output);
+    let errors = String::from_utf8_lossy(&given.stderr);
+    Some(format!(
+        "{place} with {options:?}: {}\n-- the page says:\n{wanted}-- it gave:\n{output}-- \
+         and on standard error:\n{errors}",
+        given.status
+    ))
+}
+
+#[test]
+fn programs_on_the_pages_give_the_outputs_shown() {
+    let mut complaints = Vec::new();
+    let mut count = 0;
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        for example in examples(&name, &page).unwrap() {
+            count += 1;
+            complaints.extend(complaint(&example, &[]));
+            complaints.extend(complaint(&example, &["--serial"]));
+        }
+    }
+    assert!(count >= 10, "only {count} programs were found");
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn program_without_output_is_refused() {
+    let page = "Text\n```skywriting\nreturn 1;\n```\nmore\n```sh\nciel\n```\n";
+    assert_eq!(
+        examples("page.md", page).err().as_deref(),
+        Some("page.md:2: the program is not followed by its output")
+    );
+}
+
+#[test]
+fn blocks_of_other_kinds_are_passed_over() {
+    let page = "```sh\nciel\n```\n```skywriting fails\nthrow 1;\n```\n\n```output\n```\n";
+    let examples = examples("page.md", page).unwrap();
+    let [example] = &examples[..] else {
+        panic!("{} programs", examples.len())
+    };
+    assert_eq!(
+        (example.program.as_str(), example.output.as_str()),
+        ("throw 1;\n", "")
+    );
+    assert!(example.fails);
+}

@@ -1,0 +1,231 @@
+//! What the graph keeps does not grow with what it has done, and little with what is to be done.
+
+#![allow(missing_docs)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step};
+use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Name, Needs, Options, TaskKey, Value};
+
+/// The system's allocator, which counts the bytes in use.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Debug builds check every invariant after every event, so they take a tenth of the way.
+const LOOPS: u64 = if cfg!(debug_assertions) {
+    100_000
+} else {
+    1_000_000
+};
+
+const PENDING: u64 = 100_000;
+
+struct Driver {
+    graph: Graph,
+    actions: Vec<Action>,
+}
+
+impl Driver {
+    fn with_root(replayable: bool) -> Driver {
+        let mut driver = Driver {
+            graph: Graph::new(Policy::default()),
+            actions: Vec::new(),
+        };
+        let descriptor = Descriptor {
+            replayable,
+            ..plain()
+        };
+        driver.tell(Event::RootSubmitted {
+            name: Name::of_root(b"test"),
+            descriptor,
+        });
+        driver.place(0);
+        driver
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.actions.clear();
+        self.graph.handle(0, event, &mut self.actions);
+    }
+
+    fn place(&mut self, task: u64) {
+        self.tell(Event::TaskPlaced {
+            task: TaskKey(task),
+            attempt: Attempt(0),
+        });
+    }
+
+    fn spawn(&mut self, task: u64, descriptor: Descriptor) {
+        let step = Step::Spawn(descriptor);
+        self.tell(Event::TaskStepped {
+            task: TaskKey(task),
+            attempt: Attempt(0),
+            step,
+        });
+    }
+
+    fn finish(&mut self, task: u64, output: Output) {
+        self.tell(Event::TaskFinished {
+            task: TaskKey(task),
+            attempt: Attempt(0),
+            outputs: vec![output],
+            printed: false,
+        });
+    }
+
+    fn assert_small(&self) {
+        assert!(self.graph.pending() <= 2, "{} tasks", self.graph.pending());
+        assert!(
+            self.graph.order().len() <= 8,
+            "{} marks",
+            self.graph.order().len()
+        );
+    }
+
+    fn assert_ended_well(&self) {
+        let ended = self
+            .actions
+            .iter()
+            .any(|action| matches!(action, Action::JobEnded(ending) if ending.result.is_ok()));
+        assert!(ended, "{:?}", self.actions);
+    }
+}
+
+fn plain() -> Descriptor {
+    Descriptor::plain("test", Class::Coordination, "f", *b"f")
+}
+
+fn value() -> Output {
+    Output::Value(Value::inline(Form::Bytes, [1]))
+}
+
+#[test]
+fn what_is_kept_stays_bounded() {
+    // One test, because the allocator counts for the whole process.
+    loop_of_delegations_stays_flat();
+    loop_of_tail_spawns_stays_flat();
+    chain_of_lazy_tasks_is_woken_without_recursion();
+    for (what, replayable) in [("", false), (" of a replayable parent", true)] {
+        let each = bytes_of_pending_tasks(replayable);
+        println!("{PENDING} pending tasks{what}: {each} bytes each");
+        assert!(each <= 2048, "{each} bytes each");
+    }
+}
+
+fn loop_of_delegations_stays_flat() {
+    let mut driver = Driver::with_root(true);
+    let before = IN_USE.load(Ordering::Relaxed);
+    for task in 0..LOOPS {
+        driver.spawn(
+            task,
+            Descriptor {
+                replayable: true,
+                ..plain()
+            },
+        );
+        driver.finish(task, Output::Delegate(Handle(0)));
+        driver.place(task + 1);
+        driver.assert_small();
+    }
+    assert_flat("delegations", before);
+    driver.finish(LOOPS, value());
+    driver.assert_ended_well();
+}
+
+fn loop_of_tail_spawns_stays_flat() {
+    let mut driver = Driver::with_root(true);
+    let before = IN_USE.load(Ordering::Relaxed);
+    for task in 0..LOOPS {
+        driver.tell(Event::TaskTailSpawned {
+            task: TaskKey(task),
+            attempt: Attempt(0),
+            descriptor: Descriptor {
+                replayable: true,
+                ..plain()
+            },
+        });
+        driver.place(task + 1);
+        driver.assert_small();
+    }
+    assert_flat("tail-spawns", before);
+    driver.finish(LOOPS, value());
+    driver.assert_ended_well();
+}
+
+fn assert_flat(what: &str, before: usize) {
+    let grown = IN_USE.load(Ordering::Relaxed).saturating_sub(before);
+    println!("{LOOPS} {what}: {grown} bytes more");
+    assert!(grown < 64 << 10, "{grown} bytes more after {LOOPS} {what}");
+}
+
+fn chain_of_lazy_tasks_is_woken_without_recursion() {
+    let mut driver = Driver::with_root(false);
+    let options = Options {
+        lazy: true,
+        ..Options::default()
+    };
+    for task in 0..PENDING {
+        let inputs = task.checked_sub(1).map(|before| Handle(before as u32));
+        driver.spawn(
+            0,
+            Descriptor {
+                inputs: inputs.into_iter().collect(),
+                needs: Needs::Everything,
+                options: options.clone().into(),
+                ..plain()
+            },
+        );
+    }
+    driver.tell(Event::TaskBlocked {
+        task: TaskKey(0),
+        attempt: Attempt(0),
+        kept: None,
+        on: vec![Handle(PENDING as u32 - 1)],
+        continuation: Continuation::Live,
+    });
+    let offered = driver.actions.iter().any(|action| {
+        matches!(
+            action,
+            Action::Offer {
+                task: TaskKey(1),
+                ..
+            }
+        )
+    });
+    assert!(offered, "the first of the chain can run");
+}
+
+fn bytes_of_pending_tasks(replayable: bool) -> usize {
+    let mut driver = Driver::with_root(replayable);
+    let before = IN_USE.load(Ordering::Relaxed);
+    for _ in 0..PENDING {
+        driver.spawn(
+            0,
+            Descriptor {
+                replayable,
+                ..plain()
+            },
+        );
+    }
+    let each = (IN_USE.load(Ordering::Relaxed) - before) / PENDING as usize;
+    assert_eq!(driver.graph.pending() as u64, PENDING + 1);
+    each
+}

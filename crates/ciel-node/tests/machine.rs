@@ -1,0 +1,334 @@
+//! What the node places where, one situation at a time.
+
+#![allow(missing_docs)]
+
+use ciel_model::{Attempt, Class, Mark, Resources, SerialOrder, TaskKey, limits};
+use ciel_node::{Action, Capacity, Event, Node, Place, Run, WorkerKey};
+
+struct World {
+    order: SerialOrder,
+    marks: Vec<Mark>,
+    node: Node,
+}
+
+impl World {
+    fn new(cores: u32, serial: bool) -> World {
+        let mut order = SerialOrder::default();
+        let marks = (0..1000).map(|_| order.push_last()).collect();
+        let resources = cores_of(cores);
+        let node = Node::new(Capacity {
+            resources,
+            threads: cores,
+            serial,
+        });
+        World { order, marks, node }
+    }
+
+    /// What the node wants done, one word each: `3:process`, `3:thread`, `3:worker0`, … .
+    fn tell(&mut self, event: Event) -> String {
+        let mut actions = Vec::new();
+        self.node.handle(0, event, &self.order, &mut actions);
+        let words: Vec<String> = actions.iter().map(word).collect();
+        words.join(" ")
+    }
+
+    fn offer(&mut self, task: u64, class: Class, resources: Resources) -> String {
+        let mark = self.marks[task as usize];
+        let run = run(task);
+        self.tell(Event::TaskOffered {
+            run,
+            mark,
+            class,
+            resources,
+            resumed: false,
+        })
+    }
+
+    fn resume(&mut self, task: u64, executor: &str) -> String {
+        self.tell(Event::TaskOffered {
+            run: run(task),
+            mark: self.marks[task as usize],
+            class: Class::Pooled(executor.into()),
+            resources: cores_of(1),
+            resumed: true,
+        })
+    }
+
+    fn process(&mut self, task: u64, cores: u32) -> String {
+        self.offer(task, Class::Process, cores_of(cores))
+    }
+
+    fn pooled(&mut self, task: u64, executor: &str) -> String {
+        self.offer(task, Class::Pooled(executor.into()), cores_of(1))
+    }
+
+    fn script(&mut self, task: u64) -> String {
+        self.offer(task, Class::Coordination, cores_of(1))
+    }
+
+    fn left(&mut self, task: u64) -> String {
+        self.tell(Event::TaskLeft {
+            run: run(task),
+            parked: false,
+        })
+    }
+
+    fn parked(&mut self, task: u64) -> String {
+        self.tell(Event::TaskLeft {
+            run: run(task),
+            parked: true,
+        })
+    }
+
+    fn ready(&mut self, worker: u64) -> String {
+        self.tell(Event::WorkerReady {
+            worker: WorkerKey(worker),
+        })
+    }
+}
+
+fn run(task: u64) -> Run {
+    Run {
+        task: TaskKey(task),
+        attempt: Attempt(0),
+    }
+}
+
+fn cores_of(cores: u32) -> Resources {
+    Resources {
+        millicores: cores * 1000,
+        ..Resources::default()
+    }
+}
+
+fn word(action: &Action) -> String {
+    match action {
+        Action::Place { run, place } => {
+            let place = match place {
+                Place::Thread => "thread".to_string(),
+                Place::Process => "process".to_string(),
+                Place::Worker(worker) => format!("worker{}", worker.0),
+            };
+            format!("{}:{place}", run.task.0)
+        }
+        Action::NextTurn { run } => format!("{}:turn", run.task.0),
+        Action::Refuse { run, .. } => format!("{}:refused", run.task.0),
+        Action::StartWorker { worker, executor } => format!("start{}({executor})", worker.0),
+        Action::StopWorker { worker } => format!("stop{}", worker.0),
+        Action::DropParked { worker, task } => format!("drop{}({})", worker.0, task.0),
+        Action::ContinuationLost { task } => format!("lost{}", task.0),
+    }
+}
+
+#[test]
+fn freed_core_goes_to_the_earliest_in_serial_order() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(9, 1), "9:process");
+    assert_eq!(world.process(5, 1), "");
+    assert_eq!(world.process(3, 1), "");
+    assert_eq!(world.process(4, 1), "");
+    assert_eq!(world.left(9), "3:process");
+    assert_eq!(world.left(3), "4:process");
+    assert_eq!(world.left(4), "5:process");
+}
+
+#[test]
+fn scripts_do_not_wait_for_computation() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(1, 1), "1:process");
+    assert_eq!(world.script(2), "2:thread");
+    assert_eq!(world.script(3), "");
+    assert_eq!(world.left(2), "3:thread");
+}
+
+#[test]
+fn task_larger_than_the_machine_is_refused() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.process(1, 3), "1:refused");
+    assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn small_task_overtakes_one_that_does_not_fit_but_not_for_ever() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.process(900, 1), "900:process");
+    assert_eq!(world.process(0, 2), "");
+    let mut overtook = 0;
+    for task in 1..=u64::from(limits::OVERTAKEN_MAX) + 50 {
+        if world.process(task, 1).is_empty() {
+            break;
+        }
+        overtook += 1;
+        world.left(task);
+    }
+    assert_eq!(overtook, limits::OVERTAKEN_MAX);
+    assert!(world.left(900).starts_with("0:process"));
+}
+
+#[test]
+fn withdrawn_task_is_passed_over() {
+    let mut world = World::new(1, false);
+    world.process(1, 1);
+    world.process(2, 1);
+    world.process(3, 1);
+    assert_eq!(world.tell(Event::TaskWithdrawn { run: run(2) }), "");
+    assert_eq!(world.left(1), "3:process");
+}
+
+#[test]
+fn task_withdrawn_in_the_instant_of_its_placing_gives_its_place_back() {
+    // A task was offered, placed and cancelled in one event of the graph, which therefore never
+    // began it: the place was taken for ever.
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(1, 1), "1:process");
+    assert_eq!(world.process(2, 1), "");
+    assert_eq!(
+        world.tell(Event::TaskWithdrawn { run: run(1) }),
+        "2:process"
+    );
+}
+
+#[test]
+fn serial_mode_runs_one_thing_at_a_time_and_children_first() {
+    let mut world = World::new(4, true);
+    assert_eq!(world.script(9), "9:thread");
+    assert_eq!(world.process(3, 1), "");
+    assert_eq!(
+        world.tell(Event::TaskPreempted { run: run(9) }),
+        "3:process"
+    );
+    assert_eq!(world.script(5), "");
+    assert_eq!(world.process(7, 4), "");
+    assert_eq!(world.left(3), "5:thread");
+    assert_eq!(world.left(5), "7:process");
+    assert_eq!(world.left(7), "9:turn");
+    assert_eq!(world.left(9), "");
+}
+
+#[test]
+fn preempted_scripts_and_new_ones_go_by_turns() {
+    let mut world = World::new(1, false);
+    world.script(1);
+    world.script(2);
+    world.script(3);
+    let preempt = |world: &mut World, task| world.tell(Event::TaskPreempted { run: run(task) });
+    let mut turns = Vec::new();
+    let mut at = 1;
+    for _ in 0..7 {
+        let next = preempt(&mut world, at);
+        at = next.split(':').next().unwrap().parse().unwrap();
+        turns.push(next);
+    }
+    for task in ["1:", "2:", "3:"] {
+        let taken = turns.iter().filter(|turn| turn.starts_with(task)).count();
+        assert!(taken >= 2, "{task} {turns:?}");
+    }
+}
+
+#[test]
+fn preempted_script_that_ends_loses_its_turn() {
+    let mut world = World::new(1, false);
+    world.script(1);
+    world.script(2);
+    assert_eq!(world.tell(Event::TaskPreempted { run: run(1) }), "2:thread");
+    assert_eq!(world.left(1), "");
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn worker_is_started_once_and_used_again() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(1, "py"), "start0(py)");
+    assert_eq!(world.pooled(2, "py"), "");
+    assert_eq!(world.ready(0), "1:worker0 start1(py)");
+    assert_eq!(world.left(1), "2:worker0");
+    assert_eq!(world.ready(1), "");
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.pooled(3, "py"), "3:worker0");
+}
+
+#[test]
+fn parked_strand_goes_on_in_its_worker_and_waits_for_it() {
+    let mut world = World::new(2, false);
+    world.pooled(1, "py");
+    assert_eq!(world.ready(0), "1:worker0");
+    assert_eq!(world.parked(1), "");
+    assert_eq!(world.pooled(2, "py"), "2:worker0");
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.left(2), "1:worker0");
+}
+
+#[test]
+fn worker_gone_is_told_for_each_strand_parked_there() {
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    assert_eq!(world.pooled(2, "py"), "2:worker0");
+    assert_eq!(
+        world.tell(Event::WorkerGone {
+            worker: WorkerKey(0)
+        }),
+        "lost1"
+    );
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.resume(1, "py"), "start1(py)");
+    assert_eq!(world.ready(1), "1:worker1");
+}
+
+#[test]
+fn forgotten_strand_is_dropped_where_it_is_parked() {
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    assert_eq!(
+        world.tell(Event::TaskForgotten { task: TaskKey(1) }),
+        "drop0(1)"
+    );
+    assert_eq!(
+        world.tell(Event::WorkerGone {
+            worker: WorkerKey(0)
+        }),
+        ""
+    );
+}
+
+#[test]
+fn withdrawn_strand_is_dropped_where_it_is_parked() {
+    // Withdrawing forgot the home without a word, so the copy stayed in the worker.
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    assert_eq!(world.pooled(2, "py"), "2:worker0");
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.tell(Event::TaskWithdrawn { run: run(1) }), "drop0(1)");
+    assert_eq!(world.left(2), "");
+}
+
+#[test]
+fn idle_worker_of_another_kind_makes_room() {
+    let mut world = World::new(1, false);
+    for (task, executor) in [(1, "a"), (2, "b"), (3, "c")] {
+        world.pooled(task, executor);
+        world.ready(task - 1);
+        world.left(task);
+    }
+    assert_eq!(world.pooled(4, "d"), "stop0 start3(d)");
+}
+
+#[test]
+fn worker_that_keeps_a_strand_gives_way_when_nothing_else_can() {
+    // One slot allows three workers. When each kept a strand that waited for a task of a fourth
+    // kind, that one could never start and the job never ended.
+    let mut world = World::new(1, false);
+    for (task, executor) in [(1, "a"), (2, "b"), (3, "c")] {
+        world.pooled(task, executor);
+        world.ready(task - 1);
+        world.parked(task);
+    }
+    assert_eq!(world.pooled(4, "d"), "lost1 stop0 start3(d)");
+    assert_eq!(world.ready(3), "4:worker3");
+}

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ciel_skywriting::diagnostic::line_column;
 use ciel_skywriting::front::Problems;
 
+use crate::display::without_numbers;
 use crate::talk::Paint;
 
 /// Exit code of a job that failed.
@@ -38,7 +39,7 @@ pub enum Complaint {
 impl Complaint {
     /// A complaint about how the command was used.
     pub fn usage(code: &'static str, message: impl Into<String>) -> Complaint {
-        let (message, hint, exit) = (message.into(), None, WRONG_USAGE);
+        let (message, hint, exit) = (without_numbers(&message.into()), None, WRONG_USAGE);
         Complaint::Plain {
             code,
             message,
@@ -112,7 +113,11 @@ impl From<ciel_runtime::RunError> for Complaint {
             ciel_runtime::RunError::State(_) => WRONG_USAGE,
             _ => JOB_FAILED,
         };
-        let (code, message, hint) = (error.code(), error.to_string(), error.hint());
+        let (code, message, hint) = (
+            error.code(),
+            without_numbers(&error.to_string()),
+            error.hint(),
+        );
         Complaint::Plain {
             code,
             message,

@@ -25,11 +25,12 @@ pub fn print_json(values: &[serde_json::Value]) -> Result<ExitCode, Complaint> {
     print(lines.as_bytes())
 }
 
-/// A span of time: `0.42 s`, `12.3 s`, `4 min 05 s`, `3 h 12 min`.
+/// A span of time: `7 ms`, `0.42 s`, `12.3 s`, `4 min 05 s`, `3 h 12 min`.
 pub fn duration(microseconds: u64) -> String {
     let seconds = microseconds as f64 / 1e6;
     let whole = microseconds / 1_000_000;
     match whole {
+        0 if microseconds < 100_000 => format!("{} ms", microseconds.div_ceil(1000)),
         0..10 => format!("{seconds:.2} s"),
         10..60 => format!("{seconds:.1} s"),
         60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
@@ -73,6 +74,15 @@ pub fn columns(rows: &[Vec<String>], indent: &str) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// A text without the numbers of system errors, which say nothing to people.
+pub fn without_numbers(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" (os error ") else {
+        return text.to_string();
+    };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{}", without_numbers(after))
+}
+
 /// A text on one line, at most `length_max` characters long.
 pub fn shortened(text: &str, length_max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
@@ -89,7 +99,8 @@ mod tests {
     #[test]
     fn times_have_three_digits_or_two_units() {
         let cases = [
-            (0, "0.00 s"),
+            (0, "0 ms"),
+            (6_200, "7 ms"),
             (420_000, "0.42 s"),
             (12_340_000, "12.3 s"),
             (245_000_000, "4 min 05 s"),
@@ -98,6 +109,13 @@ mod tests {
         for (microseconds, text) in cases {
             assert_eq!(duration(microseconds), text);
         }
+    }
+
+    #[test]
+    fn numbers_of_system_errors_are_left_out() {
+        let text = "cannot write x: No such file (os error 2); sorry";
+        assert_eq!(without_numbers(text), "cannot write x: No such file; sorry");
+        assert_eq!(without_numbers("plain"), "plain");
     }
 
     #[test]

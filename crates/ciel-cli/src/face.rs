@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ciel_model::{Failure, Label};
+use ciel_model::{Failure, FailureKind, Label};
 use ciel_runtime::{Face, Outcome, Progress, Report};
 use serde_json::{Value, json};
 
@@ -20,6 +20,9 @@ use crate::talk::{Paint, Talk};
 
 /// Microseconds after which a job is worth a progress line.
 const PROGRESS_AFTER_US: u64 = 300_000;
+
+/// Microseconds after which the cores used tell about the job and not about this process's start.
+const CORES_AFTER_US: u64 = 100_000;
 
 /// The outside of a job on the command line.
 pub struct CommandFace {
@@ -173,7 +176,9 @@ impl CommandFace {
                     self.tag(task)
                 ));
             }
-            Report::TaskFailed { task, failure } if self.verbose => {
+            Report::TaskFailed { task, failure }
+                if self.verbose && failure.kind != FailureKind::Cancelled =>
+            {
                 self.say_line(&format!(
                     "{} failed: {}",
                     self.tag(task),
@@ -298,15 +303,12 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
         (Err(_), false) => paint.error("failed"),
     };
     let counts = &outcome.counts;
-    let cores = outcome.processor_us as f64 / outcome.elapsed_us.max(1) as f64;
-    let mut parts = vec![
-        format!(
-            "{} in {}",
-            counted(counts.spawned, "task"),
-            duration(outcome.elapsed_us)
-        ),
-        format!("{cores:.1} cores used"),
-    ];
+    let tasks = counted(counts.spawned, "task");
+    let mut parts = vec![format!("{tasks} in {}", duration(outcome.elapsed_us))];
+    if outcome.elapsed_us >= CORES_AFTER_US {
+        let cores = outcome.processor_us as f64 / outcome.elapsed_us as f64;
+        parts.push(format!("{cores:.1} cores used"));
+    }
     let some = [
         (counts.failed, "failed"),
         (counts.cancelled, "cancelled"),
@@ -345,7 +347,7 @@ mod tests {
         progress.oldest = Some("sort@3f9c12ab".to_string());
         assert_eq!(
             progress_words(&progress),
-            "7/10 tasks · 1 running · 0.00 s · oldest sort@3f9c12ab"
+            "7/10 tasks · 1 running · 0 ms · oldest sort@3f9c12ab"
         );
     }
 }

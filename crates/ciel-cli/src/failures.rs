@@ -141,9 +141,12 @@ fn step_of(frame: &Frame) -> Step {
     }
 }
 
-/// The chain as lines; one step alone says nothing that the first line does not say.
+/// The chain as lines; one step alone is in the excerpt already, if that shows the script.
 fn chain(failure: &Failure) -> Vec<String> {
     let steps = steps(failure);
+    if steps.len() == 1 && is_drawn(failure) {
+        return Vec::new();
+    }
     let row = |(depth, step): (usize, &Step)| {
         let branch = if depth == 0 {
             String::new()
@@ -173,9 +176,13 @@ fn chain(failure: &Failure) -> Vec<String> {
     columns(&rows, "  ")
 }
 
+/// Whether the excerpt shows lines of the script, and not the output of a program.
+fn is_drawn(failure: &Failure) -> bool {
+    failure.excerpt.trim_start().starts_with('╭') || failure.excerpt.starts_with("error: ")
+}
+
 /// The lines of the excerpt without what is said elsewhere, the output of programs behind a bar.
 fn excerpt(failure: &Failure) -> Vec<String> {
-    let drawn = failure.excerpt.contains('╭');
     let repeated = |line: &&str| {
         let hint = failure.hint.as_deref();
         let is_hint = line
@@ -184,7 +191,7 @@ fn excerpt(failure: &Failure) -> Vec<String> {
         is_hint || line.starts_with("error: ")
     };
     let lines = failure.excerpt.lines();
-    match drawn {
+    match is_drawn(failure) {
         true => lines
             .filter(|line| !repeated(line))
             .map(str::to_string)

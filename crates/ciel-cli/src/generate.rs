@@ -4,16 +4,21 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use clap_complete::Shell;
+use clap_complete::Shell as Generator;
 
 use crate::complaint::Complaint;
 use crate::display;
-use crate::options::Options;
+use crate::options::{Options, Shell};
 
 /// Prints the completions for a shell.
 pub fn completions(shell: Shell) -> Result<ExitCode, Complaint> {
+    let generator = match shell {
+        Shell::Bash => Generator::Bash,
+        Shell::Zsh => Generator::Zsh,
+        Shell::Fish => Generator::Fish,
+    };
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Options::command(), "ciel", &mut text);
+    clap_complete::generate(generator, &mut Options::command(), "ciel", &mut text);
     display::print(&text)
 }
 

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use clap_complete::Shell;
 
 use crate::amounts::{parse_duration, parse_package, parse_size};
 
@@ -35,6 +34,7 @@ pub struct Shared {
         long,
         value_name = "DIR",
         global = true,
+        display_order = 900,
         default_value = ".ciel",
         value_hint = ValueHint::DirPath
     )]
@@ -45,6 +45,7 @@ pub struct Shared {
         alias = "color",
         value_name = "WHEN",
         global = true,
+        display_order = 900,
         default_value = "auto",
         hide_possible_values = true
     )]
@@ -78,8 +79,8 @@ pub enum Command {
     Doctor(JsonOption),
     /// Print the completions for a shell
     Completions {
-        /// Which shell
-        #[arg(value_parser = clap::builder::EnumValueParser::<Shell>::new(), hide_possible_values = true, help = "bash, zsh or fish")]
+        /// For which shell
+        #[arg(value_name = "SHELL")]
         shell: Shell,
     },
     /// Print the manual page
@@ -170,6 +171,14 @@ pub struct RunOptions {
     /// Tell of every failed task and every retry at once
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// Shells that there are completions for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 /// How the standard error of tasks is shown.

@@ -144,7 +144,6 @@ impl Talk {
         }
         let bar = self.bar.get_or_insert_with(new_bar);
         bar.set_message(line.to_string());
-        bar.tick();
     }
 
     /// Takes the progress line away.
@@ -165,6 +164,6 @@ impl Talk {
 
 fn new_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    let style = ProgressStyle::with_template("{wide_msg}");
     bar.with_style(style.expect("the template is well formed"))
 }

@@ -119,6 +119,13 @@ pub enum Step {
         /// What.
         value: Value<Handle>,
     },
+    /// An output is from now on whatever that reference is or becomes. No handle is added.
+    Delegate {
+        /// Which output.
+        index: u32,
+        /// What it becomes.
+        to: Handle,
+    },
     /// The outside was asked and answered.
     Input {
         /// What was asked.

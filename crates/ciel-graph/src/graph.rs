@@ -1,9 +1,9 @@
 //! The graph's door and its state.
 //!
-//! The parts: `spawn` (new tasks), `turn` (begin, block, wake), `settle` (finish, fail, retry),
-//! `cancel`, `verdict` (the job's failure and end), `view` (what people may ask), `check`
-//! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
-//! finds no task of its attempt and changes nothing.
+//! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin, block, wake), `settle`
+//! (finish, fail, retry), `cancel`, `verdict` (the job's failure and end), `view` (what people may
+//! ask), `check` (invariants). Each handler reads the state of one task and moves it to the next; a
+//! stale event finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -145,6 +145,7 @@ impl Graph {
             Step::Spawn(descriptor) => self.spawn_child(now, key, descriptor, actions),
             Step::Construct(value) => self.construct(key, value),
             Step::Publish { index, value } => self.publish(now, key, index, value, actions),
+            Step::Delegate { index, to } => self.delegate(now, key, index, to, actions),
             Step::Input { kind, value } => self.record_input(key, kind, value),
         };
         if let Err(failure) = refused {

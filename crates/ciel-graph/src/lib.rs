@@ -10,11 +10,13 @@ mod check;
 pub mod event;
 mod graph;
 mod objects;
+mod recall;
 mod settle;
 mod spawn;
 mod story;
 mod task;
 mod turn;
+mod twins;
 mod verdict;
 mod view;
 
@@ -22,5 +24,6 @@ pub use event::{
     Action, Assignment, Continuation, Ending, Entry, Event, Output, Step, StrandChange, TaskSummary,
 };
 pub use graph::{Graph, Policy};
+pub use recall::Recalled;
 pub use story::Moment;
 pub use view::{Counts, Situation, TaskView};

@@ -23,19 +23,8 @@ impl Graph {
         value: Value<Handle>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
-        let task = &self.tasks[&key];
-        let Some(object) = task.outputs.get(index as usize).copied() else {
-            let message = format!(
-                "it published output {index}, but has {}",
-                task.outputs.len()
-            );
-            return Err(Box::new(Failure::new(
-                FailureKind::Refused,
-                task.label(),
-                message,
-            )));
-        };
-        let name = task.name.output(u64::from(index));
+        let object = self.output_of(key, index)?;
+        let name = self.tasks[&key].name.output(u64::from(index));
         let value = self.adopt(key, value)?;
         let state = ObjectState::Ready(Arc::new(Stored { name, value }));
         match self.is_future(object) {
@@ -43,6 +32,33 @@ impl Graph {
             false => self.let_go(state, actions),
         }
         Ok(())
+    }
+
+    /// An output becomes what another object is or will be; one that is settled stays as it is.
+    pub(crate) fn delegate(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        index: u32,
+        to: Handle,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Refusal> {
+        let object = self.output_of(key, index)?;
+        let target = self.keys_of(key, &[to])?[0];
+        if self.is_future(object) {
+            let state = self.state_like(target);
+            self.settle_object(now, object, state, actions);
+        }
+        Ok(())
+    }
+
+    fn output_of(&self, key: TaskKey, index: u32) -> Result<ObjectKey, Refusal> {
+        let task = &self.tasks[&key];
+        task.outputs.get(index as usize).copied().ok_or_else(|| {
+            let count = task.outputs.len();
+            let message = format!("it published output {index}, but has {count}");
+            Box::new(Failure::new(FailureKind::Refused, task.label(), message))
+        })
     }
 
     fn let_go(&mut self, state: ObjectState, actions: &mut Vec<Action>) {
@@ -136,7 +152,7 @@ impl Graph {
     }
 
     /// The state of something that is to be whatever `object` is.
-    fn state_like(&self, object: ObjectKey) -> ObjectState {
+    pub(crate) fn state_like(&self, object: ObjectKey) -> ObjectState {
         match self.objects.settled_state(object) {
             ObjectState::Future { .. } => ObjectState::Alias(self.objects.target(object)),
             settled => settled.clone(),
@@ -192,91 +208,6 @@ impl Graph {
         }
         actions.push(Action::Strand(StrandChange::Closed(strand)));
         self.end_strand(now, key, None, actions);
-    }
-
-    /// The twins get what the leader got; done first, while all is in the table.
-    fn keep_for_twins(
-        &mut self,
-        now: Micros,
-        key: TaskKey,
-        outputs: &[ObjectKey],
-        states: &[Option<ObjectState>],
-        twins: Vec<TaskKey>,
-        actions: &mut Vec<Action>,
-    ) {
-        let delegated = states
-            .iter()
-            .any(|state| !matches!(state, Some(ObjectState::Ready(_))));
-        if delegated {
-            self.forget_call(key);
-            return self.promote_twins(now, twins, actions);
-        }
-        for twin in twins {
-            let Some(task) = self.tasks.get(&twin) else {
-                continue;
-            };
-            let mine = task.outputs.clone();
-            let shared = states
-                .iter()
-                .cloned()
-                .map(|state| state.expect("not delegated"));
-            for (object, state) in mine.into_iter().zip(shared) {
-                self.settle_object(now, object, state, actions);
-            }
-            self.close_twin(now, twin, actions);
-        }
-        debug_assert_eq!(outputs.len(), states.len());
-    }
-
-    /// An equal call has finished before: its outputs are this one's.
-    pub(crate) fn finish_as_twin(
-        &mut self,
-        now: Micros,
-        key: TaskKey,
-        of: &[ObjectKey],
-        actions: &mut Vec<Action>,
-    ) {
-        let mine = self.tasks[&key].outputs.clone();
-        for (object, source) in mine.into_iter().zip(of) {
-            let state = self.state_like(*source);
-            self.settle_object(now, object, state, actions);
-        }
-        self.close_twin(now, key, actions);
-    }
-
-    fn close_twin(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
-        self.counts.shared += 1;
-        let task = self.task_mut(key);
-        task.story.add(now, Moment::Finished);
-        let strand = task.strand.key;
-        actions.push(Action::Strand(StrandChange::Closed(strand)));
-        self.end_strand(now, key, None, actions);
-    }
-
-    /// The leader gives nothing to share: each twin runs by itself.
-    pub(crate) fn promote_twins(
-        &mut self,
-        now: Micros,
-        twins: Vec<TaskKey>,
-        actions: &mut Vec<Action>,
-    ) {
-        for twin in twins {
-            if self
-                .tasks
-                .get(&twin)
-                .is_some_and(|task| task.state == State::Twin)
-            {
-                self.admit(now, twin, actions);
-            }
-        }
-    }
-
-    pub(crate) fn forget_call(&mut self, key: TaskKey) {
-        if let Some(call) = self.tasks[&key].call
-            && self.calls.get(&call).is_some_and(|entry| entry.task == key)
-        {
-            self.calls.remove(&call);
-        }
     }
 
     /// Gives a future its state and wakes who waited.
@@ -338,7 +269,7 @@ impl Graph {
     }
 
     /// Takes the last task of a strand out of the graph, and judges the job.
-    fn end_strand(
+    pub(crate) fn end_strand(
         &mut self,
         now: Micros,
         key: TaskKey,

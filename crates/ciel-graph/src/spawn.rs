@@ -1,4 +1,4 @@
-//! New tasks: roots, children, successors, and the sharing of equal calls.
+//! New tasks: roots, children, successors; and what a replay asks for again.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use ciel_model::{
     Attempt, Descriptor, Fact, Failure, FailureKind, Handle, Label, Mark, Micros, Name, Needs,
     ObjectKey, StrandKey, TaskKey, Value, limits,
 };
+use rustc_hash::FxHashSet;
 
 use crate::event::{Action, StrandChange};
-use crate::graph::{Call, Graph};
+use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::{Moment, Story};
 use crate::task::{State, Strand, Task, place_of};
@@ -91,6 +92,7 @@ impl Graph {
             outputs: Vec::new(),
             facts: Vec::new(),
             replayed: 0,
+            asked: FxHashSet::default(),
             twins: Vec::new(),
             call: None,
             ran_us: 0,
@@ -395,62 +397,6 @@ impl Graph {
         }
         self.task_mut(key).replayed += 1;
         Ok(())
-    }
-
-    /// Shares the result of an equal pure call; false if there is none to share.
-    fn join_equal_call(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) -> bool {
-        let call = self.identity_of(key);
-        let Some(Call {
-            task: leader,
-            outputs,
-        }) = self.calls.get(&call).cloned()
-        else {
-            self.register_call(call, key);
-            return false;
-        };
-        if self.tasks.contains_key(&leader) {
-            self.task_mut(leader).twins.push(key);
-            self.task_mut(key).state = State::Twin;
-            return true;
-        }
-        let there = |output: &ObjectKey| {
-            self.objects
-                .get(*output)
-                .is_some_and(|object| matches!(object.state, ObjectState::Ready(_)))
-        };
-        if !outputs.iter().all(there) {
-            self.register_call(call, key);
-            return false;
-        }
-        self.finish_as_twin(now, key, &outputs, actions);
-        true
-    }
-
-    fn register_call(&mut self, call: Name, key: TaskKey) {
-        if self.calls.len() >= self.calls_purge_at {
-            let (tasks, objects) = (&self.tasks, &self.objects);
-            self.calls.retain(|_, call| {
-                tasks.contains_key(&call.task)
-                    || call
-                        .outputs
-                        .iter()
-                        .all(|output| objects.get(*output).is_some())
-            });
-            self.calls_purge_at = (self.calls.len() * 2).max(1024);
-        }
-        let outputs = self.tasks[&key].outputs.clone();
-        self.calls.insert(call, Call { task: key, outputs });
-        self.task_mut(key).call = Some(call);
-    }
-
-    /// What makes two pure calls equal: the call and the objects it is given.
-    fn identity_of(&self, key: TaskKey) -> Name {
-        let task = &self.tasks[&key];
-        let mut seed = task.descriptor.call_hash().0.to_be_bytes().to_vec();
-        for input in &task.table {
-            seed.extend_from_slice(&self.objects.target(*input).0.to_be_bytes());
-        }
-        Name::of_root(&seed)
     }
 
     pub(crate) fn on_task_tail_spawned(

@@ -6,6 +6,7 @@ use ciel_model::{
     Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, Site, StrandKey,
     TaskKey,
 };
+use rustc_hash::FxHashSet;
 
 use crate::event::Continuation;
 use crate::story::Story;
@@ -78,6 +79,8 @@ pub(crate) struct Task {
     pub(crate) facts: Vec<Fact>,
     /// Facts already met again by a replay; equals `facts.len()` otherwise.
     pub(crate) replayed: usize,
+    /// What it asked for so far, kept only if it may be replayed.
+    pub(crate) asked: FxHashSet<ObjectKey>,
     /// Equal calls that wait for this one.
     pub(crate) twins: Vec<TaskKey>,
     /// The key under which equal calls find it, if pure.

@@ -108,7 +108,7 @@ impl Graph {
         answers
     }
 
-    fn resolution(&mut self, key: TaskKey, object: ObjectKey) -> Resolution {
+    pub(crate) fn resolution(&mut self, key: TaskKey, object: ObjectKey) -> Resolution {
         let stored = match self.objects.settled_state(object) {
             ObjectState::Future { .. } => return Resolution::Future,
             ObjectState::Failed { failure, .. } => return Resolution::Failed(failure.clone()),
@@ -162,6 +162,9 @@ impl Graph {
                 return self.fail_attempt(now, key, *failure, actions);
             }
         };
+        if self.tasks[&key].descriptor.replayable {
+            self.task_mut(key).asked.extend(&objects);
+        }
         // The task has left its place before what it wakes is offered.
         let mut woken = Vec::new();
         let missing = self.wait_and_demand(now, key, &objects, &mut woken);

@@ -258,6 +258,11 @@ impl OrderedStream {
         self.gauges.held_bytes
     }
 
+    /// Whether what this strand writes has a place: it is known and has not ended.
+    pub fn has_place(&self, strand: StrandKey) -> bool {
+        self.open_place(strand).is_ok()
+    }
+
     /// Bytes of this strand alone in memory that are not released; 0 if it has no place.
     pub fn held_by(&self, strand: StrandKey) -> u64 {
         let body = self

@@ -38,12 +38,6 @@ pub(crate) enum Order {
         worker: WorkerKey,
         assignment: Box<Assignment>,
     },
-    /// Go on: what it asked for is there.
-    AnswerWorker {
-        worker: WorkerKey,
-        run: Run,
-        answers: Answers,
-    },
     /// End a task that runs in that worker.
     StopInWorker { worker: WorkerKey, run: Run },
     /// Forget a parked strand.
@@ -127,6 +121,8 @@ pub(crate) struct Core {
     /// Microseconds of processor time of ended processes.
     spent_us: u64,
     changes: u32,
+    /// Output on disk that has no place in the order.
+    pub(crate) unplaced: Vec<ciel_ordered::Extent>,
     todo: VecDeque<Todo>,
     graph_actions: Vec<graph::Action>,
     node_actions: Vec<node::Action>,
@@ -160,6 +156,7 @@ impl Core {
             script_lines: FxHashMap::default(),
             spent_us: 0,
             changes: 0,
+            unplaced: Vec::new(),
             todo: VecDeque::new(),
             graph_actions: Vec::new(),
             node_actions: Vec::new(),
@@ -255,7 +252,7 @@ impl Core {
                 task,
                 attempt,
                 answers,
-            } => self.go_on(Run { task, attempt }, answers),
+            } => self.continued = Some((Run { task, attempt }, answers)),
             Action::Suspend { task, attempt } => self.suspend(now, Run { task, attempt }),
             Action::Stop { task, attempt } => self.stop(now, Run { task, attempt }),
             Action::Strand(change) => self.change_strand(change),
@@ -327,20 +324,10 @@ impl Core {
         }
     }
 
-    fn go_on(&mut self, run: Run, answers: Answers) {
-        match self.places.get(&run) {
-            Some(Place::Worker(worker)) => self.order(Order::AnswerWorker {
-                worker: *worker,
-                run,
-                answers,
-            }),
-            _ => self.continued = Some((run, answers)),
-        }
-    }
-
     fn suspend(&mut self, now: Micros, run: Run) {
         self.places.remove(&run);
-        self.feed_node(now, node::Event::TaskLeft { run, parked: true })
+        let parked = self.graph.keeps_live_copy(run.task);
+        self.feed_node(now, node::Event::TaskLeft { run, parked })
     }
 
     /// The graph is done with an attempt that runs or waits.
@@ -408,16 +395,27 @@ impl Core {
         }
     }
 
-    /// Bytes of a strand's ordered output, or where they lie.
+    /// Bytes of a task's ordered output, or where they lie. Output that has no place in the order
+    /// (of lazy tasks and what they spawn) is kept for `ciel logs`.
     ///
     /// Returns what to tell when a strand that is run again writes something else than before.
     pub(crate) fn write(
         &mut self,
         strand: StrandKey,
+        task: &Label,
         piece: impl Into<ciel_ordered::Piece>,
     ) -> Result<(), String> {
         self.output_ready = true;
-        write_to(&mut self.output, strand, piece.into())
+        let piece = piece.into();
+        let key = ciel_ordered::StrandKey(strand.0);
+        if !self.output.has_place(key) {
+            match piece {
+                ciel_ordered::Piece::Bytes(bytes) => self.history.log(task, "stdout", &bytes),
+                ciel_ordered::Piece::Extent(extent) => self.unplaced.push(extent),
+            }
+            return Ok(());
+        }
+        write_to(&mut self.output, strand, piece)
     }
 
     /// The same for standard error, if that is ordered.
@@ -440,6 +438,11 @@ impl Core {
     /// A process has ended and used that much processor time.
     pub(crate) fn spent(&mut self, task: TaskKey, us: u64) {
         self.pids.remove(&task);
+        self.spent_us += us;
+    }
+
+    /// A worker has ended and used that much processor time.
+    pub(crate) fn spent_by_worker(&mut self, us: u64) {
         self.spent_us += us;
     }
 
@@ -485,14 +488,27 @@ fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
     let key = |strand: StrandKey| ciel_ordered::StrandKey(strand.0);
     let _ = match change {
         StrandChange::Root(strand) => stream.open_root(key(strand)),
-        StrandChange::Spawned { parent, child, .. } => stream.spawn(key(parent), key(child)),
+        StrandChange::Spawned {
+            parent,
+            child,
+            live,
+        } => {
+            let spawned = stream.spawn(key(parent), key(child));
+            if live {
+                spawned
+            } else {
+                spawned.and_then(|()| stream.hold(key(child)))
+            }
+        }
         StrandChange::Committed(strand) => stream.commit(key(strand)),
-        StrandChange::Closed(strand) => stream.close(key(strand)),
+        // A replay that was cut short is told of at the first closing; the second one closes.
+        StrandChange::Closed(strand) => stream
+            .close(key(strand))
+            .or_else(|_| stream.close(key(strand))),
         StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
         StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
-        StrandChange::Rewound(strand) | StrandChange::RolledBack(strand) => {
-            stream.rewind(key(strand))
-        }
+        StrandChange::Rewound(strand) => stream.rewind(key(strand)),
+        StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
     };
 }
 

@@ -210,7 +210,7 @@ fn join_files(paths: &[PathBuf], target: &Path) -> std::io::Result<()> {
     joined.flush()
 }
 
-fn disk_error(path: PathBuf, error: std::io::Error) -> ciel_store::StoreError {
+pub(crate) fn disk_error(path: PathBuf, error: std::io::Error) -> ciel_store::StoreError {
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             ciel_store::StoreError::DiskFull { path }

@@ -1,5 +1,6 @@
 //! Looking at runs from outside: live ones are asked, ended ones have left their history.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -75,6 +76,7 @@ fn parse(bytes: &[u8]) -> Vec<Record> {
 
 fn fold(records: Vec<Record>, live: bool) -> Option<RunView> {
     let mut view: Option<RunView> = None;
+    let mut places: HashMap<String, usize> = HashMap::new();
     for record in records {
         match (record, &mut view) {
             (Record::Run(run), _) => {
@@ -87,13 +89,13 @@ fn fold(records: Vec<Record>, live: bool) -> Option<RunView> {
                     end: None,
                 });
             }
-            (Record::Task(task), Some(view)) => {
-                let known = view.tasks.iter().rposition(|known| known.name == task.name);
-                match known.filter(|_| live) {
-                    Some(known) => view.tasks[known] = *task,
-                    None => view.tasks.push(*task),
+            (Record::Task(task), Some(view)) => match places.get(&task.name) {
+                Some(place) => view.tasks[*place] = *task,
+                None => {
+                    places.insert(task.name.clone(), view.tasks.len());
+                    view.tasks.push(*task);
                 }
-            }
+            },
             (Record::Log(log), Some(view)) => view.logs.push(log),
             (Record::End(end), Some(view)) => view.end = Some(end),
             (_, None) => {}

@@ -1,6 +1,6 @@
 //! Small work that the engine does itself: bringing files in, waiting for several references.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ciel_graph::{Assignment, Entry, Event, Output};
 use ciel_model::{Content, Failure, FailureKind, Form, Frame, Handle, Name, Value, limits};
@@ -105,7 +105,7 @@ pub(crate) fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
 }
 
 /// A file of the user's as an object of the run.
-pub(crate) fn bring_in(engine: &Engine, path: &PathBuf) -> std::io::Result<Value<Handle>> {
+pub(crate) fn bring_in(engine: &Engine, path: &Path) -> std::io::Result<Value<Handle>> {
     let name = Name::of_root(path.as_os_str().as_encoded_bytes());
     copy_in(engine, name, path).map_err(|trouble| match trouble {
         Trouble::File(error) => error,

@@ -52,6 +52,7 @@ fn take_batch(core: &mut Core) -> Batch {
     core.output_ready |= !output.is_empty() || !errors.is_empty();
     let mut dropped = core.output.take_dropped();
     dropped.extend(core.errors.take_dropped());
+    dropped.append(&mut core.unplaced);
     Batch {
         output,
         errors,

@@ -17,11 +17,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::desk::TaskDesk;
 use crate::engine::Engine;
-use crate::errors::ErrorPipe;
 use crate::executors::{Kind, Plan, Refused, Stdout};
 use crate::internal;
 use crate::objects;
 use crate::output;
+use crate::pipes::Pipes;
 use crate::spawning::{ProcessEvent, Spawning};
 
 type Failed<T> = Result<T, Box<Failure>>;
@@ -75,31 +75,35 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
 enum Conclusion {
     Outputs {
         outputs: Vec<Output>,
-        printed: Option<ciel_ordered::Piece>,
+        printed: Printed,
     },
     Lost(Failure),
     /// Nobody wants it any more.
     Stopped,
 }
 
-fn commit(
-    engine: &Engine,
-    assignment: &Assignment,
-    outputs: Vec<Output>,
-    printed: Option<ciel_ordered::Piece>,
-) {
+/// What a process has printed.
+enum Printed {
+    Nothing,
+    /// It went out while the process ran.
+    Already,
+    /// It goes out now.
+    Piece(ciel_ordered::Piece),
+}
+
+fn commit(engine: &Engine, assignment: &Assignment, outputs: Vec<Output>, printed: Printed) {
     let run = Run {
         task: assignment.task,
         attempt: assignment.attempt,
     };
     engine.with(|core, now| {
         let Run { task, attempt } = run;
-        let has_printed = printed.is_some();
-        if let Some(piece) = printed
+        let has_printed = !matches!(printed, Printed::Nothing);
+        if let Printed::Piece(piece) = printed
             && !core.is_stopping(run)
         {
             // A process runs once more only when nothing of it was committed, so nothing differs.
-            let _ = core.write(assignment.strand, piece);
+            let _ = core.write(assignment.strand, &assignment.label, piece);
         }
         core.tell(
             now,
@@ -130,16 +134,21 @@ async fn run_to_end(
     if engine.lock().is_stopping(run) {
         return Ok(Conclusion::Stopped);
     }
-    let (mut errors, writer) = ErrorPipe::open(&assignment.label)
+    let live = assignment.descriptor.options.live && plan.stdout == Stdout::Printed;
+    let (mut pipes, writers) = Pipes::open(&assignment.label, live)
         .map_err(|error| trouble(&assignment.label, "cannot make a pipe", &error))?;
-    let start = start_request(assignment, &plan, stdin, desk)?;
+    let mut start = start_request(assignment, &plan, stdin, desk)?;
+    if live {
+        start.stdout = message::Output::Fd(1);
+    }
+    let borrowed: Vec<_> = writers.iter().map(AsFd::as_fd).collect();
     let mut events = spawning
-        .start(run, start, &[writer.as_fd()])
+        .start(run, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
-    drop(writer);
-    let ended = watch(engine, spawning, assignment, run, &mut events, &mut errors).await;
-    errors.drain(engine, assignment);
-    conclude(engine, assignment, &plan, desk, &errors, ended)
+    drop(writers);
+    let ended = watch(engine, spawning, assignment, run, &mut events, &mut pipes).await;
+    pipes.drain(engine, assignment);
+    conclude(engine, assignment, &plan, desk, &pipes, ended)
 }
 
 fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskDesk<'_>) -> Failed<Plan> {
@@ -235,7 +244,7 @@ async fn watch(
     assignment: &Assignment,
     run: Run,
     events: &mut UnboundedReceiver<ProcessEvent>,
-    errors: &mut ErrorPipe,
+    pipes: &mut Pipes,
 ) -> Option<Ended> {
     let limit = memory_limit(assignment);
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
@@ -270,7 +279,7 @@ async fn watch(
                     return if stopped { None } else { Some(Ended::Lost) };
                 }
             },
-            () = errors.read(engine, assignment) => {}
+            () = pipes.read(engine, assignment) => {}
             _ = sample.tick(), if limit.is_some() && pid.is_some() && too_large.is_none() => {
                 let bytes = pid.map_or(0, |pid| ciel_spawner::resident_anonymous(&[pid])[0]);
                 if limit.is_some_and(|limit| bytes > limit) {
@@ -293,14 +302,14 @@ fn conclude(
     assignment: &Assignment,
     plan: &Plan,
     desk: &mut TaskDesk<'_>,
-    errors: &ErrorPipe,
+    pipes: &Pipes,
     ended: Option<Ended>,
 ) -> Failed<Conclusion> {
     let label = &assignment.label;
     let Some(ended) = ended else {
         return Ok(Conclusion::Stopped);
     };
-    errors.keep(engine, assignment);
+    pipes.errors.keep(engine, assignment);
     let status = match ended {
         Ended::Exited {
             exit,
@@ -320,12 +329,22 @@ fn conclude(
     };
     if status != Status::Code(0) {
         desk.keep_printed();
-        return Err(Box::new(bad_status(label, plan, status, errors)));
+        return Err(Box::new(bad_status(label, plan, status, pipes)));
+    }
+    if let Some(told) = pipes.differs() {
+        return Err(Box::new(crate::translate::differs(assignment, told)));
     }
     let outputs = gather(engine, assignment, desk)?;
     let printed = match plan.stdout {
-        Stdout::Printed => desk.take_printed()?,
-        Stdout::Output(_) => None,
+        Stdout::Printed if assignment.descriptor.options.lazy => {
+            desk.keep_printed();
+            Printed::Nothing
+        }
+        Stdout::Printed if pipes.has_printed() => Printed::Already,
+        Stdout::Printed => desk
+            .take_printed()?
+            .map_or(Printed::Nothing, Printed::Piece),
+        Stdout::Output(_) => Printed::Nothing,
     };
     Ok(Conclusion::Outputs { outputs, printed })
 }
@@ -400,7 +419,7 @@ fn too_large(assignment: &Assignment, bytes: u64) -> Failure {
         .with_hint("declare what it needs with the option memory")
 }
 
-fn bad_status(label: &Label, plan: &Plan, status: Status, errors: &ErrorPipe) -> Failure {
+fn bad_status(label: &Label, plan: &Plan, status: Status, pipes: &Pipes) -> Failure {
     let command = plan
         .program
         .iter()
@@ -422,7 +441,7 @@ fn bad_status(label: &Label, plan: &Plan, status: Status, errors: &ErrorPipe) ->
         }
     };
     let mut failure = Failure::new(FailureKind::TaskError, label.clone(), message);
-    failure.excerpt = errors.last_lines();
+    failure.excerpt = pipes.errors.last_lines();
     failure.hint = hint;
     failure
 }

@@ -213,7 +213,7 @@ fn run_record(settings: &Settings, id: &str) -> RunRecord {
 /// Bytes of memory of this machine, if it tells.
 fn machine_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
-    Some(u64::from(info.totalram) * u64::from(info.mem_unit))
+    Some(info.totalram * u64::from(info.mem_unit))
 }
 
 fn submit(engine: &Engine) {

@@ -371,7 +371,7 @@ fn tell_acts(
         let step = match act {
             Act::Print(bytes) => {
                 script.printed = true;
-                let written = core.write(script.assignment.strand, bytes);
+                let written = core.write(script.assignment.strand, &script.assignment.label, bytes);
                 written.map_err(|told| Box::new(translate::differs(&script.assignment, told)))?;
                 continue;
             }

@@ -130,11 +130,6 @@ impl Shell {
             Order::StartWorker { worker, executor } => self.workers.start(worker, executor),
             Order::StopWorker(worker) => self.workers.dismiss(worker),
             Order::StartInWorker { worker, assignment } => self.workers.begin(worker, assignment),
-            Order::AnswerWorker {
-                worker,
-                run,
-                answers,
-            } => self.workers.answer(worker, run, answers),
             Order::StopInWorker { worker, run } => self.workers.stop(worker, run),
             Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
             Order::DropObject(name) => self.drop_object(name),

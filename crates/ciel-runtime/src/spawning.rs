@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_model::limits;
-use ciel_node::Run;
+use ciel_node::{Run, WorkerKey};
 use ciel_spawner::{Cookie, Report, Request, Spawner, Start};
 use rustc_hash::FxHashMap;
 use tokio::io::Interest;
@@ -38,8 +38,29 @@ pub(crate) enum ProcessEvent {
     Lost,
 }
 
+/// For whom a process was started.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// It is an attempt of a task.
+    Run(Run),
+    /// It runs tasks of an executor.
+    Worker(WorkerKey),
+}
+
+impl From<Run> for Owner {
+    fn from(run: Run) -> Owner {
+        Owner::Run(run)
+    }
+}
+
+impl From<WorkerKey> for Owner {
+    fn from(worker: WorkerKey) -> Owner {
+        Owner::Worker(worker)
+    }
+}
+
 struct Running {
-    run: Run,
+    owner: Owner,
     events: UnboundedSender<ProcessEvent>,
 }
 
@@ -50,7 +71,7 @@ pub(crate) struct Spawning {
     environment: Vec<CString>,
     spawner: RefCell<Option<Rc<Spawner>>>,
     running: RefCell<FxHashMap<u64, Running>>,
-    ids: RefCell<FxHashMap<Run, u64>>,
+    ids: RefCell<FxHashMap<Owner, u64>>,
     next: Cell<u64>,
     /// Nobody has time to end politely any more.
     hurried: Cell<bool>,
@@ -74,10 +95,11 @@ impl Spawning {
     /// Starts a process; what happens to it comes over the channel.
     pub(crate) fn start(
         self: &Rc<Self>,
-        run: Run,
+        owner: impl Into<Owner>,
         mut start: Start,
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<UnboundedReceiver<ProcessEvent>> {
+        let owner = owner.into();
         let spawner = self.spawner()?;
         let (events, receiver) = unbounded_channel();
         let id = self.next.replace(self.next.get() + 1);
@@ -86,14 +108,14 @@ impl Spawning {
         self.flush_later(&spawner);
         self.running
             .borrow_mut()
-            .insert(id, Running { run, events });
-        self.ids.borrow_mut().insert(run, id);
+            .insert(id, Running { owner, events });
+        self.ids.borrow_mut().insert(owner, id);
         Ok(receiver)
     }
 
     /// The process is to end; whoever runs it hears of it first.
     pub(crate) fn ask_to_stop(&self, run: Run) {
-        let id = self.ids.borrow().get(&run).copied();
+        let id = self.ids.borrow().get(&Owner::Run(run)).copied();
         if let Some(id) = id
             && let Some(running) = self.running.borrow().get(&id)
         {
@@ -107,7 +129,7 @@ impl Spawning {
         if self.hurried.get() {
             return self.kill(run);
         }
-        self.tell(run, |id| Request::Kill {
+        self.tell(run.into(), |id| Request::Kill {
             id,
             signal: libc::SIGTERM,
             group: true,
@@ -120,19 +142,19 @@ impl Spawning {
     }
 
     /// Kills the process and everything it started, at once.
-    pub(crate) fn kill(self: &Rc<Self>, run: Run) {
-        self.tell(run, |id| Request::KillTree { id });
+    pub(crate) fn kill(self: &Rc<Self>, owner: impl Into<Owner>) {
+        self.tell(owner.into(), |id| Request::KillTree { id });
     }
 
     /// Kills everything at once, now and later.
     pub(crate) fn hurry(self: &Rc<Self>) {
         self.hurried.set(true);
-        let runs: Vec<Run> = self.ids.borrow().keys().copied().collect();
-        runs.into_iter().for_each(|run| self.kill(run));
+        let owners: Vec<Owner> = self.ids.borrow().keys().copied().collect();
+        owners.into_iter().for_each(|owner| self.kill(owner));
     }
 
-    fn tell(self: &Rc<Self>, run: Run, request: impl Fn(u64) -> Request) {
-        let id = self.ids.borrow().get(&run).copied();
+    fn tell(self: &Rc<Self>, owner: Owner, request: impl Fn(u64) -> Request) {
+        let id = self.ids.borrow().get(&owner).copied();
         let spawner = self.spawner.borrow().clone();
         if let (Some(id), Some(spawner)) = (id, spawner) {
             // A spawner that is dead has taken its processes with it; that is seen elsewhere.
@@ -205,7 +227,7 @@ impl Spawning {
         // The receiver is gone only when the task has been given up.
         let _ = process.events.send(ProcessEvent::Report(report));
         if last && let Some(process) = running.remove(&id) {
-            self.ids.borrow_mut().remove(&process.run);
+            self.ids.borrow_mut().remove(&process.owner);
         }
     }
 

@@ -18,7 +18,7 @@ pub fn scenario(seed: u64) -> Scenario {
     let slots = [1, 2, 4][random.below(3)];
     let serial = random.one_in(6);
     let policy = random.below(6);
-    let count = 2 + random.below(9);
+    let count = 3 + random.below(10);
     let mut tasks: Vec<Definition> = (0..count)
         .map(|index| options(&mut random, index))
         .collect();
@@ -80,7 +80,7 @@ fn faults(random: &mut Random) -> Vec<(u64, Fault)> {
                 18 => Fault::Cancel(random.below(20)),
                 _ => Fault::CancelJob,
             };
-            (random.below(4000) as u64, fault)
+            (random.below(2500) as u64, fault)
         })
         .collect();
     faults.sort_by_key(|(at, _)| *at);
@@ -116,7 +116,7 @@ impl<'a> Acts<'a> {
     }
 
     fn all(mut self) -> Vec<Act> {
-        let count = self.random.below(9) + if self.index == 0 { 3 } else { 0 };
+        let count = self.random.below(10) + if self.index == 0 { 6 } else { 0 };
         for _ in 0..count {
             let act = self.one();
             self.acts.extend(act);

@@ -93,3 +93,21 @@ fn has_ended(task: &TaskRecord) -> bool {
         | TaskState::Suspended => false,
     }
 }
+
+/// Whether it failed by itself, and not because of another one.
+fn is_origin(task: &TaskRecord) -> bool {
+    let failure = task.failure.as_deref().unwrap_or_default();
+    task.state == TaskState::Failed && failure.starts_with(&task.label())
+}
+
+/// Why a task failed, without what is known: its label, and that it failed or was cancelled.
+fn own_failure(task: &TaskRecord) -> Option<&str> {
+    let failure = task.failure.as_deref()?;
+    let own = failure
+        .strip_prefix(&format!("{}: ", task.label()))
+        .unwrap_or(failure);
+    let known = ["TaskError: ", "Cancelled: "]
+        .into_iter()
+        .find(|kind| own.starts_with(kind));
+    Some(&own[known.map_or(0, str::len)..])
+}

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciel_runtime::inspect::RunView;
-use ciel_runtime::records::{TaskRecord, TaskState};
+use ciel_runtime::records::TaskRecord;
 use serde_json::{Value, json};
 
-use super::{has_ended, newest_first};
+use super::{has_ended, is_origin, newest_first, own_failure};
 use crate::complaint::Complaint;
 use crate::display::{self, columns, counted, duration, shortened};
 use crate::options::{PsOptions, Shared};
@@ -15,6 +15,9 @@ use crate::talk::{Paint, paint_output};
 
 /// Tasks of a run that are shown unless all are asked for.
 const TASKS_SHOWN_MAX: usize = 20;
+
+/// Ended runs that are shown unless all are asked for.
+const ENDED_RUNS_SHOWN_MAX: usize = 10;
 
 /// Characters of a command or reason in the table.
 const CELL_CHARACTERS_MAX: usize = 60;
@@ -29,6 +32,25 @@ pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, Complaint>
         return display::print(b"no runs\n");
     }
     let paint = paint_output(shared.colour);
+    let live = runs.iter().filter(|run| run.live).count();
+    let count_max = if options.all {
+        runs.len()
+    } else {
+        live + ENDED_RUNS_SHOWN_MAX
+    };
+    let (shown, left_out) = runs.split_at(runs.len().min(count_max));
+    let mut text = table(shown, options.all, paint);
+    if !left_out.is_empty() {
+        let more = counted(left_out.len() as u64, "more run");
+        text.push_str(&format!(
+            "{}\n",
+            paint.faint(&format!("… and {more} (--all)"))
+        ));
+    }
+    display::print(text.as_bytes())
+}
+
+fn table(runs: &[RunView], all: bool, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = std::iter::once(heading())
         .chain(runs.iter().map(run_row))
         .collect();
@@ -41,9 +63,9 @@ pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, Complaint>
             line.clone()
         };
         text.push_str(&format!("{line}\n"));
-        text.push_str(&task_lines(run, options.all, paint));
+        text.push_str(&task_lines(run, all, paint));
     }
-    display::print(text.as_bytes())
+    text
 }
 
 fn heading() -> Vec<String> {
@@ -59,6 +81,7 @@ fn run_row(run: &RunView) -> Vec<String> {
         .map_or(String::new(), |end| duration(end.elapsed_us));
     let tasks = match &run.end {
         Some(end) => end.counts.spawned.to_string(),
+        None if run.tasks.is_empty() => String::new(),
         None => {
             let ended = run.tasks.iter().filter(|task| has_ended(task)).count();
             format!("{ended}/{}", run.tasks.len())
@@ -76,8 +99,11 @@ fn run_row(run: &RunView) -> Vec<String> {
 
 fn state_words(run: &RunView) -> &'static str {
     match (&run.end, run.live) {
-        (Some(end), _) if end.failure.is_some() => "failed",
-        (Some(_), _) => "done",
+        (Some(end), _) => match end.failure.as_deref() {
+            None => "done",
+            Some(failure) if failure.contains(": Cancelled: ") => "cancelled",
+            Some(_) => "failed",
+        },
         (None, true) => "live",
         (None, false) => "killed",
     }
@@ -98,11 +124,9 @@ fn age(started_s: u64) -> String {
     }
 }
 
-/// Of a live run what has not ended, of an ended one what failed; or all.
+/// What has not ended in a live run, and what failed by itself; or all.
 fn task_lines(run: &RunView, all: bool, paint: Paint) -> String {
-    let shows = |task: &&TaskRecord| {
-        all || (run.live && !has_ended(task)) || task.state == TaskState::Failed
-    };
+    let shows = |task: &&TaskRecord| all || is_origin(task) || (run.live && !has_ended(task));
     let tasks: Vec<&TaskRecord> = run.tasks.iter().filter(shows).collect();
     let count_max = if all { tasks.len() } else { TASKS_SHOWN_MAX };
     let rows: Vec<Vec<String>> = tasks
@@ -130,17 +154,14 @@ fn task_row(task: &TaskRecord) -> Vec<String> {
     } else {
         String::new()
     };
-    let why = task
-        .failure
-        .clone()
-        .or_else(|| task.reasons.first().cloned())
-        .unwrap_or_default();
+    let reason = task.reasons.first().map(String::as_str);
+    let why = own_failure(task).or(reason).unwrap_or_default();
     vec![
         task.label(),
         task.state.words().to_string(),
         ran,
         task.place.clone(),
-        shortened(&why, CELL_CHARACTERS_MAX),
+        shortened(why, CELL_CHARACTERS_MAX),
     ]
 }
 

@@ -6,7 +6,7 @@ use ciel_runtime::inspect::RunView;
 use ciel_runtime::records::{TaskRecord, TaskState};
 use serde_json::json;
 
-use super::{find, has_ended};
+use super::{find, has_ended, own_failure};
 use crate::complaint::Complaint;
 use crate::display::{self, counted, duration};
 use crate::options::{Shared, TaskOptions};
@@ -55,11 +55,8 @@ fn reasons(run: &RunView, task: &TaskRecord) -> Vec<String> {
             task.state.words()
         )];
     }
-    if let Some(failure) = &task.failure {
-        let why = failure
-            .strip_prefix(&format!("{}: ", task.label()))
-            .unwrap_or(failure);
-        return vec![format!("{} because of {why}", task.state.words())];
+    if let Some(failure) = own_failure(task) {
+        return vec![format!("{}: {failure}", task.state.words())];
     }
     match (task.reasons.is_empty(), task.state) {
         (false, _) => task.reasons.clone(),

@@ -1,4 +1,5 @@
-//! The standard error of one task: shown live, whole lines at a time; its end kept for messages.
+//! The pipes of one task: standard error, shown live, whole lines at a time, its end kept for
+//! messages; and standard output, if that may go out before the task commits.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -17,8 +18,71 @@ const READ_BYTES: usize = 64 << 10;
 /// Bytes of a line that never ends before it is shown in parts.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The reading end of a task's standard error.
-pub(crate) struct ErrorPipe {
+/// Which stream a pipe carries.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Stream {
+    /// Standard error.
+    Errors,
+    /// Standard output that goes out while the task runs.
+    Output,
+}
+
+/// The reading ends of a task's streams.
+pub(crate) struct Pipes {
+    pub(crate) errors: TaskPipe,
+    output: Option<TaskPipe>,
+}
+
+impl Pipes {
+    /// A pipe for standard error, and one for standard output if that is `live`; with the writing
+    /// ends in this order.
+    pub(crate) fn open(label: &Label, live: bool) -> std::io::Result<(Pipes, Vec<OwnedFd>)> {
+        let (errors, writer) = TaskPipe::open(Stream::Errors, label)?;
+        let mut writers = vec![writer];
+        let mut output = None;
+        if live {
+            let (pipe, writer) = TaskPipe::open(Stream::Output, label)?;
+            output = Some(pipe);
+            writers.push(writer);
+        }
+        Ok((Pipes { errors, output }, writers))
+    }
+
+    /// Waits for more on any of them and passes it on.
+    pub(crate) async fn read(&mut self, engine: &Engine, assignment: &Assignment) {
+        match &mut self.output {
+            None => self.errors.read(engine, assignment).await,
+            Some(output) => tokio::select! {
+                () = self.errors.read(engine, assignment) => {}
+                () = output.read(engine, assignment) => {}
+            },
+        }
+    }
+
+    /// Takes what is in them without waiting, when the task has ended.
+    pub(crate) fn drain(&mut self, engine: &Engine, assignment: &Assignment) {
+        self.errors.drain(engine, assignment);
+        if let Some(output) = &mut self.output {
+            output.drain(engine, assignment);
+        }
+    }
+
+    /// Whether anything went out while the task ran.
+    pub(crate) fn has_printed(&self) -> bool {
+        self.output
+            .as_ref()
+            .is_some_and(|output| !output.kept.is_empty())
+    }
+
+    /// What to tell if a task that was run again wrote something else.
+    pub(crate) fn differs(&self) -> Option<String> {
+        self.output.as_ref()?.differs.clone()
+    }
+}
+
+/// The reading end of one stream of a task.
+pub(crate) struct TaskPipe {
+    stream: Stream,
     pipe: Receiver,
     label: Label,
     open: bool,
@@ -27,15 +91,19 @@ pub(crate) struct ErrorPipe {
     /// The last bytes.
     kept: VecDeque<u8>,
     buffer: Vec<u8>,
+    /// What to tell if a task that is run again wrote something else.
+    pub(crate) differs: Option<String>,
 }
 
-impl ErrorPipe {
+impl TaskPipe {
     /// A pipe and its writing end.
-    pub(crate) fn open(label: &Label) -> std::io::Result<(ErrorPipe, OwnedFd)> {
+    pub(crate) fn open(stream: Stream, label: &Label) -> std::io::Result<(TaskPipe, OwnedFd)> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
         let pipe = Receiver::from_owned_fd(reader)?;
-        let errors = ErrorPipe {
+        let errors = TaskPipe {
+            stream,
+            differs: None,
             pipe,
             label: label.clone(),
             open: true,
@@ -81,6 +149,11 @@ impl ErrorPipe {
         self.kept.extend(&bytes);
         let excess = self.kept.len().saturating_sub(limits::LOG_BYTES_MAX);
         self.kept.drain(..excess);
+        if self.stream == Stream::Output {
+            let (strand, label) = (assignment.strand, &assignment.label);
+            let written = engine.with(|core, _| core.write(strand, label, bytes));
+            return self.differs = written.err();
+        }
         if engine.settings.ordered_errors {
             engine.with(|core, _| core.write_error(assignment.strand, bytes));
             return;

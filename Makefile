@@ -1,0 +1,70 @@
+# The manual of daily work. Every target that begins with a build sets up what it needs.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help build demo test check bench soak doc generate clean setup
+
+# A shell that is not a login shell does not know where rustup has put cargo.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# A build that happens once gains nothing from what the next one could reuse.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+REQUIREMENTS := $(wildcard examples/*/requirements.txt)
+BUILT := "$${CARGO_TARGET_DIR:-target}/release/ciel"
+# Programs of the examples are started as python3 and find what they import.
+WITH_PYTHON := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+PURE := ciel-graph ciel-model ciel-node ciel-ordered ciel-protocol ciel-skywriting
+
+SEEDS ?= 100000
+FIRST ?= 0
+GROUPS ?=
+
+help: ## this page
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+setup: $(READY) ## make .venv with what the examples import; installs what is missing
+
+$(READY): scripts/setup $(REQUIREMENTS)
+	@scripts/setup $(VENV) $(REQUIREMENTS)
+	@touch $@
+
+build: $(READY) ## the command, optimised, at .venv/bin/ciel
+	@cargo build --release --locked --quiet -p ciel-cli
+	@cmp -s $(BUILT) $(VENV)/bin/ciel || install -m 755 $(BUILT) $(VENV)/bin/ciel
+	@echo "built $(VENV)/bin/ciel"
+
+demo: build ## build, then reduce a photograph to 16 colours on all cores
+	@$(WITH_PYTHON) $(VENV)/bin/ciel run examples/palette/palette.sw
+	@echo "the pictures are palette-output/reduced.png and palette-output/error.png" >&2
+
+test: $(READY) ## everything that must hold: form, lints, all tests with real processes and examples
+	@$(WITH_PYTHON) $(PYTHON) scripts/run_tests.py
+
+check: ## the quick part of it: form, lints, unit tests of the crates that decide
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --locked --quiet
+	@cargo test --locked --quiet $(PURE:%=-p %) --lib
+
+bench: build ## measure machines, then whole processes; GROUPS="..." chooses the latter
+	@cargo bench --workspace --locked --bench '*'
+	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
+
+soak: ## many random runs of the simulator; SEEDS=100000 FIRST=0
+	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
+
+doc: ## the pages of our crates from their sources, at target/doc
+	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+generate: ## write again what tools write: the wire types of the executor protocol
+	@cargo run --locked --quiet -p xtask -- generate
+
+clean: ## remove what was built, and .venv; runs and their output stay
+	@cargo clean
+	@rm -rf $(VENV)

@@ -1,0 +1,182 @@
+//! Runs seen from outside: `ps`, `why`, `logs`, `clean`, `doctor`.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{Folder, Running, shows, wait_until};
+
+/// A task that says a word, then waits for a pipe; another task waits for it.
+const WAITING: &str = "function wait(n) {\n  x = spawn_exec(\"stdinout\", {\"inputs\": [], \
+    \"command_line\": [\"sh\", \"-c\", \"echo $$ > begun; echo word >&2; cat pipe\"]}, 1);\n  \
+    return text(x[0]);\n}\nreturn *spawn(wait, [1]) + \"!\";\n";
+
+/// A run that waits for its pipe, all of its tasks in their places.
+fn waiting(folder: &Folder) -> Running {
+    folder.pipe("pipe");
+    let running = Running::start(folder.command(&["run", "-q", "job.sw"]));
+    folder.wait_for_line("begun");
+    wait_until("the task that waits is suspended", || {
+        folder
+            .ciel(&["why", "wait"])
+            .stdout
+            .contains("waiting on sh")
+    });
+    running
+}
+
+#[test]
+fn live_run_is_explained_and_so_is_the_ended_one() {
+    let folder = Folder::with_job(WAITING);
+    let running = waiting(&folder);
+    shows!("ps_live", folder.ciel(&["ps"]));
+    shows!("why_waiting", folder.ciel(&["why", "wait"]));
+    shows!("why_running", folder.ciel(&["why", "sh"]));
+    shows!("clean_live", folder.ciel(&["clean"]));
+    folder.write("pipe", "fed");
+    let ended = folder.ended(running.take());
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "\"fed!\"\n"));
+    shows!("ps_ended", folder.ciel(&["ps"]));
+    shows!("ps_all", folder.ciel(&["ps", "--all"]));
+    shows!("why_ended", folder.ciel(&["why", "sh"]));
+    shows!("logs", folder.ciel(&["logs", "sh"]));
+    shows!("logs_none", folder.ciel(&["logs", "wait"]));
+    shows!("clean_ended", folder.ciel(&["clean"]));
+    shows!("ps_none", folder.ciel(&["ps"]));
+    shows!("why_no_runs", folder.ciel(&["why", "sh"]));
+}
+
+#[test]
+fn looks_are_told_as_json() {
+    let folder = Folder::with_job(WAITING);
+    let running = waiting(&folder);
+    let look = |words: &[&str]| -> Value {
+        let ended = folder.ciel(words);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        serde_json::from_str(&ended.stdout).unwrap()
+    };
+    let runs = look(&["ps", "--json"]);
+    assert_eq!(runs["state"], "live");
+    assert_eq!(runs["tasks"].as_array().unwrap().len(), 3);
+    let why = look(&["why", "--json", "sh"]);
+    assert_eq!(why["task"]["state"], "running");
+    assert!(
+        why["reasons"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("running in process")
+    );
+    folder.write("pipe", "fed");
+    assert_eq!(folder.ended(running.take()).code, Some(0));
+    assert_eq!(look(&["logs", "--json", "sh"])["log"]["text"], "word\n");
+}
+
+#[test]
+fn killed_run_is_told_as_killed() {
+    let folder = Folder::with_job(WAITING);
+    let running = waiting(&folder);
+    running.signal(rustix::process::Signal::KILL);
+    assert_eq!(folder.ended(running.take()).code, None);
+    let ended = folder.ciel(&["ps"]);
+    assert!(ended.stdout.contains("killed"), "{}", ended.stdout);
+    assert_eq!(folder.ciel(&["clean"]).stdout, "removed 1 run\n");
+}
+
+#[test]
+fn several_tasks_are_listed() {
+    let script = "function part(n) { return n; }\nfor (i in range(3)) { spawn(part, [i]); }\n";
+    let folder = Folder::with_job(script);
+    assert_eq!(folder.ciel(&["run", "--serial", "job.sw"]).code, Some(0));
+    shows!("why_several", folder.ciel(&["why", "part"]));
+    shows!("why_misspelt", folder.ciel(&["why", "prat"]));
+    shows!(
+        "why_unknown_json",
+        folder.ciel(&["why", "--json", "elephant"])
+    );
+}
+
+#[test]
+fn failed_task_is_explained() {
+    let folder = Folder::with_job("function no() { throw \"no\"; }\nreturn *spawn(no) + 1;\n");
+    assert_eq!(folder.ciel(&["run", "job.sw"]).code, Some(1));
+    shows!("why_failed", folder.ciel(&["why", "no"]));
+    shows!("why_failed_parent", folder.ciel(&["why", "job"]));
+    shows!("ps_failed", folder.ciel(&["ps"]));
+}
+
+#[test]
+fn state_of_another_version_is_cleaned() {
+    let folder = Folder::with_job("return 1;");
+    assert_eq!(folder.ciel(&["run", "job.sw"]).code, Some(0));
+    folder.write(".ciel/format", "ciel-state 0\n");
+    shows!("other_version", folder.ciel(&["run", "job.sw"]));
+    shows!("other_version_ps", folder.ciel(&["ps"]));
+    shows!("other_version_clean", folder.ciel(&["clean"]));
+    assert_eq!(folder.ciel(&["run", "-q", "job.sw"]).stdout, "1\n");
+}
+
+#[test]
+fn clean_without_state_makes_none() {
+    let folder = Folder::new();
+    shows!("clean_nothing", folder.ciel(&["clean"]));
+    assert!(!folder.path(".ciel").exists());
+}
+
+#[test]
+fn doctor_finds_this_machine_well_and_leaves_nothing() {
+    let folder = Folder::new();
+    let ended = folder.ciel(&["doctor", "--json"]);
+    let findings: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+    assert!(findings.iter().all(|finding| finding["grade"] != "problem"));
+    assert!(findings.iter().any(|finding| finding["check"] == "spawner"));
+    assert!(!folder.path(".ciel").exists());
+}
+
+#[test]
+fn doctor_ends_with_one_on_a_problem() {
+    let folder = Folder::new();
+    folder.write("state", "precious");
+    let ended = folder.ciel(&["doctor", "--state", "state"]);
+    assert_eq!(ended.code, Some(1));
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let problem = lines
+        .iter()
+        .position(|line| line.starts_with("problem"))
+        .unwrap();
+    insta::assert_snapshot!("doctor_problem", lines[problem..problem + 2].join("\n"));
+}
+
+#[test]
+fn doctor_finds_executors_of_the_folder() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("executors")).unwrap();
+    folder.write("executors/ciel-executor-words", "#!/bin/sh\n");
+    let executors = || {
+        let shown = folder.ciel(&["doctor"]).stdout;
+        shown
+            .lines()
+            .find(|line| line.contains("executors"))
+            .unwrap()
+            .to_string()
+    };
+    assert!(executors().starts_with("warning"), "{}", executors());
+    let plugin = folder.path("executors/ciel-executor-words");
+    assert!(
+        Command::new("chmod")
+            .arg("+x")
+            .arg(plugin)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(
+        executors().starts_with("ok") && executors().contains("words"),
+        "{}",
+        executors()
+    );
+}

@@ -1,0 +1,10 @@
+//! The command line ring: whole commands, with exit code, standard output and standard error as
+//! snapshots in which what differs from run to run is filtered.
+
+mod jobs;
+mod look;
+mod output;
+mod scripts;
+mod signals;
+mod support;
+mod usage;

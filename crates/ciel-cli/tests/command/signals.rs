@@ -1,0 +1,62 @@
+//! Ctrl-C: real signals, real processes.
+
+use rustix::process::Signal;
+
+use crate::support::{Folder, Running, shows, wait_until};
+
+/// A task that tells its process and waits for a pipe, however it is asked to end.
+fn job(trap: &str) -> String {
+    format!(
+        "x = spawn_exec(\"stdinout\", {{\"inputs\": [], \"command_line\": [\"sh\", \"-c\", \
+         \"{trap} echo $$ > begun; cat pipe; cat pipe\"]}}, 1);\nreturn text(x[0]);\n"
+    )
+}
+
+/// Sends the signals to a running job, and returns how it ended once nothing of it is left.
+fn interrupted(trap: &str, signals: &[Signal]) -> crate::support::Ended {
+    let folder = Folder::with_job(&job(trap));
+    folder.pipe("pipe");
+    let running = Running::start(folder.command(&["run", "job.sw"]));
+    let process = folder.wait_for_line("begun");
+    for signal in signals {
+        running.signal(*signal);
+    }
+    let ended = folder.ended(running.take());
+    wait_until("the task's process is gone", || {
+        !std::path::Path::new(&format!("/proc/{process}")).exists()
+    });
+    ended
+}
+
+#[test]
+fn interrupt_ends_the_job_and_its_processes() {
+    shows!("interrupted", interrupted("", &[Signal::INT]));
+}
+
+#[test]
+fn request_to_end_is_obeyed_like_an_interrupt() {
+    assert_eq!(interrupted("", &[Signal::TERM]).code, Some(130));
+}
+
+#[test]
+fn second_interrupt_kills_what_will_not_end() {
+    assert_eq!(
+        interrupted("trap '' TERM INT;", &[Signal::INT, Signal::INT]).code,
+        Some(130)
+    );
+}
+
+#[test]
+fn interrupt_is_told_as_json() {
+    let folder = Folder::with_job(&job(""));
+    folder.pipe("pipe");
+    let running = Running::start(folder.command(&["run", "--json", "job.sw"]));
+    folder.wait_for_line("begun");
+    running.signal(Signal::INT);
+    let ended = folder.ended(running.take());
+    let last = ended.events().pop().unwrap();
+    assert_eq!(
+        (ended.code, &last["interrupted"]),
+        (Some(130), &serde_json::Value::Bool(true))
+    );
+}

@@ -1,0 +1,302 @@
+//! Plug-in executors: the real command with real workers, good and hostile.
+//!
+//! Most tasks are those of `executors/worker.py`, which is installed under the names that a test
+//! asks for; its name decides how it greets the engine.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use support::{Ended, Place, repository};
+
+const HOSTILE: &str = "hostile";
+
+fn install(place: &Place, source: &Path, name: &str) {
+    std::fs::create_dir_all(place.path("executors")).unwrap();
+    let program = std::fs::read(source).unwrap();
+    let path = place.file(&format!("executors/ciel-executor-{name}"), program);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn place_with(name: &str) -> Place {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/executors/worker.py");
+    install(&place, &source, name);
+    place
+}
+
+/// Runs a script of which `TASK(arguments)` is a task of the hostile executor.
+fn run(options: &[&str], script: &str) -> Ended {
+    run_in(&place_with(HOSTILE), options, script)
+}
+
+fn run_in(place: &Place, options: &[&str], script: &str) -> Ended {
+    let opened = script.replace("TASK(", "spawn_exec(\"hostile\", ");
+    place.script(&[&["-q"], options].concat(), &opened)
+}
+
+fn expect(options: &[&str], script: &str, stdout: &str) {
+    let ended = run(options, script);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), stdout), "{}", ended.stderr);
+}
+
+/// The task fails with all of `told`; another one of the same executor is unhurt.
+fn expect_failure(task: &str, told: &[&str]) {
+    let script = format!(
+        "bad = TASK({task}, 1)[0];
+         good = TASK({{\"do\": \"fine\", \"value\": 3}}, 1)[0];
+         print(\"good \" + str(*good));
+         return *bad;"
+    );
+    for options in [&["-j2"][..], &["--serial"]] {
+        let ended = run(options, &script);
+        assert_eq!(ended.code, Some(1), "{task} {}", ended.stderr);
+        assert_eq!(ended.stdout, "good 3\n", "{task} {}", ended.stderr);
+        for words in told {
+            assert!(ended.stderr.contains(words), "{task}: {words}\n{}", ended.stderr);
+        }
+    }
+}
+
+/// An executor that cannot be had.
+fn expect_unusable(name: &str, told: &[&str]) {
+    let place = place_with(name);
+    let script = format!(
+        "tasks = [spawn_exec(\"{name}\", {{\"n\": n}}, 1)[0] for n in range(6)];
+         return 1;"
+    );
+    let ended = place.script(&["-q", "-k"], &script);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for words in told {
+        assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn task_of_an_executor_gives_its_value() {
+    for options in [&["-j1"][..], &["-j2"], &["--serial"]] {
+        expect(options, "return *TASK({\"do\": \"fine\"}, 1)[0];", "42\n");
+    }
+}
+
+#[test]
+fn example_counts_words_by_children_and_replay() {
+    let place = Place::new();
+    let example = repository().join("examples/executors/ciel-executor-wordfreq");
+    install(&place, &example, "wordfreq");
+    place.file("words.txt", "tea cup tea\n".repeat(20_000));
+    let script = "include \"grab\";
+        counted = spawn_exec(\"wordfreq\", {\"do\": \"count\", \"top\": 2,
+            \"text\": grab(\"words.txt\")}, 1)[0];
+        steps = spawn_exec(\"wordfreq\", {\"do\": \"collatz\", \"at\": 27, \"steps\": 0}, 1)[0];
+        return [*counted, *steps];";
+    for options in [&["-q", "-j2"][..], &["-q", "--serial"]] {
+        let ended = place.script(options, script);
+        let expected = "4 pieces\n[[[\"tea\",40000],[\"cup\",20000]],111]\n";
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), expected), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn value_of_a_script_reaches_an_executor_as_json() {
+    let script = "function f() { return {\"a\": [1, \"two\"]}; }
+        return *TASK({\"do\": \"echo\", \"of\": spawn(f, [])}, 1)[0];";
+    // What is not there when the task starts is not waited for: the task would have to block.
+    let script = script.replace("spawn(f, [])", "spawn_exec(\"sync\", {\"inputs\": [spawn(f, [])]}, 1)[0]");
+    let ended = run(&["-j1"], &script.replace("return *TASK", "x = spawn(f, []); y = *x; return *TASK").replace(
+        "spawn_exec(\"sync\", {\"inputs\": [spawn(f, [])]}, 1)[0]",
+        "x",
+    ));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "{\"a\":[1,\"two\"]}\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn worker_that_says_garbage_fails_its_task_only() {
+    let told = ["broke the executor protocol", "this is no message"];
+    expect_failure("{\"do\": \"garbage\"}", &told);
+}
+
+#[test]
+fn misspelt_field_fails_its_task_only() {
+    let told = ["broke the executor protocol", "outptus"];
+    expect_failure("{\"do\": \"misspelt\"}", &told);
+}
+
+#[test]
+fn handle_that_was_never_given_fails_its_task_only() {
+    for handle in ["5", "2147483648", "4294967295"] {
+        let task = format!("{{\"do\": \"foreign\", \"handle\": {handle}}}");
+        expect_failure(&task, &[&format!("it used handle {handle}, which it does not have")]);
+    }
+}
+
+#[test]
+fn task_that_gives_no_output_fails() {
+    expect_failure("{\"do\": \"empty\"}", &["without publishing output 0"]);
+}
+
+#[test]
+fn output_that_is_published_twice_fails_its_task() {
+    expect_failure("{\"do\": \"publish-twice\"}", &["it published output 0 twice"]);
+}
+
+#[test]
+fn form_that_nobody_knows_is_refused() {
+    expect_failure("{\"do\": \"strange\"}", &["unknown form \"parquet\"", "hint"]);
+}
+
+#[test]
+fn failure_of_the_users_code_is_told_as_it_is() {
+    let told = ["PriceError", "there is no price for tea", "job.py:7", "add it to prices.csv"];
+    expect_failure("{\"do\": \"fails\"}", &told);
+}
+
+#[test]
+fn task_that_blocks_on_what_it_was_told_is_stopped() {
+    expect_failure("{\"do\": \"forgetful\"}", &["nothing but what it was told"]);
+}
+
+#[test]
+fn replay_that_differs_is_nondeterministic() {
+    expect_failure("{\"do\": \"fickle\"}", &["NonDeterministic"]);
+}
+
+#[test]
+fn worker_that_dies_every_time_is_given_up() {
+    expect_failure("{\"do\": \"die\"}", &["WorkerLost", "was killed by SIGKILL"]);
+}
+
+#[test]
+fn worker_that_died_once_is_replayed_and_nothing_shows() {
+    expect(&["-j2"], "return *TASK({\"do\": \"die-once\"}, 1)[0];", "before\n7\n");
+}
+
+#[test]
+fn task_that_ignores_its_cancellation_is_killed_and_the_rest_goes_on() {
+    let script = "bad = TASK({\"do\": \"stubborn\"}, 1, {\"timeout\": 0.2})[0];
+        good = TASK({\"do\": \"fine\"}, 1)[0];
+        print(\"good \" + str(*good));
+        return *bad;";
+    let ended = run(&["-j2"], script);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "good 42\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Timeout"), "{}", ended.stderr);
+}
+
+#[test]
+fn interrupted_job_leaves_no_worker() {
+    let place = place_with(HOSTILE);
+    let script = "return *spawn_exec(\"hostile\", {\"do\": \"stubborn\"}, 1)[0];";
+    let live = place.start_script(&["-j2"], script);
+    support::until_true("the worker runs", || place.processes().len() >= 3);
+    live.signal("INT");
+    let ended = live.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    place.expect_nobody(&ended.stderr);
+}
+
+#[test]
+fn executor_that_dies_before_hello_is_told_with_its_last_lines() {
+    let told = ["ciel-executor-mute", "exit status 1 before it said hello", "no licence for today"];
+    expect_unusable("mute", &told);
+}
+
+#[test]
+fn executor_of_another_protocol_is_refused() {
+    let told = ["ciel-executor-old", "speaks protocol 9", "install the executor"];
+    expect_unusable("old", &told);
+}
+
+#[test]
+fn executor_that_speaks_noise_is_refused() {
+    expect_unusable("noise", &["ciel-executor-noise", "spoke garbage", "\\xff\\xfe"]);
+}
+
+#[test]
+fn executor_that_cannot_be_run_is_refused() {
+    let place = place_with("still");
+    let path = place.path("executors/ciel-executor-still");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let ended = place.script(&["-q"], "return *spawn_exec(\"still\", {}, 1)[0];");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("could not be started"), "{}", ended.stderr);
+}
+
+#[test]
+fn length_beyond_the_limit_fails_the_task() {
+    let place = place_with("huge");
+    let ended = place.script(&["-q"], "return *spawn_exec(\"huge\", {}, 1)[0];");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let told = ["broke the executor protocol", "over the limit of 67108864"];
+    for words in told {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn parked_strand_goes_on_in_its_worker() {
+    expect(&["-j1"], "return *TASK({\"do\": \"park\"}, 1)[0];", "6\n");
+}
+
+#[test]
+fn saved_strand_goes_on_from_its_bytes() {
+    expect(&["-j2"], "return *TASK({\"do\": \"save\"}, 1)[0];", "[\"kept\",2]\n");
+}
+
+#[test]
+fn published_output_has_a_handle() {
+    let script = "both = TASK({\"do\": \"publish\"}, 2); return [*both[0], *both[1]];";
+    expect(&["-j2"], script, "[\"early\",\"late\"]\n");
+}
+
+#[test]
+fn large_results_go_through_files() {
+    let script = "return len(text(TASK({\"do\": \"files\"}, 1)[0]));";
+    expect(&["-j2"], script, "100000\n");
+}
+
+#[test]
+fn what_a_task_writes_comes_in_serial_order() {
+    let place = place_with(HOSTILE);
+    let script = "*TASK({\"do\": \"writes\"}, 1)[0]; print(\"four\");";
+    for options in [&["-j2"][..], &["-j1"], &["--serial"]] {
+        let ended = run_in(&place, options, script);
+        let expected = (Some(0), "one\ntwo\nthree\nfour\n");
+        assert_eq!((ended.code, ended.stdout.as_str()), expected, "{}", ended.stderr);
+        for words in ["aside", "from the process itself", "ciel-executor-hostile@"] {
+            assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn observation_is_the_same_when_the_task_is_run_again() {
+    expect(&["-j2"], "return *TASK({\"do\": \"clock\"}, 1)[0];", "true\n");
+}
+
+#[test]
+fn question_about_a_lazy_task_is_answered_and_does_not_wake_it() {
+    let script = "sleeper = TASK({\"do\": \"fine\"}, 1, {\"lazy\": true})[0];
+        return *TASK({\"do\": \"done\", \"about\": sleeper}, 1)[0];";
+    expect(&["-j2"], script, "[false]\n");
+}
+
+#[test]
+fn block_for_the_first_is_recorded() {
+    expect(&["-j2"], "return *TASK({\"do\": \"first\"}, 1)[0];", "true\n");
+}
+
+#[test]
+fn task_of_another_executor_takes_over_the_outputs() {
+    expect(&["-j2"], "return *TASK({\"do\": \"shell\"}, 1)[0];", "\"through a shell\"\n");
+}
+
+#[test]
+fn worker_serves_task_after_task_until_it_is_used_up() {
+    let script = "function next(keep) {
+            return *TASK({\"do\": \"counts-processes\", \"keep\": keep}, 1, {\"pure\": false})[0];
+        }
+        a = next(\"KEEP_UNSPECIFIED\"); b = next(\"KEEP_END\"); c = next(\"KEEP_PROCESS\");
+        return [a == b, b == c];";
+    expect(&["-j1"], script, "[true,false]\n");
+}

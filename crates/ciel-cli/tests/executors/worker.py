@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""Executors for tests, good and hostile. The name of the file says how the process greets the
+engine; `do` in the payload of a task says what the task does. Results are JSON."""
+import base64, json, os, signal, socket, sys, time
+
+NAME = sys.argv[0].rsplit("ciel-executor-", 1)[-1]
+SOCKET = socket.socket(fileno=int(os.environ["CIEL_FD"]))
+LINES = SOCKET.makefile("r", encoding="utf-8")
+PARKED = {}
+
+
+def encode(data):
+    return base64.b64encode(data).decode()
+
+
+def json_data(value, references=()):
+    return {"data": encode(json.dumps(value).encode()), "form": "json", "references": references}
+
+
+def send(message):
+    SOCKET.sendall(json.dumps(message).encode() + b"\n")
+
+
+class Task:
+    """A task as its code sees it."""
+
+    def __init__(self, tag, start):
+        self.tag, self.start = tag, start
+        self.next_handle = len(start.get("inputs", []))
+        recording = start.get("replay", {})
+        known = start.get("inputs", []) + recording.get("references", [])
+        self.known = {reference.get("handle", 0): reference for reference in known}
+        self.observations = list(recording.get("observations", []))
+        self.arguments = json.loads(base64.b64decode(start["payload"]))
+
+    def say(self, verb, **fields):
+        send({"tag": self.tag, verb: fields})
+
+    def exit(self, *values, **fields):
+        outputs = [{"output": index, "value": json_data(value)}
+                   for index, value in enumerate(values)]
+        self.say("exit", outputs=outputs, **fields)
+
+    def make(self, count=1):
+        self.next_handle += count
+        return self.next_handle - count
+
+    def spawn(self, do, inputs=(), **arguments):
+        payload = encode(json.dumps({"do": do, **arguments}).encode())
+        self.say("spawn", tasks=[{"executor": NAME, "label": do, "outputs": 1,
+                                  "payload": payload, "inputs": inputs}])
+        return self.make()
+
+    def value(self, handle):
+        """What is behind a handle; none if that is not known."""
+        reference = self.known.get(handle, {})
+        if "value" in reference:
+            return json.loads(base64.b64decode(reference["value"]["data"]))
+        if "concrete" in reference:
+            with open(reference["concrete"]["path"], encoding="utf-8") as file:
+                return json.load(file)
+        return None
+
+    def request(self, verb, **fields):
+        """Asks the engine and waits for its answer."""
+        self.say(verb, **fields)
+        return json.loads(LINES.readline())["answer"]
+
+    def once(self, name):
+        """True the first time that any process asks for this name."""
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL))
+            return True
+        except FileExistsError:
+            return False
+
+
+def fine(task):
+    task.exit(task.arguments.get("value", 42))
+
+
+def echo(task):
+    task.exit(task.value(0))
+
+
+def garbage(task):
+    SOCKET.sendall(b"this is no message\n")
+
+
+def misspelt(task):
+    task.say("exit", outptus=[])
+
+
+def foreign(task):
+    task.spawn("fine", [{"handle": task.arguments["handle"]}])
+    task.exit(1)
+
+
+def stubborn(task):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(1000)
+
+
+def empty(task):
+    task.say("exit")
+
+
+def die(task):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_once(task):
+    child = task.spawn("fine", value=7)
+    task.say("write", data=encode(b"before\n"))
+    if task.once("died"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task.value(child) is None:
+        return task.say("blockOn", references=[child], replay={})
+    task.exit(task.value(child))
+
+
+def fickle(task):
+    child = task.spawn("fine", value=1 if task.once("fickle") else 2)
+    if task.value(child) is None:
+        return task.say("blockOn", references=[child], replay={})
+    task.exit(task.value(child))
+
+
+def forgetful(task):
+    child = task.spawn("fine")
+    task.say("blockOn", references=[child], replay={})
+
+
+def park(task):
+    child = task.spawn("fine", value=5)
+    PARKED[json.dumps(task.tag)] = lambda answers: task.exit(answers[0] + 1)
+    task.say("blockOn", references=[child], parked={})
+
+
+def save(task):
+    if "saved" in task.start:
+        saved = task.start["saved"]
+        state = base64.b64decode(saved["data"]).decode()
+        reference = saved["references"][1]
+        task.known[reference["handle"]] = reference
+        return task.exit([state, task.value(reference["handle"])])
+    first = task.spawn("fine", value=1)
+    second = task.spawn("fine", value=2)
+    task.say("blockOn", references=[second],
+             saved={"data": encode(b"kept"), "runtime": "none", "references": [first, second]})
+
+
+def publish(task):
+    task.say("publish", output=0, value=json_data("early"))
+    handle = task.make()
+    task.spawn("echo", [{"handle": handle}])
+    task.say("exit", outputs=[{"output": 1, "value": json_data("late")}])
+
+
+def publish_twice(task):
+    for value in (1, 2):
+        task.say("publish", output=0, value=json_data(value))
+    task.say("exit")
+
+
+def files(task):
+    """Output 0 through a file, and an object through another that a child reads."""
+    opened = task.request("openConstruct", request=1)["opened"]["path"]
+    with open(opened, "w", encoding="utf-8") as file:
+        json.dump("x" * 5000, file)
+    task.say("commit", request=1, form="json")
+    child = task.spawn("echo", [{"handle": task.make()}])
+    opened = task.request("openOutput", request=2, output=0)["opened"]["path"]
+    with open(opened, "w", encoding="utf-8") as file:
+        file.write("y" * 100000)
+    if task.request("openOutput", request=3, output=0).get("refused") is None:
+        return task.exit("an output was opened twice")
+    if task.value(child) is None:
+        return task.say("blockOn", references=[child], replay={})
+    task.say("exit")
+
+
+def writes(task):
+    task.say("write", data=encode(b"one\n"))
+    task.spawn("says", text="two\n")
+    task.say("write", data=encode(b"three\n"))
+    task.say("write", sink="SINK_STDERR", data=encode(b"aside\n"))
+    print("from the process itself", flush=True)
+    task.exit(None)
+
+
+def says(task):
+    task.say("write", data=encode(task.arguments["text"].encode()))
+    task.exit(None)
+
+
+def clock(task):
+    """Its answer is what it observed first, whatever it would see when it is run again."""
+    seen = task.observations.pop(0) if task.observations else None
+    now = base64.b64decode(seen["value"]) if seen else str(time.monotonic_ns()).encode()
+    if seen is None:
+        task.say("observe", kind="clock", value=encode(now))
+    if task.once("ticked"):
+        with open("first-time", "wb") as file:
+            file.write(now)
+    child = task.spawn("fine")
+    if task.value(child) is None:
+        return task.say("blockOn", references=[child], replay={})
+    with open("first-time", "rb") as file:
+        task.exit(file.read() == now)
+
+
+def done(task):
+    """Asks whether its lazy input is there."""
+    answer = task.request("observe", request=1, kind="done", references=[0])
+    task.exit(json.loads(base64.b64decode(answer["observed"]["value"])))
+
+
+def first(task):
+    children = [task.spawn("fine", value=value) for value in (1, 2)]
+    seen = task.observations.pop(0) if task.observations else None
+    if seen is None:
+        return task.say("blockOn", references=children, wait="WAIT_FIRST", replay={})
+    places = json.loads(base64.b64decode(seen["value"]))
+    task.exit([task.value(children[place]) for place in places] != [])
+
+
+def look(task):
+    """Opens a reference inside its input."""
+    inside = task.known[0]["value"]["references"][0]
+    reference = task.request("openReference", request=1, handle=inside)["reference"]
+    task.known[inside] = reference
+    if task.value(inside) is None:
+        return task.say("blockOn", references=[inside], replay={})
+    task.exit(task.value(inside))
+
+
+def strange(task):
+    task.say("construct", value={"data": "", "form": "parquet"})
+    task.exit(1)
+
+
+def fails(task):
+    frames = [{"file": "job.py", "line": 7, "function": "price", "source": "raise missing"}]
+    task.say("error", failure={"kind": "FAILURE_KIND_TASK_ERROR", "typeName": "PriceError",
+                               "message": "there is no price for tea", "traceback": frames,
+                               "hint": "add it to prices.csv"})
+
+
+def counts_processes(task):
+    task.exit(os.getpid(), keep=task.arguments.get("keep", "KEEP_UNSPECIFIED"))
+
+
+def shell(task):
+    payload = encode(json.dumps({"command": "cat {in.a}", "inputs": {"a": {"$ref": 0}}}).encode())
+    task.say("construct", value={"data": encode(b"through a shell")})
+    text = task.make()
+    task.say("tailSpawn", task={"executor": "shell", "outputs": 1, "payload": payload,
+                                "inputs": [{"handle": text}]})
+
+
+def run(task):
+    verbs = {name: verb for name, verb in globals().items() if callable(verb)}
+    verbs[task.arguments["do"].replace("-", "_")](task)
+
+
+def resume(message):
+    answers = [json.loads(base64.b64decode(reference["value"]["data"]))
+               for reference in message["resume"]["answers"]]
+    PARKED.pop(json.dumps(message["tag"]))(answers)
+
+
+def greet():
+    if NAME == "mute":
+        sys.exit("there is no licence for today")
+    if NAME == "noise":
+        SOCKET.sendall(b"\xff\xfe\xfd\xfc\xfb\xfa")
+    if NAME == "huge":
+        hello = b"\x08\x01\x22\x04huge"
+        frame = b"\x12" + bytes([len(hello)]) + hello
+        SOCKET.sendall(len(frame).to_bytes(4, "big") + frame)
+        SOCKET.recv(1 << 16)
+        SOCKET.recv(1 << 16)
+        SOCKET.sendall(b"\x7f\xff\xff\xff")
+        SOCKET.recv(1)
+    send({"hello": {"protocol": 9 if NAME == "old" else 1, "executor": NAME,
+                    "features": ["parked"], "pool": {"reuse": True, "parkedStrandsMax": 10}}})
+
+
+def main():
+    greet()
+    for line in LINES:
+        message = json.loads(line)
+        if "start" in message:
+            run(Task(message["tag"], message["start"]))
+        elif "resume" in message:
+            resume(message)
+        elif "shutdown" in message or "refusal" in message:
+            break
+
+
+main()

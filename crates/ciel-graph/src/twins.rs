@@ -1,0 +1,161 @@
+//! Equal pure calls: one runs, its twins share the result.
+//!
+//! A call that printed, spawned, delegated, published or handed over gives nothing to share: its
+//! twins would have to do the same at their own place, so each runs by itself. It does not know
+//! what a call means; two are equal when executor, payload and inputs are. Read next: `settle`.
+
+use ciel_model::{Micros, Name, ObjectKey, TaskKey};
+
+use crate::event::{Action, StrandChange};
+use crate::graph::{Call, Graph};
+use crate::objects::ObjectState;
+use crate::story::Moment;
+use crate::task::State;
+
+impl Graph {
+    /// Shares the result of an equal pure call; false if there is none to share.
+    pub(crate) fn join_equal_call(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        let call = self.identity_of(key);
+        let Some(Call {
+            task: leader,
+            outputs,
+        }) = self.calls.get(&call).cloned()
+        else {
+            self.register_call(call, key);
+            return false;
+        };
+        if self.tasks.contains_key(&leader) {
+            self.task_mut(leader).twins.push(key);
+            self.task_mut(key).state = State::Twin;
+            return true;
+        }
+        let there = |output: &ObjectKey| {
+            self.objects
+                .get(*output)
+                .is_some_and(|object| matches!(object.state, ObjectState::Ready(_)))
+        };
+        if !outputs.iter().all(there) {
+            self.register_call(call, key);
+            return false;
+        }
+        self.finish_as_twin(now, key, &outputs, actions);
+        true
+    }
+
+    fn register_call(&mut self, call: Name, key: TaskKey) {
+        if self.calls.len() >= self.calls_purge_at {
+            let (tasks, objects) = (&self.tasks, &self.objects);
+            self.calls.retain(|_, call| {
+                tasks.contains_key(&call.task)
+                    || call
+                        .outputs
+                        .iter()
+                        .all(|output| objects.get(*output).is_some())
+            });
+            self.calls_purge_at = (self.calls.len() * 2).max(1024);
+        }
+        let outputs = self.tasks[&key].outputs.clone();
+        self.calls.insert(call, Call { task: key, outputs });
+        self.task_mut(key).call = Some(call);
+    }
+
+    /// What makes two pure calls equal: the call and the objects it is given.
+    fn identity_of(&self, key: TaskKey) -> Name {
+        let task = &self.tasks[&key];
+        let mut seed = task.descriptor.call_hash().0.to_be_bytes().to_vec();
+        for input in &task.table {
+            seed.extend_from_slice(&self.objects.target(*input).0.to_be_bytes());
+        }
+        Name::of_root(&seed)
+    }
+
+    /// The twins get what the leader got; done first, while all is in the table.
+    pub(crate) fn keep_for_twins(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        outputs: &[ObjectKey],
+        states: &[Option<ObjectState>],
+        twins: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
+        let delegated = states
+            .iter()
+            .any(|state| !matches!(state, Some(ObjectState::Ready(_))));
+        if delegated {
+            self.forget_call(key);
+            return self.promote_twins(now, twins, actions);
+        }
+        for twin in twins {
+            let Some(task) = self.tasks.get(&twin) else {
+                continue;
+            };
+            let mine = task.outputs.clone();
+            let shared = states
+                .iter()
+                .cloned()
+                .map(|state| state.expect("not delegated"));
+            for (object, state) in mine.into_iter().zip(shared) {
+                self.settle_object(now, object, state, actions);
+            }
+            self.close_twin(now, twin, actions);
+        }
+        debug_assert_eq!(outputs.len(), states.len());
+    }
+
+    /// An equal call has finished before: its outputs are this one's.
+    fn finish_as_twin(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        of: &[ObjectKey],
+        actions: &mut Vec<Action>,
+    ) {
+        let mine = self.tasks[&key].outputs.clone();
+        for (object, source) in mine.into_iter().zip(of) {
+            let state = self.state_like(*source);
+            self.settle_object(now, object, state, actions);
+        }
+        self.close_twin(now, key, actions);
+    }
+
+    fn close_twin(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        self.counts.shared += 1;
+        let task = self.task_mut(key);
+        task.story.add(now, Moment::Finished);
+        let strand = task.strand.key;
+        actions.push(Action::Strand(StrandChange::Closed(strand)));
+        self.end_strand(now, key, None, actions);
+    }
+
+    /// The leader gives nothing to share: each twin runs by itself.
+    pub(crate) fn promote_twins(
+        &mut self,
+        now: Micros,
+        twins: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
+        for twin in twins {
+            if self
+                .tasks
+                .get(&twin)
+                .is_some_and(|task| task.state == State::Twin)
+            {
+                self.admit(now, twin, actions);
+            }
+        }
+    }
+
+    pub(crate) fn forget_call(&mut self, key: TaskKey) {
+        if let Some(call) = self.tasks[&key].call
+            && self.calls.get(&call).is_some_and(|entry| entry.task == key)
+        {
+            self.calls.remove(&call);
+        }
+    }
+}

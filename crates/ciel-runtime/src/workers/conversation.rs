@@ -1,0 +1,669 @@
+//! One worker from its start to its end, as one straight-line future.
+//!
+//! It starts the process, greets it, and then deals with words of the core and messages of the
+//! worker as they come. A worker that dies or says what makes no sense takes only the task that it
+//! ran with it. Read next: `verbs`.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciel_graph::{Assignment, Entry, Event};
+use ciel_model::{Failure, FailureKind, TaskKey, limits};
+use ciel_node::{self as node, Run, WorkerKey};
+use ciel_protocol::wire::worker_message::Kind;
+use ciel_protocol::wire::{
+    Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Refusal, Resume, Shutdown, Tag,
+    WorkerMessage, engine_message,
+};
+use ciel_protocol::{EncodeError, WireMessage, limits as protocol};
+use rustc_hash::FxHashMap;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use super::ending::{self, Over, Seat};
+use super::held::Held;
+use super::peer::{Ended, Heard, Peer};
+use super::verbs::{self, Said};
+use super::{Broken, Word, Workers, run_of, start};
+
+/// What this engine can do beyond the plain protocol.
+const FEATURES: [&str; 1] = ["parked"];
+
+/// The life of one worker.
+pub(super) async fn run(
+    workers: &Rc<Workers>,
+    worker: WorkerKey,
+    executor: &Arc<str>,
+    mut words: UnboundedReceiver<Word>,
+) {
+    let given_up = workers.given_up(executor);
+    let again = given_up.is_none();
+    let started = match given_up {
+        Some(why) => Err(Some(why)),
+        None => greeted(workers, worker, executor, &mut words).await,
+    };
+    match started {
+        Ok((peer, hello)) => {
+            let mut conversation = Conversation::new(workers, worker, executor, peer, hello);
+            let ending = conversation.talk(&mut words).await;
+            conversation.end(ending, words).await;
+        }
+        Err(None) => workers.forget(worker),
+        Err(Some(why)) => {
+            if again {
+                workers.start_failed(executor, &why);
+            }
+            refuse_tasks(workers, worker, &why, again, words).await;
+        }
+    }
+}
+
+/// In place of a worker that cannot be had: fails the tasks that are given to it. If another start
+/// may be tried, only the first.
+async fn refuse_tasks(
+    workers: &Workers,
+    worker: WorkerKey,
+    why: &Broken,
+    again: bool,
+    mut words: UnboundedReceiver<Word>,
+) {
+    let engine = &workers.engine;
+    engine.with(|core, now| core.tell_node(now, node::Event::WorkerReady { worker }));
+    while let Some(word) = words.recv().await {
+        match word {
+            Word::Begin(assignment) => {
+                let Run { task, attempt } = run_of(&assignment);
+                let failure = why.failure(&assignment.label);
+                engine.with(|core, now| {
+                    core.tell(
+                        now,
+                        Event::TaskFailed {
+                            task,
+                            attempt,
+                            failure,
+                        },
+                    );
+                    if again {
+                        core.tell_node(now, node::Event::WorkerGone { worker });
+                    }
+                    core.leave(now, Run { task, attempt });
+                });
+                if again {
+                    break;
+                }
+            }
+            Word::Dismiss => break,
+            Word::Stop(_) | Word::Drop(_) => {}
+        }
+    }
+    workers.forget(worker);
+}
+
+/// A process that has said hello as it should, and its hello.
+///
+/// # Errors
+/// Why it is no worker; none if the engine has no more use for one.
+async fn greeted(
+    workers: &Rc<Workers>,
+    worker: WorkerKey,
+    executor: &str,
+    words: &mut UnboundedReceiver<Word>,
+) -> Result<(Peer, Hello), Option<Broken>> {
+    let registry = &workers.engine.registry;
+    let program: PathBuf = registry
+        .plugin(executor)
+        .map_or_else(PathBuf::new, PathBuf::from);
+    let name = program.display().to_string();
+    let broken = |kind, message: String| Broken {
+        kind,
+        message: format!("the executor {name} {message}"),
+        excerpt: String::new(),
+        hint: None,
+    };
+    let mut peer = Peer::start(workers, worker, &program)
+        .map_err(|error| format!("could not be started: {error}"))
+        .map_err(|message| broken(FailureKind::WorkerLost, message))?;
+    match greet(&mut peer, executor, words).await {
+        Ok(hello) => Ok((peer, hello)),
+        Err(Ungreeted::Dismissed) => {
+            peer.finish(0).await;
+            Err(None)
+        }
+        Err(Ungreeted::Ended) => {
+            peer.finish(limits::KILL_GRACE_MS).await;
+            let kind = match &peer.ended {
+                Some(Ended::Refused(_)) => FailureKind::Refused,
+                _ => FailureKind::WorkerLost,
+            };
+            let mut why = broken(
+                kind,
+                format!("{} before it said hello", peer.end_in_words()),
+            );
+            if let Some(Ended::Refused(refusal)) = &peer.ended {
+                why.message = format!("the executor {name} could not be started: {refusal}");
+                why.hint = refusal.hint().map(str::to_string);
+            }
+            why.excerpt = peer.last_lines();
+            Err(Some(why))
+        }
+        Err(Ungreeted::Unfit {
+            kind,
+            message,
+            hint,
+        }) => {
+            peer.finish(limits::KILL_GRACE_MS).await;
+            let mut why = broken(kind, message);
+            why.excerpt = peer.last_lines();
+            why.hint = hint;
+            Err(Some(why))
+        }
+    }
+}
+
+/// Why a process is no worker.
+enum Ungreeted {
+    /// The engine has no more use for one.
+    Dismissed,
+    /// It ended.
+    Ended,
+    /// It said something else, or nothing.
+    Unfit {
+        kind: FailureKind,
+        message: String,
+        hint: Option<String>,
+    },
+}
+
+fn unfit(kind: FailureKind, message: impl Into<String>) -> Ungreeted {
+    Ungreeted::Unfit {
+        kind,
+        message: message.into(),
+        hint: None,
+    }
+}
+
+async fn greet(
+    peer: &mut Peer,
+    executor: &str,
+    words: &mut UnboundedReceiver<Word>,
+) -> Result<Hello, Ungreeted> {
+    let deadline = Instant::now() + Duration::from_millis(limits::HELLO_MS_MAX);
+    let message = loop {
+        match peer.hear(words, Some(deadline)).await {
+            Heard::Message(message) => break message,
+            Heard::Garbage(error) => {
+                return Err(unfit(
+                    FailureKind::Refused,
+                    format!("spoke garbage: {error}"),
+                ));
+            }
+            Heard::Closed => return Err(Ungreeted::Ended),
+            Heard::Word(Word::Dismiss) => return Err(Ungreeted::Dismissed),
+            Heard::Expired => {
+                let seconds = limits::HELLO_MS_MAX / 1000;
+                let message = format!("did not say hello within {seconds} s");
+                return Err(unfit(FailureKind::WorkerLost, message));
+            }
+            Heard::Word(_) => {}
+        }
+    };
+    let Some(Kind::Hello(hello)) = message.kind else {
+        let kind = message.kind_name().unwrap_or_default();
+        let message = format!("began with `{kind}` instead of `hello`");
+        return Err(unfit(FailureKind::Refused, message));
+    };
+    match refusal(executor, &hello) {
+        None => Ok(hello),
+        Some(refusal) => {
+            let why = Ungreeted::Unfit {
+                kind: FailureKind::Refused,
+                message: refusal.reason.clone(),
+                hint: Some(refusal.hint.clone()),
+            };
+            // A short sentence is never too long for a message.
+            let _ = peer.say(&EngineMessage::connection(refusal));
+            Err(why)
+        }
+    }
+}
+
+/// Why that hello is not accepted, if so.
+fn refusal(executor: &str, hello: &Hello) -> Option<Refusal> {
+    let (own, theirs) = (protocol::PROTOCOL, hello.protocol);
+    let (reason, hint) = if theirs != own {
+        let reason = format!("speaks protocol {theirs}, this engine speaks {own}");
+        (
+            reason,
+            "install the executor that came with this ciel".to_string(),
+        )
+    } else if hello.executor != executor {
+        let reason = format!(
+            "says that it is {:?} instead of {executor:?}",
+            hello.executor
+        );
+        (reason, "the name in hello is that of the file".to_string())
+    } else {
+        return None;
+    };
+    let protocol = own;
+    Some(Refusal {
+        reason,
+        hint,
+        protocol,
+    })
+}
+
+/// Why a conversation ends.
+enum Ending {
+    /// The engine has no more use for the worker.
+    Dismissed,
+    /// The worker said what is no message, or must not be said.
+    Breach(String),
+    /// The worker is gone.
+    Died,
+    /// The worker did not end a task in time.
+    Overdue,
+    /// The task took more memory than it declared.
+    TooLarge(u64),
+}
+
+/// A worker that has been greeted.
+struct Conversation<'a> {
+    workers: &'a Rc<Workers>,
+    worker: WorkerKey,
+    executor: &'a Arc<str>,
+    peer: Peer,
+    pool: PoolPolicy,
+    parks: bool,
+    running: Option<Held>,
+    parked: FxHashMap<TaskKey, Held>,
+    /// When the worker is killed because its task has not ended.
+    cancelled_at: Option<Instant>,
+    /// When memory is looked at again.
+    sample_at: Option<Instant>,
+    used_up: bool,
+}
+
+type Talked = Result<(), Ending>;
+
+impl<'a> Conversation<'a> {
+    fn new(
+        workers: &'a Rc<Workers>,
+        worker: WorkerKey,
+        executor: &'a Arc<str>,
+        peer: Peer,
+        hello: Hello,
+    ) -> Conversation<'a> {
+        let parks = hello.features.iter().any(|feature| feature == FEATURES[0]);
+        Conversation {
+            workers,
+            worker,
+            executor,
+            peer,
+            pool: hello.pool.unwrap_or_default(),
+            parks,
+            running: None,
+            parked: FxHashMap::default(),
+            cancelled_at: None,
+            sample_at: None,
+            used_up: false,
+        }
+    }
+
+    async fn talk(&mut self, words: &mut UnboundedReceiver<Word>) -> Ending {
+        if let Err(ending) = self.welcome() {
+            return ending;
+        }
+        loop {
+            let deadline = self.cancelled_at.into_iter().chain(self.sample_at).min();
+            let talked = match self.peer.hear(words, deadline).await {
+                Heard::Word(word) => self.on_word(word),
+                Heard::Message(message) => self.on_message(message),
+                Heard::Garbage(error) => Err(Ending::Breach(error.to_string())),
+                Heard::Closed => Err(Ending::Died),
+                Heard::Expired => self.on_time(),
+            };
+            if let Err(ending) = talked {
+                return ending;
+            }
+        }
+    }
+
+    fn welcome(&mut self) -> Talked {
+        self.say_plainly(Hello {
+            protocol: protocol::PROTOCOL,
+            build: format!("ciel {}", env!("CARGO_PKG_VERSION")),
+            executor: self.executor.to_string(),
+            features: FEATURES.map(str::to_string).to_vec(),
+            ..Hello::default()
+        })?;
+        let worker = self.worker;
+        let engine = &self.workers.engine;
+        engine.with(|core, now| core.tell_node(now, node::Event::WorkerReady { worker }));
+        Ok(())
+    }
+
+    fn say_plainly(&mut self, kind: impl Into<engine_message::Kind>) -> Talked {
+        let said = self.peer.say(&EngineMessage::connection(kind));
+        said.map_err(|error| unsayable(&error))
+    }
+
+    fn say(&mut self, tag: &Tag, kind: impl Into<engine_message::Kind>) -> Talked {
+        let said = self.peer.say(&EngineMessage::about(tag.clone(), kind));
+        said.map_err(|error| unsayable(&error))
+    }
+
+    fn on_word(&mut self, word: Word) -> Talked {
+        match word {
+            Word::Begin(assignment) => self.begin(assignment),
+            Word::Stop(run) => self.stop(run),
+            Word::Drop(task) => match self.parked.remove(&task) {
+                Some(held) => self.forget(held),
+                None => Ok(()),
+            },
+            Word::Dismiss => Err(Ending::Dismissed),
+        }
+    }
+
+    fn begin(&mut self, assignment: Box<Assignment>) -> Talked {
+        let run = run_of(&assignment);
+        let kept = match assignment.entry {
+            Entry::Resume(_) => self.parked.remove(&assignment.task),
+            _ => None,
+        };
+        let engine = &self.workers.engine;
+        if engine.lock().is_stopping(run) {
+            engine.with(|core, now| core.leave(now, run));
+            return kept.map_or(Ok(()), |held| self.forget(held));
+        }
+        engine
+            .lock()
+            .pids
+            .extend(self.peer.pid.map(|pid| (run.task, pid)));
+        self.sample_at = memory_max(&assignment).map(|_| Instant::now());
+        match (matches!(assignment.entry, Entry::Resume(_)), kept) {
+            (false, _) => self.start(assignment),
+            (true, Some(held)) => self.resume(held, assignment),
+            (true, None) => {
+                self.workers.lost(&assignment);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, assignment: Box<Assignment>) -> Talked {
+        let run = run_of(&assignment);
+        match start::start(self.workers, assignment) {
+            Ok((held, start)) => {
+                let tag = held.tag.clone();
+                self.running = Some(held);
+                self.say(&tag, start)
+            }
+            Err(failure) => {
+                self.workers.engine.fail(run, *failure);
+                Ok(())
+            }
+        }
+    }
+
+    fn resume(&mut self, mut held: Held, mut assignment: Box<Assignment>) -> Talked {
+        let entry = std::mem::replace(&mut assignment.entry, Entry::Start(Vec::new()));
+        let Entry::Resume(answers) = entry else {
+            unreachable!("the caller has looked");
+        };
+        held.assignment = assignment;
+        let answers = held.answers(&self.workers.engine, answers);
+        let tag = held.tag.clone();
+        match answers {
+            Ok(answers) => {
+                self.running = Some(held);
+                let timed_out = false;
+                self.say(&tag, Resume { answers, timed_out })
+            }
+            Err(failure) => {
+                self.workers.engine.fail(run_of(&held.assignment), *failure);
+                self.forget(held)
+            }
+        }
+    }
+
+    /// A parked strand is not wanted any more.
+    fn forget(&mut self, held: Held) -> Talked {
+        let tag = held.tag.clone();
+        held.close(self.workers);
+        self.say(&tag, Forget {})
+    }
+
+    fn stop(&mut self, run: Run) -> Talked {
+        match &self.running {
+            Some(held) if run_of(&held.assignment) == run => self.cancel(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The running task is to end; its worker is killed if it does not.
+    fn cancel(&mut self) -> Talked {
+        let Some(held) = self
+            .running
+            .as_ref()
+            .filter(|_| self.cancelled_at.is_none())
+        else {
+            return Ok(());
+        };
+        let tag = held.tag.clone();
+        let grace = Duration::from_millis(limits::KILL_GRACE_MS);
+        self.cancelled_at = Some(Instant::now() + grace);
+        let grace_ms = limits::KILL_GRACE_MS as u32;
+        self.say(&tag, Cancel { grace_ms })
+    }
+
+    fn on_message(&mut self, message: WorkerMessage) -> Talked {
+        let name = message.kind_name().unwrap_or_default();
+        let kind = match message.kind {
+            Some(Kind::Pong(_)) => return Ok(()),
+            Some(Kind::Hello(_)) => return Err(Ending::Breach("it said hello twice".into())),
+            Some(kind) => kind,
+            None => unreachable!("every message that was decoded has a kind"),
+        };
+        let Some(tag) = message.tag else {
+            return Err(Ending::Breach(format!("`{name}` came without a tag")));
+        };
+        match self.running.take_if(|held| held.tag == tag) {
+            Some(held) => self.on_said(held, kind),
+            // Stale, or of a strand that is to say nothing.
+            None => Ok(()),
+        }
+    }
+
+    fn on_said(&mut self, mut held: Held, kind: Kind) -> Talked {
+        let run = run_of(&held.assignment);
+        let mut seat = Seat {
+            workers: self.workers,
+            worker: self.worker,
+            executor: self.executor,
+            pool: &self.pool,
+            parks: self.parks,
+            parked: self.parked.len(),
+            used_up: false,
+        };
+        ending::used_up_by(&mut seat, &kind);
+        let (last, parks) = (ending::is_last(&kind), ending::parks(&kind));
+        let idle = held.over || self.workers.engine.lock().is_stopping(run);
+        let said = match idle {
+            true => Ok(Said::Nothing),
+            false => verbs::hear(&seat, &mut held, kind),
+        };
+        let said = match said {
+            Ok(Said::Nothing) if last => {
+                seat.leave(&held);
+                Said::Over(if parks { Over::Unwanted } else { Over::Gone })
+            }
+            Ok(said) => said,
+            Err(failure) => {
+                seat.fail(&held, failure);
+                held.over = true;
+                if last {
+                    seat.leave(&held);
+                    Said::Over(if parks { Over::Unwanted } else { Over::Gone })
+                } else {
+                    self.running = Some(held);
+                    return self.cancel();
+                }
+            }
+        };
+        self.used_up |= seat.used_up;
+        self.after(held, said)
+    }
+
+    fn after(&mut self, held: Held, said: Said) -> Talked {
+        let tag = held.tag.clone();
+        match said {
+            Said::Over(over) => return self.turn_over(held, over),
+            Said::Nothing => self.running = Some(held),
+            Said::Answer(answer) => {
+                self.running = Some(held);
+                self.say(&tag, answer)?;
+            }
+            Said::Resumed(resume) => {
+                self.running = Some(held);
+                self.say(&tag, resume)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn turn_over(&mut self, held: Held, over: Over) -> Talked {
+        let task = held.assignment.task;
+        self.workers.engine.lock().pids.remove(&task);
+        (self.cancelled_at, self.sample_at) = (None, None);
+        match over {
+            Over::Parked => drop(self.parked.insert(task, held)),
+            Over::Gone => held.close(self.workers),
+            Over::Unwanted => self.forget(held)?,
+        }
+        match self.used_up {
+            true => Err(Ending::Dismissed),
+            false => Ok(()),
+        }
+    }
+
+    /// A deadline has passed, or it is time to look at the task's memory.
+    fn on_time(&mut self) -> Talked {
+        let now = Instant::now();
+        if self.cancelled_at.is_some_and(|at| at <= now) {
+            return Err(Ending::Overdue);
+        }
+        let Some(held) = &self.running else {
+            self.sample_at = None;
+            return Ok(());
+        };
+        self.sample_at = Some(now + Duration::from_millis(limits::MEMORY_SAMPLE_MS));
+        let most = memory_max(&held.assignment).unwrap_or(u64::MAX);
+        let pids: Vec<u32> = self.peer.pid.into_iter().collect();
+        let bytes = ciel_spawner::resident_anonymous(&pids).into_iter().sum();
+        match bytes > most {
+            true => Err(Ending::TooLarge(bytes)),
+            false => Ok(()),
+        }
+    }
+
+    /// The worker goes, with what it ran and what it kept.
+    async fn end(mut self, ending: Ending, mut words: UnboundedReceiver<Word>) {
+        if matches!(ending, Ending::Died) {
+            self.peer.finish(limits::KILL_GRACE_MS).await;
+        }
+        self.workers.forget(self.worker);
+        for held in std::mem::take(&mut self.parked).into_values() {
+            held.close(self.workers);
+        }
+        self.part(&ending);
+        words.close();
+        while let Some(word) = words.recv().await {
+            if let Word::Begin(assignment) = word {
+                self.workers.lost(&assignment);
+            }
+        }
+        let grace_ms = match ending {
+            Ending::Dismissed => limits::KILL_GRACE_MS,
+            _ => 0,
+        };
+        if matches!(ending, Ending::Dismissed) {
+            // A worker that cannot be told is killed.
+            let _ = self.say_plainly(Shutdown {});
+        }
+        self.peer.finish(grace_ms).await;
+    }
+
+    /// Tells the core that the worker is gone, and what became of the task that it ran.
+    fn part(&mut self, ending: &Ending) {
+        let worker = self.worker;
+        let held = self.running.take();
+        let event = held.as_ref().and_then(|held| self.outcome(held, ending));
+        self.workers.engine.with(|core, now| {
+            let run = held.as_ref().map(|held| run_of(&held.assignment));
+            let stopping = run.is_some_and(|run| core.is_stopping(run));
+            if let Some(event) = event.filter(|_| !stopping) {
+                core.tell(now, event);
+            }
+            core.tell_node(now, node::Event::WorkerGone { worker });
+            if let Some(run) = run {
+                core.pids.remove(&run.task);
+                core.leave(now, run);
+            }
+        });
+        if let Some(held) = held {
+            held.close(self.workers);
+        }
+    }
+
+    /// What the graph is told of a task whose worker ended; nothing if it knows.
+    fn outcome(&self, held: &Held, ending: &Ending) -> Option<Event> {
+        let Run { task, attempt } = run_of(&held.assignment);
+        let failure = |kind, message: String| {
+            let mut failure = Failure::new(kind, held.label().clone(), message);
+            failure.excerpt = self.peer.last_lines();
+            failure
+        };
+        let (kind, message) = match ending {
+            _ if held.over => return None,
+            Ending::Died | Ending::Dismissed | Ending::Overdue => {
+                let message = format!("its worker {}", self.peer.end_in_words());
+                let failure = failure(FailureKind::WorkerLost, message);
+                return Some(Event::TaskLost {
+                    task,
+                    attempt,
+                    failure,
+                });
+            }
+            Ending::Breach(what) => {
+                let message = format!("its worker broke the executor protocol: {what}");
+                (FailureKind::TaskError, message)
+            }
+            Ending::TooLarge(bytes) => {
+                let most = held.assignment.descriptor.options.resources.memory_bytes;
+                let (used, most) = (bytes >> 20, most.unwrap_or(0) >> 20);
+                let message =
+                    format!("it used {used} MiB of memory where {most} MiB were declared");
+                (FailureKind::OutOfMemory, message)
+            }
+        };
+        let failure = failure(kind, message);
+        Some(Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        })
+    }
+}
+
+/// Bytes past which a task with declared memory is ended.
+fn memory_max(assignment: &Assignment) -> Option<u64> {
+    let declared = assignment.descriptor.options.resources.memory_bytes?;
+    Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
+}
+
+fn unsayable(error: &EncodeError) -> Ending {
+    Ending::Breach(format!("what it is to be told cannot be said: {error}"))
+}

@@ -1,0 +1,286 @@
+//! A task that a worker runs or keeps parked: its handles, its files, what it was told.
+//!
+//! It does not know what the task says; that is `verbs`. Read next: `start`, which makes one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ciel_graph::Assignment;
+use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, limits};
+use ciel_protocol::wire::reference::State;
+use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Tag, answer};
+use rustc_hash::FxHashSet;
+
+use super::handles::Handles;
+use super::lines::Lines;
+use super::recording::Cursor;
+use super::{Workers, wire};
+use crate::engine::Engine;
+use crate::executors::Refused;
+use crate::objects::{self, StoreTrouble};
+
+/// The outcome of what may fail the task.
+pub(super) type Failed<T> = Result<T, Box<Failure>>;
+
+/// A task in a worker.
+pub(super) struct Held {
+    pub(super) assignment: Box<Assignment>,
+    /// By which both sides call it.
+    pub(super) tag: Tag,
+    pub(super) handles: Handles,
+    pub(super) cursor: Cursor,
+    pub(super) files: Files,
+    /// Numbers of which it was told that they are there.
+    pub(super) told: FxHashSet<u32>,
+    /// Failures that it was told.
+    pub(super) heard: Vec<Arc<Failure>>,
+    /// Numbers of its requests.
+    pub(super) requests: FxHashSet<u32>,
+    /// Outputs that are there before its end.
+    pub(super) given: FxHashSet<u32>,
+    pub(super) printed: bool,
+    pub(super) errors: Lines,
+    /// Bytes that it wrote to standard error.
+    pub(super) errors_bytes: u64,
+    /// Its attempt has failed already; only its last word is waited for.
+    pub(super) over: bool,
+}
+
+impl Held {
+    /// A task that is about to start, called apart from all others by `epoch`.
+    pub(super) fn new(engine: &Engine, assignment: Box<Assignment>, epoch: u32) -> Held {
+        let name = assignment.label.name;
+        let tag = Tag {
+            run: engine.folder.id().as_bytes().to_vec().into(),
+            epoch,
+            task: name.0.to_be_bytes().to_vec().into(),
+            attempt: assignment.attempt.0,
+        };
+        Held {
+            handles: Handles::starting(assignment.descriptor.inputs.len() as u32),
+            assignment,
+            tag,
+            cursor: Cursor::default(),
+            files: Files::new(name, epoch),
+            told: FxHashSet::default(),
+            heard: Vec::new(),
+            requests: FxHashSet::default(),
+            given: FxHashSet::default(),
+            printed: false,
+            errors: Lines::default(),
+            errors_bytes: 0,
+            over: false,
+        }
+    }
+
+    pub(super) fn label(&self) -> &Label {
+        &self.assignment.label
+    }
+
+    /// Something that is not allowed, as the task's failure.
+    pub(super) fn refuse(&self, refused: Refused) -> Box<Failure> {
+        Box::new(crate::processes::refusal(self.label(), refused))
+    }
+
+    /// The store's trouble as the task's failure.
+    pub(super) fn trouble(&self, trouble: StoreTrouble) -> Box<Failure> {
+        Box::new(trouble.failure(self.label()))
+    }
+
+    /// What is known behind `number`, as the worker is told it. References inside are delivered.
+    pub(super) fn reference(
+        &mut self,
+        engine: &Engine,
+        number: u32,
+        known: Resolution,
+    ) -> Failed<Reference> {
+        let state = match known {
+            Resolution::Future => State::Future(Future {}),
+            Resolution::Failed(failure) => {
+                let told = wire::failure_told(&failure);
+                self.heard.push(failure);
+                State::Error(told)
+            }
+            Resolution::Ready { value, .. } => {
+                let references = self.handles.deliver(&value.references);
+                self.object(engine, value.form, value.content, references)?
+            }
+        };
+        if !matches!(state, State::Future(_)) {
+            self.told.insert(number);
+        }
+        Ok(Reference {
+            handle: number,
+            state: Some(state),
+        })
+    }
+
+    /// Answers to a block; the core gives them in the order in which it was asked.
+    pub(super) fn answers(
+        &mut self,
+        engine: &Engine,
+        answers: Vec<(Handle, Resolution)>,
+    ) -> Failed<Vec<Reference>> {
+        let mut told = Vec::with_capacity(answers.len());
+        for (handle, known) in answers {
+            let number = self.handles.number_of(handle);
+            let number = number.expect("a task asks by its own numbers");
+            told.push(self.reference(engine, number, known)?);
+        }
+        Ok(told)
+    }
+
+    fn object(
+        &mut self,
+        engine: &Engine,
+        form: Form,
+        content: Content,
+        references: Vec<u32>,
+    ) -> Failed<State> {
+        if form == Form::Skywriting
+            && references.is_empty()
+            && let Some(state) = self.plain(engine, &content)?
+        {
+            return Ok(state);
+        }
+        let form = wire::form_name(form).to_string();
+        Ok(match content {
+            Content::Inline(bytes) => State::Value(Data {
+                data: bytes.to_vec().into(),
+                form,
+                references,
+            }),
+            Content::File { length, .. } => {
+                let path = objects::path(engine, &content).expect("a file has a path");
+                concrete(path, length, form, references)
+            }
+        })
+    }
+
+    /// A value of a script as JSON, which every language reads; none if it holds more than data.
+    fn plain(&mut self, engine: &Engine, content: &Content) -> Failed<Option<State>> {
+        let bytes = objects::load(engine, content).map_err(|trouble| self.trouble(trouble))?;
+        let Ok(json) = ciel_skywriting::wire::to_json(&bytes) else {
+            return Ok(None);
+        };
+        let text = json.to_string().into_bytes();
+        let form = wire::form_name(Form::Json).to_string();
+        if text.len() < limits::INLINE_BYTES_MAX {
+            return Ok(Some(State::Value(Data {
+                data: text.into(),
+                form,
+                references: Vec::new(),
+            })));
+        }
+        let written = self.files.write(engine, &text);
+        let path = written.map_err(|trouble| self.trouble(trouble))?;
+        Ok(Some(concrete(path, text.len() as u64, form, Vec::new())))
+    }
+
+    /// The answer to a request.
+    pub(super) fn answer(request: u32, result: answer::Result) -> Answer {
+        Answer {
+            request,
+            result: Some(result),
+        }
+    }
+
+    /// Nothing more comes of it here: shows what it left unfinished, removes its files.
+    pub(super) fn close(mut self, workers: &Workers) {
+        let rest = self.errors.finish();
+        if !rest.is_empty() {
+            let label = Some(self.label());
+            workers.engine.face.error_output(label, &rest);
+        }
+        self.files.clear(&workers.engine);
+        workers.forget_shown(self.assignment.task);
+    }
+}
+
+fn concrete(path: PathBuf, length: u64, form: String, references: Vec<u32>) -> State {
+    State::Concrete(Concrete {
+        path: path.to_string_lossy().into_owned(),
+        length,
+        form,
+        references,
+    })
+}
+
+/// What a file that a task asked for is to become.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Purpose {
+    Output(u32),
+    Object,
+}
+
+/// The files of one start of a task.
+pub(super) struct Files {
+    name: Name,
+    epoch: u32,
+    /// Asked for and not committed, by request.
+    pub(super) opened: BTreeMap<u32, (Purpose, PathBuf)>,
+    made: u32,
+}
+
+impl Files {
+    fn new(name: Name, epoch: u32) -> Files {
+        Files {
+            name,
+            epoch,
+            opened: BTreeMap::new(),
+            made: 0,
+        }
+    }
+
+    /// A name for a new object's file, unlike all others of the run.
+    pub(super) fn fresh_name(&mut self) -> Name {
+        self.made += 1;
+        let index = u64::from(self.epoch) << 32 | u64::from(self.made);
+        self.name.construct(index)
+    }
+
+    /// Makes the scratch folder.
+    pub(super) fn folder(&self, engine: &Engine) -> Result<PathBuf, StoreTrouble> {
+        let path = self.path(engine, "work")?;
+        std::fs::create_dir(&path).map_err(|error| disk(&path, error))?;
+        Ok(path)
+    }
+
+    /// Makes an empty file for a request.
+    pub(super) fn open(
+        &mut self,
+        engine: &Engine,
+        request: u32,
+        purpose: Purpose,
+    ) -> Result<PathBuf, StoreTrouble> {
+        let path = self.path(engine, &format!("file.{request}"))?;
+        std::fs::write(&path, b"").map_err(|error| disk(&path, error))?;
+        self.opened.insert(request, (purpose, path.clone()));
+        Ok(path)
+    }
+
+    fn write(&mut self, engine: &Engine, bytes: &[u8]) -> Result<PathBuf, StoreTrouble> {
+        self.made += 1;
+        let path = self.path(engine, &format!("told.{}", self.made))?;
+        std::fs::write(&path, bytes).map_err(|error| disk(&path, error))?;
+        Ok(path)
+    }
+
+    fn path(&self, engine: &Engine, what: &str) -> Result<PathBuf, StoreTrouble> {
+        Ok(engine
+            .folder
+            .scratch()
+            .path(self.name.0, self.epoch, what)?)
+    }
+
+    /// Removes all of them.
+    pub(super) fn clear(&self, engine: &Engine) {
+        // What cannot be removed now goes with the run's folder.
+        let _ = engine.folder.scratch().clear(self.name.0, self.epoch);
+    }
+}
+
+fn disk(path: &std::path::Path, error: std::io::Error) -> StoreTrouble {
+    StoreTrouble(crate::desk::disk_error(path.to_path_buf(), error))
+}

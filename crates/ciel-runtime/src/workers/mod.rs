@@ -1,0 +1,227 @@
+//! Worker processes of plug-in executors: who they are, and what each of them is told.
+//!
+//! The parts: `conversation` (one worker from its start to its end), `peer` (its process, its
+//! socket and its standard error), `held` (a task that it runs or keeps parked), `verbs` (what a
+//! task says), `ending` (how its turn ends), `handles`, `recording`, `lines` and `wire` (pure). All
+//! of it lives on the input/output thread. It does not know why a task goes to which worker; that
+//! is the node's business. The page that workers are written from is `protocol/PROTOCOL.md`.
+
+mod conversation;
+mod ending;
+mod handles;
+mod held;
+mod lines;
+mod peer;
+mod recording;
+mod start;
+mod verbs;
+mod wire;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ciel_graph::{Assignment, Event};
+use ciel_model::{Failure, FailureKind, Label, TaskKey};
+use ciel_node::{Run, WorkerKey};
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::engine::Engine;
+use crate::spawning::Spawning;
+
+/// Starts of an executor that may fail in a row before it is not tried again in this run.
+const FAILED_STARTS_MAX: u32 = 3;
+
+/// What one worker is to do.
+pub(super) enum Word {
+    /// Run a task, or go on with one that is parked.
+    Begin(Box<Assignment>),
+    /// End a task that runs.
+    Stop(Run),
+    /// Forget a parked strand.
+    Drop(TaskKey),
+    /// End.
+    Dismiss,
+}
+
+/// Why an executor cannot be had.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    pub(super) kind: FailureKind,
+    pub(super) message: String,
+    pub(super) excerpt: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Broken {
+    /// The failure of a task that wanted it.
+    pub(super) fn failure(&self, task: &Label) -> Failure {
+        let mut failure = Failure::new(self.kind, task.clone(), &*self.message);
+        failure.excerpt = self.excerpt.clone();
+        failure.hint = self.hint.clone();
+        failure
+    }
+}
+
+/// All workers of the run.
+pub(crate) struct Workers {
+    pub(super) engine: Arc<Engine>,
+    pub(super) spawning: Rc<Spawning>,
+    connections: RefCell<FxHashMap<WorkerKey, UnboundedSender<Word>>>,
+    /// Executors whose last starts have failed: how many, and why the last.
+    failed_starts: RefCell<FxHashMap<Arc<str>, (u32, Broken)>>,
+    /// Bytes of standard error that tasks have shown, so that a replay does not show them again.
+    shown: RefCell<FxHashMap<TaskKey, u64>>,
+    /// Raised with each start of a task, so that no two are called alike.
+    epoch: Cell<u32>,
+    /// Conversations that have not ended.
+    alive: Cell<usize>,
+    ended: Notify,
+}
+
+impl Workers {
+    pub(crate) fn new(engine: Arc<Engine>, spawning: Rc<Spawning>) -> Rc<Workers> {
+        Rc::new(Workers {
+            engine,
+            spawning,
+            connections: RefCell::default(),
+            failed_starts: RefCell::default(),
+            shown: RefCell::default(),
+            epoch: Cell::new(0),
+            alive: Cell::new(0),
+            ended: Notify::new(),
+        })
+    }
+
+    /// Starts a worker of `executor`.
+    pub(crate) fn start(self: &Rc<Self>, worker: WorkerKey, executor: Arc<str>) {
+        let (words, receiver) = unbounded_channel();
+        self.connections.borrow_mut().insert(worker, words);
+        self.alive.set(self.alive.get() + 1);
+        let workers = self.clone();
+        tokio::task::spawn_local(async move {
+            conversation::run(&workers, worker, &executor, receiver).await;
+            workers.alive.set(workers.alive.get() - 1);
+            workers.ended.notify_one();
+        });
+    }
+
+    /// Ends a worker that has nothing to do.
+    pub(crate) fn dismiss(&self, worker: WorkerKey) {
+        self.tell(worker, Word::Dismiss);
+    }
+
+    /// Runs a task in a worker that is free.
+    pub(crate) fn begin(&self, worker: WorkerKey, assignment: Box<Assignment>) {
+        self.tell(worker, Word::Begin(assignment));
+    }
+
+    /// Ends a running task.
+    pub(crate) fn stop(&self, worker: WorkerKey, run: Run) {
+        self.tell(worker, Word::Stop(run));
+    }
+
+    /// Forgets a parked strand.
+    pub(crate) fn drop_parked(&self, worker: WorkerKey, task: TaskKey) {
+        self.tell(worker, Word::Drop(task));
+    }
+
+    /// Ends all workers and waits until they are gone.
+    pub(crate) async fn dismiss_all(&self) {
+        for words in self.connections.borrow().values() {
+            // Who does not listen is ending already.
+            let _ = words.send(Word::Dismiss);
+        }
+        while self.alive.get() > 0 {
+            self.ended.notified().await;
+        }
+    }
+
+    fn tell(&self, worker: WorkerKey, word: Word) {
+        let connections = self.connections.borrow();
+        let unheard = match connections.get(&worker) {
+            Some(words) => words.send(word).map_err(|unheard| unheard.0),
+            None => Err(word),
+        };
+        if let Err(Word::Begin(assignment)) = unheard {
+            self.lost(&assignment);
+        }
+    }
+
+    /// A task was given to a worker that is gone.
+    pub(super) fn lost(&self, assignment: &Assignment) {
+        let message = "the worker that was to run it is gone";
+        let failure = Failure::new(FailureKind::WorkerLost, assignment.label.clone(), message);
+        let run = run_of(assignment);
+        self.engine.with(|core, now| {
+            let Run { task, attempt } = run;
+            if !core.is_stopping(run) {
+                core.tell(
+                    now,
+                    Event::TaskLost {
+                        task,
+                        attempt,
+                        failure,
+                    },
+                );
+            }
+            core.leave(now, run);
+        });
+    }
+
+    /// Nothing more is to be told to that worker.
+    pub(super) fn forget(&self, worker: WorkerKey) {
+        self.connections.borrow_mut().remove(&worker);
+    }
+
+    /// Why `executor` is not to be tried again, if so.
+    pub(super) fn given_up(&self, executor: &str) -> Option<Broken> {
+        let failed = self.failed_starts.borrow();
+        let (count, why) = failed.get(executor)?;
+        (*count >= FAILED_STARTS_MAX).then(|| why.clone())
+    }
+
+    /// A worker of `executor` could not be started.
+    pub(super) fn start_failed(&self, executor: &Arc<str>, why: &Broken) {
+        let mut failed = self.failed_starts.borrow_mut();
+        let before = failed.get(executor).map_or(0, |(count, _)| *count);
+        failed.insert(executor.clone(), (before + 1, why.clone()));
+    }
+
+    /// A task of `executor` ended well.
+    pub(super) fn task_ended_well(&self, executor: &str) {
+        self.failed_starts.borrow_mut().remove(executor);
+    }
+
+    pub(super) fn next_epoch(&self) -> u32 {
+        self.epoch.set(self.epoch.get() + 1);
+        self.epoch.get()
+    }
+
+    /// Of `bytes` of a task's standard error that begin at `from`, those not shown before.
+    pub(super) fn unshown<'a>(&self, task: TaskKey, from: u64, bytes: &'a [u8]) -> &'a [u8] {
+        let mut shown = self.shown.borrow_mut();
+        let before = shown.entry(task).or_default();
+        let again = before.saturating_sub(from).min(bytes.len() as u64);
+        *before = (*before).max(from + bytes.len() as u64);
+        &bytes[again as usize..]
+    }
+
+    /// Nothing more comes of a task that is not in the graph any more.
+    pub(super) fn forget_shown(&self, task: TaskKey) {
+        if self.shown.borrow().contains_key(&task) && self.engine.lock().graph.view(task).is_none()
+        {
+            self.shown.borrow_mut().remove(&task);
+        }
+    }
+}
+
+/// The attempt that an assignment is for.
+pub(super) fn run_of(assignment: &Assignment) -> Run {
+    Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    }
+}

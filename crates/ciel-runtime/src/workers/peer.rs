@@ -1,0 +1,265 @@
+//! A worker's process as the engine sees it: a socket, a pipe for what it prints, an end.
+//!
+//! It passes messages and knows nothing of what they mean. Read next: `conversation`.
+
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ciel_model::{Label, Name, limits};
+use ciel_node::WorkerKey;
+use ciel_protocol::wire::{EngineMessage, WorkerMessage};
+use ciel_protocol::{DecodeError, Decoder, EncodeError, Framing, encode};
+use ciel_spawner::{Exit, Output, Refusal, Report, Start, Status};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use super::lines::Lines;
+use super::{Word, Workers};
+use crate::spawning::ProcessEvent;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Bytes on their way to a worker beyond which it is not listened to.
+const OUTGOING_BYTES_MAX: usize = 64 << 20;
+
+/// The worker's end of the socket in its own numbering.
+const WORKER_FD: i32 = 3;
+
+/// What was heard.
+pub(super) enum Heard {
+    Message(WorkerMessage),
+    Garbage(DecodeError),
+    /// The worker says no more; a message that it had begun is not heard.
+    Closed,
+    Word(Word),
+    /// The time is over.
+    Expired,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    Exited(Exit),
+    Refused(Refusal),
+    /// The spawner died, and the process with it.
+    Lost,
+}
+
+/// A worker's process.
+pub(super) struct Peer {
+    workers: Rc<Workers>,
+    worker: WorkerKey,
+    label: Label,
+    reader: OwnedReadHalf,
+    writer: OwnedWriteHalf,
+    outgoing: VecDeque<u8>,
+    decoder: Decoder<WorkerMessage>,
+    events: UnboundedReceiver<ProcessEvent>,
+    printed: Receiver,
+    printing: bool,
+    lines: Lines,
+    pub(super) pid: Option<u32>,
+    pub(super) ended: Option<Ended>,
+    /// It closed its end of the socket.
+    closed: bool,
+    /// When a process that has ended is not listened to any more.
+    silent_at: Option<Instant>,
+}
+
+impl Peer {
+    /// Starts the process. Errors are those of making sockets, pipes and the spawner.
+    pub(super) fn start(
+        workers: &Rc<Workers>,
+        worker: WorkerKey,
+        program: &Path,
+    ) -> io::Result<Peer> {
+        let (near, far) = std::os::unix::net::UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(near)?.into_split();
+        let (printed, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&printed, true)?;
+        let start = start_request(worker, program);
+        let descriptors = [far.as_fd(), pipe.as_fd()];
+        let events = workers.spawning.start(worker, start, &descriptors)?;
+        let what = program.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Peer {
+            workers: workers.clone(),
+            worker,
+            label: Label {
+                what: what.into(),
+                name: Name(u128::from(worker.0) << 96),
+            },
+            reader,
+            writer,
+            outgoing: VecDeque::new(),
+            decoder: Decoder::new(),
+            events,
+            printed: Receiver::from_owned_fd(OwnedFd::from(printed))?,
+            printing: true,
+            lines: Lines::default(),
+            pid: None,
+            ended: None,
+            closed: false,
+            silent_at: None,
+        })
+    }
+
+    /// Queues a message; it goes out while [`Peer::hear`] waits. Errors: it is too long.
+    pub(super) fn say(&mut self, message: &EngineMessage) -> Result<(), EncodeError> {
+        let framing = self.decoder.framing().unwrap_or(Framing::LengthPrefixed);
+        self.outgoing.extend(encode(message, framing)?);
+        Ok(())
+    }
+
+    /// Waits for the next thing to deal with, at most until `deadline`.
+    pub(super) async fn hear(
+        &mut self,
+        words: &mut UnboundedReceiver<Word>,
+        deadline: Option<Instant>,
+    ) -> Heard {
+        loop {
+            match self.decoder.take() {
+                Ok(Some(message)) => return Heard::Message(message),
+                Err(error) => return Heard::Garbage(error),
+                Ok(None) if self.closed => return Heard::Closed,
+                Ok(None) => {}
+            }
+            let until = self.silent_at.into_iter().chain(deadline).min();
+            tokio::select! {
+                biased;
+                Some(word) = words.recv() => return Heard::Word(word),
+                () = self.step() => {}
+                () = tokio::time::sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    match self.silent_at.is_some_and(|at| at <= Instant::now()) {
+                        true => self.closed = true,
+                        false => return Heard::Expired,
+                    }
+                }
+            }
+        }
+    }
+
+    /// One thing that happens to the process, its socket or its pipe.
+    async fn step(&mut self) {
+        let mut bytes = [0; READ_BYTES];
+        let listening = !self.closed && self.outgoing.len() < OUTGOING_BYTES_MAX;
+        let mut printed = Vec::new();
+        tokio::select! {
+            biased;
+            event = self.events.recv(), if self.ended.is_none() => self.on_event(event),
+            read = self.reader.read(&mut bytes), if listening => match read {
+                Ok(count) if count > 0 => self.decoder.push(&bytes[..count]),
+                _ => self.closed = true,
+            },
+            sent = self.writer.write(self.outgoing.as_slices().0), if !self.outgoing.is_empty() => {
+                // Who does not listen any more is about to end, which is heard elsewhere.
+                let count = sent.unwrap_or(self.outgoing.len());
+                drop(self.outgoing.drain(..count));
+            }
+            read = self.printed.read_buf(&mut printed), if self.printing => match read {
+                Ok(count) if count > 0 => self.show(&printed),
+                _ => self.printing = false,
+            },
+            else => std::future::pending().await,
+        }
+    }
+
+    fn on_event(&mut self, event: Option<ProcessEvent>) {
+        let ended = match event {
+            Some(ProcessEvent::Report(Report::Started { pid, .. })) => {
+                return self.pid = Some(pid);
+            }
+            Some(ProcessEvent::Stop) => return,
+            Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => Ended::Refused(refusal),
+            Some(ProcessEvent::Report(Report::Exited { exit, .. })) => {
+                let us = exit.user_us + exit.system_us;
+                self.workers.engine.lock().spent_by_worker(us);
+                Ended::Exited(exit)
+            }
+            Some(ProcessEvent::Lost) | None => Ended::Lost,
+        };
+        self.ended = Some(ended);
+        self.silent_at = Some(Instant::now() + Duration::from_millis(limits::KILL_GRACE_MS));
+    }
+
+    fn show(&mut self, piece: &[u8]) {
+        let lines = self.lines.push(piece);
+        if !lines.is_empty() {
+            let label = Some(&self.label);
+            self.workers.engine.face.error_output(label, &lines);
+        }
+    }
+
+    /// Waits until the process is gone, kills it after `grace_ms`, and shows what it still printed.
+    pub(super) async fn finish(&mut self, grace_ms: u64) {
+        let deadline = Instant::now() + Duration::from_millis(grace_ms);
+        let mut killed = false;
+        while self.ended.is_none() {
+            tokio::select! {
+                biased;
+                () = self.step() => {}
+                () = tokio::time::sleep_until(deadline), if !killed => {
+                    killed = true;
+                    self.workers.spawning.kill(self.worker);
+                }
+            }
+        }
+        let mut rest = vec![0; READ_BYTES];
+        while let Ok(count) = self.printed.try_read(&mut rest)
+            && count > 0
+        {
+            self.show(&rest[..count]);
+        }
+        let last = self.lines.finish();
+        if !last.is_empty() {
+            let label = Some(&self.label);
+            self.workers.engine.face.error_output(label, &last);
+        }
+    }
+
+    /// The last lines that it printed.
+    pub(super) fn last_lines(&self) -> String {
+        self.lines.last()
+    }
+
+    /// How the process ended, in words that follow its name.
+    pub(super) fn end_in_words(&self) -> String {
+        match &self.ended {
+            None => "closed its socket".to_string(),
+            Some(Ended::Exited(exit)) => match exit.status {
+                Status::Code(code) => format!("ended with exit status {code}"),
+                Status::Signal(number, _) => {
+                    format!("was killed by {}", crate::desk::signal_name(number))
+                }
+            },
+            Some(Ended::Refused(refusal)) => format!("could not be started: {refusal}"),
+            Some(Ended::Lost) => "is gone with the process that watched it".to_string(),
+        }
+    }
+}
+
+fn start_request(worker: WorkerKey, program: &Path) -> Start {
+    let word = |text: &str| CString::new(text).expect("there is no zero byte in it");
+    let program = crate::desk::c_string(program.as_os_str());
+    let mut start = Start::new(0, &format!("worker-{}", worker.0), vec![program]);
+    // Sets and dictionaries that are ordered by hashes come out the same in a replay.
+    let additions = vec![
+        word(&format!("CIEL_FD={WORKER_FD}")),
+        word("PYTHONHASHSEED=0"),
+    ];
+    start.environment = ciel_spawner::Environment::Additions(additions);
+    start.descriptors = vec![(WORKER_FD, 0)];
+    (start.stdout, start.stderr) = (Output::Fd(1), Output::Fd(1));
+    start
+}

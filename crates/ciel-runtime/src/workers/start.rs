@@ -1,0 +1,214 @@
+//! From an assignment to the message that starts the task in a worker.
+//!
+//! It does not know the worker. Read next: `recording` (replays), `verbs` (what comes back).
+
+use ciel_graph::{Assignment, Entry, Event, Recalled, Step};
+use ciel_model::{Fact, Handle, Resolution, limits};
+use ciel_protocol::wire::{
+    EngineMessage, Environment, Recording, Reference, SavedContinuation, Start, engine_message,
+    start,
+};
+use ciel_protocol::{Decoder, EncodeError, Framing, encode};
+
+use super::handles::Handles;
+use super::held::{Failed, Held};
+use super::recording::{Cursor, Input, observations};
+use super::{Workers, run_of, wire};
+use crate::core::Core;
+use crate::engine::Engine;
+
+type Known = Vec<(Handle, Resolution)>;
+
+/// A task that is about to start, and what its worker is told.
+///
+/// # Errors
+/// The store's, as the task's failure; nothing of it is left then.
+pub(super) fn start(workers: &Workers, assignment: Box<Assignment>) -> Failed<(Held, Start)> {
+    let mut held = Held::new(&workers.engine, assignment, workers.next_epoch());
+    match message(workers, &mut held) {
+        Ok(message) => Ok((held, message)),
+        Err(failure) => {
+            held.close(workers);
+            Err(failure)
+        }
+    }
+}
+
+fn message(workers: &Workers, held: &mut Held) -> Failed<Start> {
+    let engine = &workers.engine;
+    let folder = held.files.folder(engine);
+    let scratch = folder.map_err(|trouble| held.trouble(trouble))?;
+    let entry = std::mem::replace(&mut held.assignment.entry, Entry::Start(Vec::new()));
+    let (inputs, continuation) = match entry {
+        Entry::Start(known) => (inputs(engine, held, known)?, None),
+        Entry::Replay {
+            inputs: known,
+            facts,
+        } => {
+            let inputs = inputs(engine, held, known)?;
+            let recording = recording(engine, held, &facts)?;
+            (inputs, Some(start::Continuation::Replay(recording)))
+        }
+        Entry::Restore { bytes, answers } => {
+            let saved = restored(engine, held, &bytes, answers)?;
+            (Vec::new(), Some(start::Continuation::Saved(saved)))
+        }
+        Entry::Resume(_) => unreachable!("a strand that is resumed is parked"),
+    };
+    let descriptor = &held.assignment.descriptor;
+    let millicores = descriptor.options.resources.millicores;
+    let folder = crate::run::script_folder(&engine.settings.script);
+    Ok(Start {
+        payload: descriptor.payload.to_vec().into(),
+        inputs,
+        outputs: descriptor.outputs,
+        options: Some(wire::options_told(&descriptor.options, descriptor.pure)),
+        label: held.label().to_string(),
+        seed: held.label().name.0 as u64,
+        environment: Some(Environment {
+            scratch: scratch.to_string_lossy().into_owned(),
+            cores: millicores.div_ceil(1000).max(1),
+            folder: folder.to_string_lossy().into_owned(),
+        }),
+        continuation,
+    })
+}
+
+/// What is known of each input.
+fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Reference>> {
+    let count = held.assignment.descriptor.inputs.len() as u32;
+    let mut known = known.into_iter().peekable();
+    let mut told = Vec::with_capacity(count as usize);
+    for number in 0..count {
+        let next = known.next_if(|(handle, _)| handle.0 == number);
+        let state = next.map_or(Resolution::Future, |(_, state)| state);
+        told.push(held.reference(engine, number, state)?);
+    }
+    Ok(told)
+}
+
+/// What a replay is told; the graph hears of the inputs that come before everything else.
+fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
+    held.cursor = Cursor::new(facts);
+    let run = run_of(&held.assignment);
+    let recalled = engine.lock().graph.recall(run.task, run.attempt);
+    let own = held.assignment.descriptor.inputs.len() as u32;
+    let mut references = Vec::with_capacity(recalled.len());
+    for (handle, known) in recalled {
+        let number = match handle {
+            Recalled::Made(index) => own + index,
+            Recalled::There(handle) => held
+                .handles
+                .number_of(handle)
+                .expect("what is inside a value was delivered with it"),
+        };
+        references.push(held.reference(engine, number, known)?);
+    }
+    let passed = held.cursor.inputs();
+    engine.with(|core, now| pass(core, now, held, passed));
+    Ok(Recording {
+        references,
+        observations: observations(facts),
+    })
+}
+
+/// Tells the graph of inputs that a replayed task says nothing about.
+pub(super) fn pass(core: &mut Core, now: u64, held: &Held, inputs: Vec<Input>) {
+    let run = run_of(&held.assignment);
+    for (kind, value) in inputs {
+        core.tell(
+            now,
+            Event::TaskStepped {
+                task: run.task,
+                attempt: run.attempt,
+                step: Step::Input { kind, value },
+            },
+        );
+    }
+}
+
+/// A saved strand on its way back.
+fn restored(
+    engine: &Engine,
+    held: &mut Held,
+    bytes: &[u8],
+    answers: Known,
+) -> Failed<SavedContinuation> {
+    let (mut saved, kept, printed) = unpack(bytes);
+    held.printed = printed;
+    let count = saved.references.len() as u32;
+    held.handles = Handles::restored(count, kept);
+    for (handle, known) in answers {
+        // What it waited for only to be there was not kept for it.
+        let number = held.handles.number_of(handle);
+        let told = held.reference(engine, number.unwrap_or_default(), known)?;
+        if let Some(place) = saved.references.get_mut(handle.0 as usize) {
+            *place = told;
+        }
+    }
+    Ok(saved)
+}
+
+/// A saved strand as the graph keeps it: its bytes, how many handles are kept for it of which it
+/// is given the first, and whether it has printed.
+///
+/// # Errors
+/// Those of a message that is too long.
+pub(super) fn pack(
+    saved: SavedContinuation,
+    kept: u32,
+    printed: bool,
+) -> Result<Vec<u8>, EncodeError> {
+    let start = Start {
+        continuation: Some(start::Continuation::Saved(saved)),
+        ..Start::default()
+    };
+    let message = encode(&EngineMessage::connection(start), Framing::LengthPrefixed)?;
+    let mut bytes = kept.to_be_bytes().to_vec();
+    bytes.push(u8::from(printed));
+    bytes.extend_from_slice(&message);
+    Ok(bytes)
+}
+
+fn unpack(bytes: &[u8]) -> (SavedContinuation, u32, bool) {
+    let whole = "a saved strand comes back as it was packed";
+    let (kept, rest) = bytes.split_first_chunk().expect(whole);
+    let (printed, message) = rest.split_first().expect(whole);
+    let mut decoder = Decoder::<EngineMessage>::with_framing(Framing::LengthPrefixed);
+    decoder.push(message);
+    let start = match decoder.take() {
+        Ok(Some(EngineMessage {
+            kind: Some(engine_message::Kind::Start(start)),
+            ..
+        })) => start,
+        _ => unreachable!("{whole}"),
+    };
+    match start.continuation {
+        Some(start::Continuation::Saved(saved)) => {
+            (saved, u32::from_be_bytes(*kept), *printed == 1)
+        }
+        _ => unreachable!("{whole}"),
+    }
+}
+
+/// Strands that a worker may keep parked, of those that it offers to keep.
+pub(super) fn parked_max(offered: u32) -> usize {
+    (offered as usize).min(limits::PARKED_STRANDS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saved_strand_comes_back_as_it_was_packed() {
+        let saved = SavedContinuation {
+            data: b"frames".to_vec().into(),
+            runtime: "python".to_string(),
+            code: b"code".to_vec().into(),
+            references: vec![Reference::default()],
+        };
+        let bytes = pack(saved.clone(), 3, true).expect("short");
+        assert_eq!(unpack(&bytes), (saved, 3, true));
+    }
+}

@@ -1,0 +1,79 @@
+"""Runs everything that must hold and ends with one line: N passed, N failed, N skipped.
+
+Shows what is wrong and how far it has come; the whole talk is in `test.log` of the target folder.
+Exits with 1 if anything failed. Read `tally.py` for how tests are counted.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from tally import Tally
+
+CARGO_TEST = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]
+CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
+FORMAT = ["cargo", "fmt", "--all", "--check"]
+SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
+
+
+def run(command: list[str], tally: Tally, log: TextIO) -> bool:
+    """Runs a command with its talk counted; tells whether it ended well."""
+    log.write(f"$ {' '.join(command)}\n")
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    for line in process.stdout:
+        log.write(line)
+        if tally.feed(line.rstrip("\n")):
+            print(line, end="", flush=True)
+    return process.wait() == 0
+
+
+def tool(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
+    """A step that is one test: it fails or not. A tool that is not installed is a skip."""
+    probe = subprocess.run([*command[:2], "--version"], capture_output=True, check=False)
+    if probe.returncode == 0:
+        tally.count_step(run(command, tally, log))
+    else:
+        print(f"skipped: {name}: cargo has no such component here")
+        tally.skips.append(name)
+
+
+def tests(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
+    """A step whose tests are counted one by one; one that fails without a word is a failure."""
+    failed_before = tally.failed
+    if not run(command, tally, log) and tally.failed == failed_before:
+        print(f"failed: {name}: see test.log")
+        tally.count_step(False)
+
+
+def main() -> int:
+    os.chdir(Path(__file__).resolve().parent.parent)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+    target.mkdir(parents=True, exist_ok=True)
+    tally = Tally()
+    with open(target / "test.log", "w", encoding="utf-8") as log:
+        for step, name, command in [
+            (tool, "form", FORMAT),
+            (tool, "lints", CLIPPY),
+            (tests, "scripts", SCRIPTS),
+            (tests, "tests", CARGO_TEST),
+        ]:
+            began = time.monotonic()
+            print(f"== {name}", flush=True)
+            step(name, command, tally, log)
+            print(f"== {name}: {time.monotonic() - began:.0f} s", flush=True)
+    print(tally.summary())
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

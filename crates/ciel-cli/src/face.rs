@@ -15,7 +15,7 @@ use crate::complaint::Complaint;
 use crate::display::{counted, duration};
 use crate::failures;
 use crate::options::RunOptions;
-use crate::sink::Sink;
+use crate::sink::{Extent, Sink};
 use crate::talk::{Paint, Talk};
 
 /// Microseconds after which a job is worth a progress line.
@@ -80,10 +80,10 @@ impl CommandFace {
         Ok(())
     }
 
-    /// Ends the file of `--output`; `whole` says that all of the output has come.
-    pub fn finish_output(&self, whole: bool) -> Result<(), Complaint> {
+    /// Ends the file of `--output`.
+    pub fn finish_output(&self, extent: Extent) -> Result<(), Complaint> {
         let file = locked(&self.output).file.take();
-        file.map_or(Ok(()), |sink| sink.finish(whole))
+        file.map_or(Ok(()), |sink| sink.finish(extent))
     }
 
     /// Takes the progress line away.
@@ -267,6 +267,9 @@ fn report_value(report: &Report<'_>) -> Value {
             let mut value = failed("attempt-failed", task, failure);
             value["left"] = json!(left);
             value
+        }
+        Report::TaskFailed { task, failure } if failure.kind == FailureKind::Cancelled => {
+            json!({"event": "task-cancelled", "task": task.to_string(), "message": failure.message})
         }
         Report::TaskFailed { task, failure } => failed("task-failed", task, failure),
         Report::Warning { task, message } => {

@@ -11,6 +11,7 @@ use ciel_runtime::{Outcome, RunError, Settings};
 use crate::complaint::{Complaint, JOB_FAILED};
 use crate::face::CommandFace;
 use crate::options::{ErrorOrder, RunOptions, Shared};
+use crate::sink::Extent;
 use crate::{SPAWNER, script, sink, talk};
 
 /// Exit code of a job that somebody interrupted, as shells tell it.
@@ -38,8 +39,12 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> 
 }
 
 fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<ExitCode, Complaint> {
-    let whole = ended.as_ref().is_ok_and(|outcome| outcome.result.is_ok());
-    let finished = face.finish_output(whole);
+    let extent = match &ended {
+        Ok(outcome) if outcome.result.is_ok() => Extent::Whole,
+        Ok(outcome) if !outcome.interrupted => Extent::Part,
+        Ok(_) | Err(_) => Extent::Broken,
+    };
+    let finished = face.finish_output(extent);
     let outcome = match ended {
         Ok(outcome) => outcome,
         // What the file says about its refusal is clearer than what the engine saw of it.

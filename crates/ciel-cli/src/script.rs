@@ -77,7 +77,7 @@ fn other_kind(path: &Path, bytes: &[u8]) -> Complaint {
     let message = match bytes {
         [] => format!("{shown} has nothing in it"),
         _ if bytes.contains(&0) => format!("{shown} is a binary file, not a script"),
-        _ => format!("{shown} is no kind of program that can be run"),
+        _ => format!("{shown} is not known to be a script"),
     };
     Complaint::usage("script.kind", message).with_hint(
         "Skywriting scripts can be run: their names end in .sw, or their first line is \

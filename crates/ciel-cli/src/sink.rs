@@ -14,6 +14,17 @@ use crate::complaint::Complaint;
 /// Bytes compared at once.
 const COMPARED_BYTES_MAX: usize = 64 << 10;
 
+/// How much of the output has come when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// The part before a failure.
+    Part,
+    /// The job was broken off.
+    Broken,
+}
+
 /// An open file of `--output`.
 #[derive(Debug)]
 pub struct Sink {
@@ -151,18 +162,20 @@ impl Sink {
         Ok(None)
     }
 
-    /// Ends the file. With `whole` all of the output has come, so the file must hold no more.
-    pub fn finish(mut self, whole: bool) -> Result<(), Complaint> {
+    /// Ends the file. After the whole output it must hold no more than that. A file that was to be
+    /// replaced is left as it is when the job was broken off.
+    pub fn finish(mut self, extent: Extent) -> Result<(), Complaint> {
         if self.differs {
-            return Err(self.refusal(format!(
-                "from byte {} on it holds something else",
-                self.offset
-            )));
+            let why = format!("from byte {} on it holds something else", self.offset);
+            return Err(self.refusal(why));
         }
-        if whole && self.held > self.offset {
-            return Err(self.refusal(format!("it goes on after the last byte, {}", self.offset)));
+        if extent == Extent::Whole && self.held > self.offset {
+            let why = format!("it goes on after the last byte, {}", self.offset);
+            return Err(self.refusal(why));
         }
-        if let Some(draft) = &mut self.draft {
+        if let Some(draft) = &mut self.draft
+            && extent != Extent::Broken
+        {
             let renamed = std::fs::rename(&draft.path, &draft.replaces);
             renamed.map_err(|error| cannot_open(&self.path, &error))?;
             draft.done = true;
@@ -232,7 +245,8 @@ mod tests {
         let all = pieces
             .iter()
             .all(|piece| sink.write(piece.as_bytes()).is_ok());
-        let finished = sink.finish(all).is_ok();
+        let extent = if all { Extent::Whole } else { Extent::Part };
+        let finished = sink.finish(extent).is_ok();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         (all && finished, std::fs::read_to_string(path).unwrap())
     }
@@ -254,6 +268,18 @@ mod tests {
             (false, "axyz".to_string())
         );
         assert_eq!(written("abc", &["ab"], false), (false, "abc".to_string()));
+    }
+
+    #[test]
+    fn file_to_be_overwritten_stays_when_the_job_is_broken_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        std::fs::write(&path, "precious").unwrap();
+        let mut sink = Sink::open(&path, true, &[]).unwrap();
+        sink.write(b"new").unwrap();
+        sink.finish(Extent::Broken).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

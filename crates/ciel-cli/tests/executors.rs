@@ -38,7 +38,12 @@ fn run_in(place: &Place, options: &[&str], script: &str) -> Ended {
 
 fn expect(options: &[&str], script: &str, stdout: &str) {
     let ended = run(options, script);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), stdout), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), stdout),
+        "{}",
+        ended.stderr
+    );
 }
 
 /// The task fails with all of `told`; another one of the same executor is unhurt.
@@ -54,16 +59,20 @@ fn expect_failure(task: &str, told: &[&str]) {
         assert_eq!(ended.code, Some(1), "{task} {}", ended.stderr);
         assert_eq!(ended.stdout, "good 3\n", "{task} {}", ended.stderr);
         for words in told {
-            assert!(ended.stderr.contains(words), "{task}: {words}\n{}", ended.stderr);
+            assert!(
+                ended.stderr.contains(words),
+                "{task}: {words}\n{}",
+                ended.stderr
+            );
         }
     }
 }
 
-/// An executor that cannot be had.
+/// An executor that cannot be had fails each task that wants it, and is not tried for ever.
 fn expect_unusable(name: &str, told: &[&str]) {
     let place = place_with(name);
     let script = format!(
-        "tasks = [spawn_exec(\"{name}\", {{\"n\": n}}, 1)[0] for n in range(6)];
+        "for (n in [1, 2, 3, 4, 5, 6]) {{ spawn_exec(\"{name}\", {{\"n\": n}}, 1); }}
          return 1;"
     );
     let ended = place.script(&["-q", "-k"], &script);
@@ -71,6 +80,8 @@ fn expect_unusable(name: &str, told: &[&str]) {
     for words in told {
         assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
     }
+    let starts = place.read("starts").lines().count();
+    assert!((1..=3).contains(&starts), "{starts} starts");
 }
 
 #[test]
@@ -94,21 +105,22 @@ fn example_counts_words_by_children_and_replay() {
     for options in [&["-q", "-j2"][..], &["-q", "--serial"]] {
         let ended = place.script(options, script);
         let expected = "4 pieces\n[[[\"tea\",40000],[\"cup\",20000]],111]\n";
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), expected), "{}", ended.stderr);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (Some(0), expected),
+            "{}",
+            ended.stderr
+        );
     }
 }
 
 #[test]
 fn value_of_a_script_reaches_an_executor_as_json() {
     let script = "function f() { return {\"a\": [1, \"two\"]}; }
-        return *TASK({\"do\": \"echo\", \"of\": spawn(f, [])}, 1)[0];";
-    // What is not there when the task starts is not waited for: the task would have to block.
-    let script = script.replace("spawn(f, [])", "spawn_exec(\"sync\", {\"inputs\": [spawn(f, [])]}, 1)[0]");
-    let ended = run(&["-j1"], &script.replace("return *TASK", "x = spawn(f, []); y = *x; return *TASK").replace(
-        "spawn_exec(\"sync\", {\"inputs\": [spawn(f, [])]}, 1)[0]",
-        "x",
-    ));
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "{\"a\":[1,\"two\"]}\n"), "{}", ended.stderr);
+        given = spawn(f, []);
+        waited = *given;
+        return *TASK({\"do\": \"echo\", \"of\": given}, 1)[0];";
+    expect(&["-j1"], script, "{\"a\":[1,\"two\"]}\n");
 }
 
 #[test]
@@ -127,7 +139,10 @@ fn misspelt_field_fails_its_task_only() {
 fn handle_that_was_never_given_fails_its_task_only() {
     for handle in ["5", "2147483648", "4294967295"] {
         let task = format!("{{\"do\": \"foreign\", \"handle\": {handle}}}");
-        expect_failure(&task, &[&format!("it used handle {handle}, which it does not have")]);
+        expect_failure(
+            &task,
+            &[&format!("it used handle {handle}, which it does not have")],
+        );
     }
 }
 
@@ -138,17 +153,28 @@ fn task_that_gives_no_output_fails() {
 
 #[test]
 fn output_that_is_published_twice_fails_its_task() {
-    expect_failure("{\"do\": \"publish-twice\"}", &["it published output 0 twice"]);
+    expect_failure(
+        "{\"do\": \"publish-twice\"}",
+        &["it published output 0 twice"],
+    );
 }
 
 #[test]
 fn form_that_nobody_knows_is_refused() {
-    expect_failure("{\"do\": \"strange\"}", &["unknown form \"parquet\"", "hint"]);
+    expect_failure(
+        "{\"do\": \"strange\"}",
+        &["unknown form \"parquet\"", "hint"],
+    );
 }
 
 #[test]
 fn failure_of_the_users_code_is_told_as_it_is() {
-    let told = ["PriceError", "there is no price for tea", "job.py:7", "add it to prices.csv"];
+    let told = [
+        "PriceError",
+        "there is no price for tea",
+        "job.py:7",
+        "add it to prices.csv",
+    ];
     expect_failure("{\"do\": \"fails\"}", &told);
 }
 
@@ -164,12 +190,19 @@ fn replay_that_differs_is_nondeterministic() {
 
 #[test]
 fn worker_that_dies_every_time_is_given_up() {
-    expect_failure("{\"do\": \"die\"}", &["WorkerLost", "was killed by SIGKILL"]);
+    expect_failure(
+        "{\"do\": \"die\"}",
+        &["WorkerLost", "was killed by SIGKILL"],
+    );
 }
 
 #[test]
 fn worker_that_died_once_is_replayed_and_nothing_shows() {
-    expect(&["-j2"], "return *TASK({\"do\": \"die-once\"}, 1)[0];", "before\n7\n");
+    expect(
+        &["-j2"],
+        "return *TASK({\"do\": \"die-once\"}, 1)[0];",
+        "before\n7\n",
+    );
 }
 
 #[test]
@@ -179,7 +212,12 @@ fn task_that_ignores_its_cancellation_is_killed_and_the_rest_goes_on() {
         print(\"good \" + str(*good));
         return *bad;";
     let ended = run(&["-j2"], script);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "good 42\n"), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "good 42\n"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("Timeout"), "{}", ended.stderr);
 }
 
@@ -197,19 +235,30 @@ fn interrupted_job_leaves_no_worker() {
 
 #[test]
 fn executor_that_dies_before_hello_is_told_with_its_last_lines() {
-    let told = ["ciel-executor-mute", "exit status 1 before it said hello", "no licence for today"];
+    let told = [
+        "ciel-executor-mute",
+        "exit status 1 before it said hello",
+        "no licence for today",
+    ];
     expect_unusable("mute", &told);
 }
 
 #[test]
 fn executor_of_another_protocol_is_refused() {
-    let told = ["ciel-executor-old", "speaks protocol 9", "install the executor"];
+    let told = [
+        "ciel-executor-old",
+        "speaks protocol 9",
+        "install the executor",
+    ];
     expect_unusable("old", &told);
 }
 
 #[test]
 fn executor_that_speaks_noise_is_refused() {
-    expect_unusable("noise", &["ciel-executor-noise", "spoke garbage", "\\xff\\xfe"]);
+    expect_unusable(
+        "noise",
+        &["ciel-executor-noise", "spoke garbage", "\\xff\\xfe"],
+    );
 }
 
 #[test]
@@ -219,7 +268,11 @@ fn executor_that_cannot_be_run_is_refused() {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     let ended = place.script(&["-q"], "return *spawn_exec(\"still\", {}, 1)[0];");
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("could not be started"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("could not be started"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -239,14 +292,31 @@ fn parked_strand_goes_on_in_its_worker() {
 }
 
 #[test]
+fn parked_strand_that_is_lost_with_its_worker_is_replayed() {
+    let script = "return *TASK({\"do\": \"park\", \"child\": \"die-first\"}, 1)[0];";
+    for options in [&["-j1"][..], &["-j2"]] {
+        expect(options, script, "6\n");
+    }
+}
+
+#[test]
 fn saved_strand_goes_on_from_its_bytes() {
-    expect(&["-j2"], "return *TASK({\"do\": \"save\"}, 1)[0];", "[\"kept\",2]\n");
+    expect(
+        &["-j2"],
+        "return *TASK({\"do\": \"save\"}, 1)[0];",
+        "[\"kept\",2]\n",
+    );
 }
 
 #[test]
 fn published_output_has_a_handle() {
     let script = "both = TASK({\"do\": \"publish\"}, 2); return [*both[0], *both[1]];";
     expect(&["-j2"], script, "[\"early\",\"late\"]\n");
+}
+
+#[test]
+fn reference_inside_an_object_can_be_opened() {
+    expect(&["-j2"], "return *TASK({\"do\": \"nest\"}, 1)[0];", "8\n");
 }
 
 #[test]
@@ -262,7 +332,12 @@ fn what_a_task_writes_comes_in_serial_order() {
     for options in [&["-j2"][..], &["-j1"], &["--serial"]] {
         let ended = run_in(&place, options, script);
         let expected = (Some(0), "one\ntwo\nthree\nfour\n");
-        assert_eq!((ended.code, ended.stdout.as_str()), expected, "{}", ended.stderr);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            expected,
+            "{}",
+            ended.stderr
+        );
         for words in ["aside", "from the process itself", "ciel-executor-hostile@"] {
             assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
         }
@@ -271,7 +346,11 @@ fn what_a_task_writes_comes_in_serial_order() {
 
 #[test]
 fn observation_is_the_same_when_the_task_is_run_again() {
-    expect(&["-j2"], "return *TASK({\"do\": \"clock\"}, 1)[0];", "true\n");
+    expect(
+        &["-j2"],
+        "return *TASK({\"do\": \"clock\"}, 1)[0];",
+        "true\n",
+    );
 }
 
 #[test]
@@ -283,12 +362,20 @@ fn question_about_a_lazy_task_is_answered_and_does_not_wake_it() {
 
 #[test]
 fn block_for_the_first_is_recorded() {
-    expect(&["-j2"], "return *TASK({\"do\": \"first\"}, 1)[0];", "true\n");
+    expect(
+        &["-j2"],
+        "return *TASK({\"do\": \"first\"}, 1)[0];",
+        "true\n",
+    );
 }
 
 #[test]
 fn task_of_another_executor_takes_over_the_outputs() {
-    expect(&["-j2"], "return *TASK({\"do\": \"shell\"}, 1)[0];", "\"through a shell\"\n");
+    expect(
+        &["-j2"],
+        "return *TASK({\"do\": \"shell\"}, 1)[0];",
+        "\"through a shell\"\n",
+    );
 }
 
 #[test]

@@ -8,8 +8,12 @@ mod support;
 use support::{Ended, Place, Tree, done, held, shell, shell_printing};
 
 /// Ways to run a job that must not be told apart.
-const MODES: [&[&str]; 4] =
-    [&["-q", "--serial"], &["-q", "-j1"], &["-q", "-j2"], &["-q", "-j4"]];
+const MODES: [&[&str]; 4] = [
+    &["-q", "--serial"],
+    &["-q", "-j1"],
+    &["-q", "-j2"],
+    &["-q", "-j4"],
+];
 
 /// Trees of which some tasks may fail.
 const FAILING_SEEDS: std::ops::Range<u64> = 100..112;
@@ -56,9 +60,17 @@ fn random_trees_that_fail_show_the_beginning_of_the_serial_output() {
         for mode in MODES {
             let ended = place.script(mode, &tree.script);
             let about = format!("seed {seed} {mode:?} {}\n{}", ended.stderr, tree.script);
-            assert!(tree.shown().starts_with(&ended.stdout), "{about}\n{}", ended.stdout);
+            assert!(
+                tree.shown().starts_with(&ended.stdout),
+                "{about}\n{}",
+                ended.stdout
+            );
             let before = tree.before_the_failure();
-            assert!(ended.stdout.starts_with(before), "{about}\n{}", ended.stdout);
+            assert!(
+                ended.stdout.starts_with(before),
+                "{about}\n{}",
+                ended.stdout
+            );
             expect_failure(&tree, &ended, &about);
             assert_eq!(told(&ended), told(&serial), "{about}");
         }
@@ -68,9 +80,13 @@ fn random_trees_that_fail_show_the_beginning_of_the_serial_output() {
 /// The job ends as the serial program would.
 fn expect_failure(tree: &Tree, ended: &Ended, about: &str) {
     match tree.result {
-        Ok(_) => assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{about}"),
-        Err(number) => {
-            let boom = format!("boom n{number}.");
+        Ok(_) => assert_eq!(
+            (ended.code, ended.stderr.as_str()),
+            (Some(0), ""),
+            "{about}"
+        ),
+        Err(boom) => {
+            let boom = format!("boom n{}.", boom.number);
             assert!(told(ended).contains(&boom), "not {boom} {about}");
             assert_eq!(ended.code, Some(1), "{about}");
         }
@@ -101,11 +117,27 @@ fn failure_of_a_task_that_nobody_asked_for_shows_all_that_comes_before_it() {
         let ended = place.script(mode, &script);
         assert_eq!(ended.code, Some(1), "{mode:?} {}", ended.stderr);
         let whole = "noise 1\nbefore\nnoise 2\nend\n";
-        assert!(ended.stdout.starts_with("noise 1\nbefore\n"), "{mode:?} {}", ended.stdout);
-        assert!(whole.starts_with(&ended.stdout), "{mode:?} {}", ended.stdout);
-        assert!(ended.stderr.contains("error: unlucky@"), "{mode:?} {}", ended.stderr);
+        assert!(
+            ended.stdout.starts_with("noise 1\nbefore\n"),
+            "{mode:?} {}",
+            ended.stdout
+        );
+        assert!(
+            whole.starts_with(&ended.stdout),
+            "{mode:?} {}",
+            ended.stdout
+        );
+        assert!(
+            ended.stderr.contains("error: unlucky@"),
+            "{mode:?} {}",
+            ended.stderr
+        );
         let all = place.script(&[mode, &["-k"]].concat(), &script);
-        assert_eq!((all.code, all.stdout.as_str()), (Some(1), whole), "{mode:?}");
+        assert_eq!(
+            (all.code, all.stdout.as_str()),
+            (Some(1), whole),
+            "{mode:?}"
+        );
     }
 }
 
@@ -124,12 +156,18 @@ fn lines_before_a_held_task_come_out_while_it_runs() {
         shell_printing(&format!("echo later; {}", done("later")), ""),
     );
     let live = place.start_script(&["-j2"], &script);
-    assert_eq!((live.line(), live.line()), ("first".to_string(), "second".to_string()));
+    assert_eq!(
+        (live.line(), live.line()),
+        ("first".to_string(), "second".to_string())
+    );
     place.await_file("later");
     assert_eq!(live.unread(), "");
     gate.release(1);
     let ended = live.end();
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "held\nlater\nlast\n"));
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "held\nlater\nlast\n")
+    );
     place.expect_nobody(&ended.stderr);
 }
 
@@ -165,7 +203,10 @@ fn output_that_waits_for_a_held_task_stays_out_of_memory() {
         shell(&done("lines")),
         shell_printing(&format!("{}; echo held", held("gate")), ""),
         shell_printing(
-            &format!("head -c 25000000 /dev/zero | tr '\\0' x; echo; {}", done("shell")),
+            &format!(
+                "head -c 25000000 /dev/zero | tr '\\0' x; echo; {}",
+                done("shell")
+            ),
             ""
         ),
     );
@@ -181,7 +222,11 @@ fn output_that_waits_for_a_held_task_stays_out_of_memory() {
     assert!(ended.stdout.starts_with("held\nxxxx") && ended.stdout_end.ends_with("yyyy\nend\n"));
     let turn = 5 + 25_000_000;
     assert_eq!(&ended.stdout[turn - 2..turn + 3], "xx\nyy");
-    assert!(ended.peak_kib < WAITING_OUTPUT_KIB_MAX, "{} KiB", ended.peak_kib);
+    assert!(
+        ended.peak_kib < WAITING_OUTPUT_KIB_MAX,
+        "{} KiB",
+        ended.peak_kib
+    );
 }
 
 #[test]
@@ -199,7 +244,11 @@ fn ordered_standard_error_is_the_same_in_every_mode() {
     );
     for mode in [&["--serial"][..], &["-j1"], &["-j2"], &["-j4"]] {
         let ended = place.script(&[mode, &["-q", "--stderr=ordered"]].concat(), &script);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "3\n"), "{mode:?}");
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (Some(0), "3\n"),
+            "{mode:?}"
+        );
         assert_eq!(ended.stderr, "one\ntwo\nthree\n", "{mode:?}");
     }
 }

@@ -8,7 +8,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{
-    CIEL, Ended, Live, Place, appended, done, held, kill, parent_of, release, shell, task, until,
+    Ended, Live, Place, appended, done, held, kill, parent_of, release, shell, task, until,
     until_true,
 };
 
@@ -21,7 +21,10 @@ const GRACE_MS: u64 = 1_000;
 /// A job of one task that is held at `gate` after it has made the file `started`.
 fn one_held_task() -> String {
     let waits = format!("{}; {}; echo 5", done("started"), held("gate"));
-    format!("print(\"begin\"); x = {}; print(\"end\", *x);", shell(&waits))
+    format!(
+        "print(\"begin\"); x = {}; print(\"end\", *x);",
+        shell(&waits)
+    )
 }
 
 /// The spawner of a job: the one child of the command.
@@ -34,11 +37,18 @@ fn spawner_of(place: &Place, live: &Live) -> u32 {
 fn task_of(place: &Place, live: &Live) -> u32 {
     let spawner = spawner_of(place, live);
     let is_child = |pid: &u32| parent_of(*pid) == Some(spawner);
-    until("a task's process", || place.processes().into_iter().find(is_child))
+    until("a task's process", || {
+        place.processes().into_iter().find(is_child)
+    })
 }
 
 fn expect_well(ended: &Ended, stdout: &str) {
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), stdout), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), stdout),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -69,7 +79,10 @@ fn command_and_spawner_killed_at_once_are_cleaned_up_by_the_next_run() {
     kill(spawner, "KILL");
     live.signal("KILL");
     assert_eq!(live.end().signal, Some(9));
-    assert!(!place.processes().is_empty(), "the task outlives those who watched it");
+    assert!(
+        !place.processes().is_empty(),
+        "the task outlives those who watched it"
+    );
     place.expect_usable();
 }
 
@@ -77,7 +90,11 @@ fn command_and_spawner_killed_at_once_are_cleaned_up_by_the_next_run() {
 fn spawner_killed_means_its_tasks_run_again_and_the_result_is_right() {
     let place = Place::new();
     let gate = place.gate("gate");
-    let count = format!("{}; {}; wc -l < begun", appended("x", "begun"), held("gate"));
+    let count = format!(
+        "{}; {}; wc -l < begun",
+        appended("x", "begun"),
+        held("gate")
+    );
     let script = format!(
         "a = {};
          print(\"first\", *a);
@@ -91,11 +108,17 @@ fn spawner_killed_means_its_tasks_run_again_and_the_result_is_right() {
     let live = place.start_script(&["-j2"], &script);
     until_true("the task runs", || place.read("begun").lines().count() == 1);
     kill(spawner_of(&place, &live), "KILL");
-    until_true("the task runs again", || place.read("begun").lines().count() == 2);
+    until_true("the task runs again", || {
+        place.read("begun").lines().count() == 2
+    });
     gate.release(2);
     let ended = live.end();
     expect_well(&ended, "first 1\nsecond 12\n");
-    assert!(ended.stderr.contains("lost and run again"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("lost and run again"),
+        "{}",
+        ended.stderr
+    );
     place.expect_nobody(&ended.stderr);
 }
 
@@ -108,7 +131,9 @@ fn spawner_killed_again_and_again_fails_the_task_and_names_it() {
     let script = format!("print(\"before\"); x = *{};", task(&waits, options));
     let live = place.start_script(&["-j1"], &script);
     for times in 1..=4 {
-        until_true("the task runs", || place.read("begun").lines().count() == times);
+        until_true("the task runs", || {
+            place.read("begun").lines().count() == times
+        });
         kill(spawner_of(&place, &live), "KILL");
     }
     let ended = live.end();
@@ -146,9 +171,17 @@ fn process_of_a_task_killed_fails_that_task_and_leaves_the_others() {
 fn stubborn() -> String {
     let deaf = |name: &str| {
         let child = "(trap '' TERM INT; read x < gate) & ";
-        shell(&format!("trap '' TERM INT; {child} {}; {}; wait", done(name), held("gate")))
+        shell(&format!(
+            "trap '' TERM INT; {child} {}; {}; wait",
+            done(name),
+            held("gate")
+        ))
     };
-    format!("print(\"begin\"); a = {}; b = {}; x = *a + *b;", deaf("one"), deaf("two"))
+    format!(
+        "print(\"begin\"); a = {}; b = {}; x = *a + *b;",
+        deaf("one"),
+        deaf("two")
+    )
 }
 
 #[test]
@@ -163,7 +196,11 @@ fn interrupt_ends_tasks_that_do_not_listen_after_the_time_of_grace() {
     live.signal("INT");
     let ended = live.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert!(asked.elapsed() >= Duration::from_millis(GRACE_MS), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() >= Duration::from_millis(GRACE_MS),
+        "{:?}",
+        asked.elapsed()
+    );
     place.expect_nobody(&ended.stderr);
     place.expect_usable();
 }
@@ -174,7 +211,10 @@ fn second_interrupt_kills_at_once() {
     let _gate = place.gate("gate");
     let deaf = "(trap '' TERM INT; read x < gate) &";
     let told = format!("trap '{}' TERM; {deaf} {}", done("asked"), done("started"));
-    let script = format!("x = *{};", shell(&format!("{told}; while :; do wait; done")));
+    let script = format!(
+        "x = *{};",
+        shell(&format!("{told}; while :; do wait; done"))
+    );
     let live = place.start_script(&["-j2"], &script);
     place.await_file("started");
     let asked = Instant::now();
@@ -183,7 +223,11 @@ fn second_interrupt_kills_at_once() {
     live.signal("INT");
     let ended = live.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert!(asked.elapsed() < Duration::from_millis(GRACE_MS), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_millis(GRACE_MS),
+        "{:?}",
+        asked.elapsed()
+    );
     place.expect_nobody(&ended.stderr);
 }
 
@@ -204,9 +248,15 @@ fn task_over_its_time_fails_and_names_itself_while_others_end_well() {
         shell("echo 2"),
     );
     let ended = place.script(&["-j2"], &script);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "before 1\nafter 2\n"));
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "before 1\nafter 2\n")
+    );
     assert!(ended.stderr.contains("error: slow@"), "{}", ended.stderr);
-    let all = place.script(&["-j1", "--timeout", "300ms"], &format!("x = *{};", shell(&held("gate"))));
+    let all = place.script(
+        &["-j1", "--timeout", "300ms"],
+        &format!("x = *{};", shell(&held("gate"))),
+    );
     assert_eq!(all.code, Some(1), "{}", all.stderr);
 }
 
@@ -216,8 +266,17 @@ fn job_over_its_time_ends_with_all_its_tasks() {
     let _gate = place.gate("gate");
     let script = format!("print(\"begin\"); x = *{};", shell(&held("gate")));
     let ended = place.script(&["-j2", "--job-timeout", "0.5"], &script);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "begin\n"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("longer than it may"), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "begin\n"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("longer than it may"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -239,7 +298,10 @@ fn task_that_fails_twice_works_with_two_retries() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
     assert!(ended.stderr.contains("error: flaky@"), "{}", ended.stderr);
     place.file("tries", "");
-    expect_well(&place.script(&["-j1", "--retries", "2"], &script_without_options(&flaky)), "got 7\n");
+    expect_well(
+        &place.script(&["-j1", "--retries", "2"], &script_without_options(&flaky)),
+        "got 7\n",
+    );
 }
 
 fn script_without_options(command: &str) -> String {
@@ -306,7 +368,10 @@ fn no_more_processes_run_at_once_than_asked_for() {
             until_true("as many as asked for run", || begun() == expected);
             let spawner = spawner_of(&place, &live);
             let children = place.processes();
-            let running = children.iter().filter(|pid| parent_of(**pid) == Some(spawner)).count();
+            let running = children
+                .iter()
+                .filter(|pid| parent_of(**pid) == Some(spawner))
+                .count();
             assert!(running <= jobs, "{running} of {jobs}");
             gate.release(1);
         }
@@ -331,7 +396,10 @@ fn recursion_of_ten_thousand_waits_with_one_process() {
     let live = place.start_script(&["-j2"], &script);
     place.await_file("started");
     let running = place.processes();
-    assert!(running.len() <= 3, "the command, its spawner and one task, not {running:?}");
+    assert!(
+        running.len() <= 3,
+        "the command, its spawner and one task, not {running:?}"
+    );
     gate.release(1);
     let ended = live.end();
     expect_well(&ended, "10001\n");

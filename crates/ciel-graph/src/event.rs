@@ -221,7 +221,7 @@ pub enum Action {
     /// A task ended; for the history, as far as that is bounded.
     Ended(Box<TaskSummary>),
     /// The job is over.
-    JobEnded(Ending),
+    JobEnded(Box<Ending>),
 }
 
 /// A change in the tree of ordered output, in program order.

@@ -31,7 +31,8 @@ pub struct Policy {
 pub struct Graph {
     pub(crate) policy: Policy,
     pub(crate) order: SerialOrder,
-    pub(crate) tasks: FxHashMap<TaskKey, Task>,
+    /// Boxed, so that the table can grow without moving or doubling what is large.
+    pub(crate) tasks: FxHashMap<TaskKey, Box<Task>>,
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
@@ -158,6 +159,7 @@ impl Graph {
     pub(crate) fn running(&mut self, key: TaskKey, attempt: Attempt) -> Option<&mut Task> {
         self.tasks
             .get_mut(&key)
+            .map(Box::as_mut)
             .filter(|task| task.attempt == attempt && matches!(task.state, State::Running { .. }))
     }
 

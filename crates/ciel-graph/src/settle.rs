@@ -260,7 +260,7 @@ impl Graph {
             facts,
             strand,
             ..
-        } = task;
+        } = *task;
         self.release_facts(facts, &mut released);
         self.release_all(table, &mut released);
         self.release_all(inputs, &mut released);

@@ -99,7 +99,7 @@ impl Graph {
             deadline: None,
             story,
         };
-        self.tasks.insert(key, task);
+        self.tasks.insert(key, Box::new(task));
         key
     }
 

@@ -118,7 +118,7 @@ impl Graph {
         }
         if self.live == 0 && !self.verdict.told {
             self.verdict.told = true;
-            actions.push(Action::JobEnded(self.ending(root)));
+            actions.push(Action::JobEnded(Box::new(self.ending(root))));
         }
     }
 
@@ -163,7 +163,7 @@ impl Graph {
         let (index, askable) = self.unhandled().into_iter().next()?;
         let failed = &self.verdict.failed[index];
         let mark = failed.mark;
-        let earlier = |task: &crate::task::Task| self.order.precedes(task.strand.end, mark);
+        let earlier = |task: &Box<crate::task::Task>| self.order.precedes(task.strand.end, mark);
         if self.live > 0 && (askable || self.tasks.values().any(earlier)) {
             return None;
         }

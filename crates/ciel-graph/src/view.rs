@@ -87,12 +87,17 @@ impl Graph {
             .tasks
             .iter()
             .filter(|(_, task)| task.label().answers_to(text));
-        self.in_order(found.map(|(key, task)| (*key, task)).collect())
+        self.in_order(found.map(|(key, task)| (*key, &**task)).collect())
     }
 
     /// All live tasks in serial order.
     pub fn all(&self) -> Vec<TaskKey> {
-        self.in_order(self.tasks.iter().map(|(key, task)| (*key, task)).collect())
+        self.in_order(
+            self.tasks
+                .iter()
+                .map(|(key, task)| (*key, &**task))
+                .collect(),
+        )
     }
 
     fn in_order(&self, mut found: Vec<(TaskKey, &Task)>) -> Vec<TaskKey> {
@@ -136,8 +141,8 @@ impl Graph {
     }
 
     fn leader_of(&self, key: TaskKey) -> Option<Label> {
-        let leads = |task: &&Task| task.twins.contains(&key);
-        self.tasks.values().find(leads).map(Task::label)
+        let leads = |task: &&Box<Task>| task.twins.contains(&key);
+        self.tasks.values().find(leads).map(|task| task.label())
     }
 
     /// Who makes those of `objects` that are not there, each once.

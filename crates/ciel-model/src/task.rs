@@ -139,6 +139,17 @@ impl Descriptor {
 }
 
 impl Options {
+    /// The default options but that output may go out while the task runs, one copy for all tasks.
+    pub fn shared_live() -> Arc<Options> {
+        static LIVE: LazyLock<Arc<Options>> = LazyLock::new(|| {
+            Arc::new(Options {
+                live: true,
+                ..Options::default()
+            })
+        });
+        LIVE.clone()
+    }
+
     /// The default options, one copy for all tasks.
     pub fn shared_default() -> Arc<Options> {
         static DEFAULT: LazyLock<Arc<Options>> = LazyLock::new(Arc::default);

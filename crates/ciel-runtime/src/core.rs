@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, StrandChange};
 use ciel_model::{
-    Attempt, Class, Failure, FailureKind, Handle, Label, Micros, Resolution, StrandKey, TaskKey,
+    Attempt, Class, Descriptor, Failure, FailureKind, Handle, Label, Micros, Options, Resolution, StrandKey, TaskKey,
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
 use ciel_ordered::{After, OrderedStream};
@@ -96,6 +96,8 @@ pub(crate) struct Core {
     pub(crate) node: Node,
     pub(crate) output: OrderedStream,
     pub(crate) errors: OrderedStream,
+    /// Whether standard error goes through `errors` at all.
+    ordered_errors: bool,
     pub(crate) history: History,
     /// Scripts that wait for references.
     pub(crate) suspended: FxHashMap<TaskKey, Box<Script>>,
@@ -135,6 +137,7 @@ impl Core {
         graph: Graph,
         node: Node,
         history: History,
+        ordered_errors: bool,
         orders: UnboundedSender<Order>,
     ) -> Core {
         Core {
@@ -142,6 +145,7 @@ impl Core {
             node,
             output: OrderedStream::new(),
             errors: OrderedStream::new(),
+            ordered_errors,
             history,
             suspended: FxHashMap::default(),
             preempted: FxHashMap::default(),
@@ -166,7 +170,12 @@ impl Core {
     }
 
     /// Tells the graph what happened and does all that follows.
-    pub(crate) fn tell(&mut self, now: Micros, event: graph::Event) {
+    pub(crate) fn tell(&mut self, now: Micros, mut event: graph::Event) {
+        if let graph::Event::TaskStepped { step: graph::Step::Spawn(descriptor), .. }
+        | graph::Event::TaskTailSpawned { descriptor, .. } = &mut event
+        {
+            let_out_early(descriptor);
+        }
         self.feed_graph(now, event);
         self.settle(now);
     }
@@ -182,6 +191,10 @@ impl Core {
         self.places.remove(&run);
         self.stopping.remove(&run);
         self.script_lines.remove(&run.task);
+        if self.ending.is_some() {
+            // The shell waits for the last place to be free.
+            self.order(Order::Rearm);
+        }
         self.tell_node(now, node::Event::TaskLeft { run, parked: false });
     }
 
@@ -274,7 +287,7 @@ impl Core {
                 self.history.task_ended(&summary);
             }
             Action::JobEnded(ending) => {
-                self.ending = Some(ending);
+                self.ending = Some(*ending);
                 self.order(Order::JobEnded);
             }
         }
@@ -385,7 +398,9 @@ impl Core {
 
     fn change_strand(&mut self, change: StrandChange) {
         apply_change(&mut self.output, change);
-        apply_change(&mut self.errors, change);
+        if self.ordered_errors {
+            apply_change(&mut self.errors, change);
+        }
         self.changes += 1;
         let silent = self.output.held_bytes() == 0 && self.errors.held_bytes() == 0;
         // Strands without output leave the streams when the frontier passes them, in bulk.
@@ -480,6 +495,19 @@ fn write_to(
         // A strand that was given up has no place for what still comes.
         Err(_) => Ok(()),
     }
+}
+
+/// What scripts and workers write goes out as soon as its turn has come: they are run again from
+/// facts, so they write the same again. A process commits its output whole unless it is declared
+/// live.
+fn let_out_early(descriptor: &mut Descriptor) {
+    if descriptor.class == Class::Process || descriptor.options.live {
+        return;
+    }
+    descriptor.options = match *descriptor.options == *Options::shared_default() {
+        true => Options::shared_live(),
+        false => Arc::new(Options { live: true, ..(*descriptor.options).clone() }),
+    };
 }
 
 /// Applies a change to one ordered stream. A strand beneath one that was given up has no place;

@@ -129,7 +129,7 @@ fn copy_in(
     }
     if found.len() < limits::INLINE_BYTES_MAX as u64 {
         let bytes = std::fs::read(path).map_err(Trouble::File)?;
-        let content = objects::keep(engine, name, bytes).map_err(Trouble::Store)?;
+        let content = objects::keep(engine, || name, bytes).map_err(Trouble::Store)?;
         return Ok(Value {
             form: Form::Bytes,
             content,
@@ -141,11 +141,26 @@ fn copy_in(
         .scratch()
         .path(name.0, 0, "grab")
         .map_err(|error| Trouble::Store(error.into()))?;
-    std::fs::copy(path, &scratch).map_err(Trouble::File)?;
-    let content: Content = objects::adopt(engine, name, &scratch).map_err(Trouble::Store)?;
+    let copied = std::fs::copy(path, &scratch).map_err(|error| copy_trouble(&scratch, error));
+    let adopted = copied
+        .and_then(|_| objects::adopt(engine, name, &scratch).map_err(Trouble::Store))
+        .inspect_err(|_| {
+            // Half a file would keep a full disk full; what cannot be removed goes with the run.
+            let _ = std::fs::remove_file(&scratch);
+        });
+    let content: Content = adopted?;
     Ok(Value {
         form: Form::Bytes,
         content,
         references: Vec::new(),
     })
+}
+
+/// A failed copy is the file's trouble, unless there is no room for the copy.
+fn copy_trouble(scratch: &Path, error: std::io::Error) -> Trouble {
+    match crate::desk::disk_error(scratch.to_path_buf(), error) {
+        full @ ciel_store::StoreError::DiskFull { .. } => Trouble::Store(full.into()),
+        ciel_store::StoreError::System { source, .. } => Trouble::File(source),
+        other => Trouble::Store(other.into()),
+    }
 }

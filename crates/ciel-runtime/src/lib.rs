@@ -21,6 +21,7 @@ mod output;
 mod pipes;
 mod processes;
 pub mod records;
+pub mod remains;
 mod run;
 mod scripts;
 mod settings;

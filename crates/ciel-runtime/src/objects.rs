@@ -47,11 +47,16 @@ impl StoreTrouble {
     }
 }
 
-/// Keeps bytes under `name`: in memory if they are few, else as a file.
-pub(crate) fn keep(engine: &Engine, name: Name, bytes: Vec<u8>) -> Result<Content, StoreTrouble> {
+/// Keeps bytes: in memory if they are few, else as a file under the name that `name` tells.
+pub(crate) fn keep(
+    engine: &Engine,
+    name: impl FnOnce() -> Name,
+    bytes: Vec<u8>,
+) -> Result<Content, StoreTrouble> {
     if bytes.len() < limits::INLINE_BYTES_MAX {
         return Ok(Content::Inline(bytes.into()));
     }
+    let name = name();
     engine
         .folder
         .objects()

@@ -292,7 +292,7 @@ async fn watch(
 }
 
 /// Bytes past which a task with declared memory is ended.
-fn memory_limit(assignment: &Assignment) -> Option<u64> {
+pub(crate) fn memory_limit(assignment: &Assignment) -> Option<u64> {
     let declared = assignment.descriptor.options.resources.memory_bytes?;
     Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
 }

@@ -19,11 +19,15 @@ use crate::executors::Registry;
 use crate::face::{Face, Report};
 use crate::history::History;
 use crate::records::{EndRecord, Record, RunRecord};
+use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
 use crate::{objects, output, scripts, shell};
 
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
+
+/// The folder of a run in which its tasks work.
+pub(crate) const SCRATCH: &str = "scratch";
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -113,6 +117,7 @@ pub fn run(
     face: Arc<dyn Face>,
 ) -> Result<Outcome, RunError> {
     let state = StateFolder::open(&settings.state)?;
+    tell_of_killed(&*face, &remains::clear(&state)?);
     let folder = create_folder(&state)?;
     let id = folder.id().to_string();
     face.report(Report::Started { run: &id });
@@ -126,6 +131,23 @@ pub fn run(
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, receiver, cookie)?;
     finish(&engine, id, ended)
+}
+
+fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {
+    for KilledRun { run, processes } in killed {
+        if let Some((pid, command)) = processes.first() {
+            let count = processes.len();
+            let message = format!(
+                "run {run} was killed and left {count} processes running, now killed: \
+                 {command} ({pid})…"
+            );
+            let task = None;
+            face.report(Report::Warning {
+                task,
+                message: &message,
+            });
+        }
+    }
 }
 
 /// The folder that a script is in, absolute as far as that can be told.
@@ -189,7 +211,8 @@ fn new_core(
     };
     let mut history = History::default();
     history.add(&Record::Run(run_record(settings, id)));
-    Core::new(Graph::new(policy), Node::new(capacity), history, orders)
+    let (graph, node) = (Graph::new(policy), Node::new(capacity));
+    Core::new(graph, node, history, settings.ordered_errors, orders)
 }
 
 fn run_record(settings: &Settings, id: &str) -> RunRecord {
@@ -323,7 +346,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     let result = ending
         .result
         .map(|(name, value)| shown(engine, name, &value));
-    clear(engine);
+    clear_folder(engine.folder.path());
     Ok(Outcome {
         run,
         result,
@@ -349,11 +372,12 @@ fn append_history(engine: &Engine, bytes: &[u8]) {
     }
 }
 
-/// Objects, scratch and spilled output are of no use after the run.
-fn clear(engine: &Engine) {
-    for folder in ["objects", "scratch", "spill"] {
+/// Objects, scratch and spilled output are of no use after the run. Scratch goes last: as long as
+/// it is there the run has not ended well.
+pub(crate) fn clear_folder(run: &Path) {
+    for folder in ["objects", "spill", SCRATCH] {
         // What cannot be removed now is removed by `ciel clean`.
-        let _ = std::fs::remove_dir_all(engine.folder.path().join(folder));
+        let _ = std::fs::remove_dir_all(run.join(folder));
     }
 }
 

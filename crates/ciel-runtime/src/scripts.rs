@@ -296,8 +296,11 @@ fn tell(engine: &Engine, run: Run, mut script: Box<Script>, acts: Vec<Act>, told
     };
     let own = usize::from(matches!(next, Next::Over));
     engine.wake(&core, own);
+    let excess = core.output.excess_bytes() > 0;
     drop(core);
-    crate::output::spill_excess(engine);
+    if excess {
+        crate::output::spill_excess(engine);
+    }
     next
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn outputs(
     let output = match ended.value {
         Returned::Delegated(to) => Output::Delegate(handle(to)),
         Returned::Value { bytes, references } => {
-            let name = assignment.label.name.output(0);
+            let name = || assignment.label.name.output(0);
             let content = objects::keep(engine, name, bytes)
                 .map_err(|trouble| Box::new(trouble.failure(&assignment.label)))?;
             let references = references.into_iter().map(handle).collect();

@@ -108,7 +108,7 @@ impl World<'_> {
             }
             Action::JobEnded(ending) => {
                 assert!(self.ending.is_none(), "the job ended twice");
-                self.ending = Some(ending);
+                self.ending = Some(*ending);
             }
             Action::DropObject(_) | Action::Ended(_) => {}
         }

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// The longest that anything may take on a loaded machine.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
+/// Between two looks at a condition.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
 /// A folder of its own, gone with the test.
 pub struct Folder(tempfile::TempDir);
 
@@ -69,7 +72,11 @@ impl Folder {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
         let output = receiver.recv_timeout(DEADLINE);
-        let output = output.unwrap_or_else(|_| panic!("process {process} did not end"));
+        let output = output.unwrap_or_else(|_| {
+            let process = rustix::process::Pid::from_raw(process as i32).unwrap();
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+            panic!("process {process:?} did not end")
+        });
         Ended::new(&output, self.0.path())
     }
 
@@ -86,7 +93,7 @@ pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !condition() {
         assert!(Instant::now() < end, "it did not happen: {what}");
-        std::thread::yield_now();
+        std::thread::park_timeout(LOOK_AGAIN);
     }
 }
 
@@ -134,6 +141,17 @@ impl Ended {
 
 /// Names, run ids, times and processes are the same in every snapshot.
 pub fn filtered(check: impl FnOnce()) {
+    settings().bind(check);
+}
+
+/// The same, and columns are two blanks apart whatever stands in them.
+pub fn filtered_table(check: impl FnOnce()) {
+    let mut settings = settings();
+    settings.add_filter("(\\S)  +", "$1  ");
+    settings.bind(check);
+}
+
+fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.set_omit_expression(true);
     settings.set_prepend_module_to_snapshot(false);
@@ -141,13 +159,20 @@ pub fn filtered(check: impl FnOnce()) {
     settings.add_filter("[0-9a-f]{11}-[0-9a-f]{5,}", "RUN");
     settings.add_filter(r"in process \d+", "in process PID");
     settings.add_filter(r"\(\d+\)", "(PID)");
-    settings.add_filter(r" +\d+\.\d+ s  ", "  TIME  ");
-    settings.add_filter(r"\d+ ms( *)|\d+\.\d+ s( *)", "TIME ");
-    settings.add_filter(r"\d+ s ago *", "TIME ago ");
+    settings.add_filter(r"\b\d+(\.\d+)? (ms|s)\b", "TIME");
+    settings.add_filter(r" +TIME  ", "  TIME  ");
     settings.add_filter(r", \d+\.\d cores used", "");
     settings.add_filter(r" +\n", "\n");
-    settings.bind(check);
+    settings
 }
+
+/// Checks a table, in which columns are as wide as what differs.
+macro_rules! shows_table {
+    ($name:literal, $ended:expr) => {
+        $crate::support::filtered_table(|| insta::assert_snapshot!($name, $ended.shown()))
+    };
+}
+pub(crate) use shows_table;
 
 /// Checks what a command showed against the snapshot of this name.
 macro_rules! shows {

@@ -15,7 +15,13 @@ impl Gate {
     /// A closed one at `path`.
     pub fn new(path: &Path) -> Gate {
         mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap();
-        Gate(OpenOptions::new().read(true).write(true).open(path).unwrap())
+        Gate(
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(path)
+                .unwrap(),
+        )
     }
 
     /// Lets so many tasks through, those that come later included.

@@ -29,7 +29,7 @@ pub struct Ended {
     pub stdout_end: String,
     /// Bytes of all its standard output.
     pub stdout_bytes: u64,
-    /// Standard error, up to a bound.
+    /// Standard error; if it is very long, its beginning and its end.
     pub stderr: String,
     /// Most memory of the command itself, in KiB.
     pub peak_kib: u64,
@@ -44,7 +44,12 @@ impl Live {
         let stderr = Stream::read(child.stderr.take().unwrap());
         let child = Some(child);
         let peak_kib = 0;
-        Live { child, stdout, stderr, peak_kib }
+        Live {
+            child,
+            stdout,
+            stderr,
+            peak_kib,
+        }
     }
 
     /// Its process.
@@ -92,7 +97,7 @@ impl Live {
             stdout: self.stdout.text(),
             stdout_end: self.stdout.end(),
             stdout_bytes: self.stdout.count(),
-            stderr: self.stderr.text(),
+            stderr: self.stderr.excerpt(),
             peak_kib: self.peak_kib,
         }
     }

@@ -13,7 +13,9 @@ pub fn marked(variable: &str, value: &str) -> Vec<u32> {
     let entry = format!("{variable}={value}");
     let carries = |pid: &u32| {
         let environment = fs::read(of(*pid, "environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+        environment
+            .split(|byte| *byte == 0)
+            .any(|found| found == entry.as_bytes())
     };
     all().into_iter().filter(carries).collect()
 }
@@ -21,7 +23,10 @@ pub fn marked(variable: &str, value: &str) -> Vec<u32> {
 /// The command line of a process, for messages.
 pub fn command_of(pid: u32) -> String {
     let words = fs::read(of(pid, "cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&words).replace('\0', " ").trim().to_string()
+    String::from_utf8_lossy(&words)
+        .replace('\0', " ")
+        .trim()
+        .to_string()
 }
 
 /// The parent of a process; none if there is no such process.
@@ -55,7 +60,9 @@ fn field<T: std::str::FromStr>(pid: u32, name: &str) -> Option<T> {
 
 fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 fn of(pid: u32, what: &str) -> PathBuf {

@@ -193,7 +193,12 @@ impl Place {
     pub fn expect_usable(&self) {
         self.file("next.sw", format!("return *{};", shell("echo 41")));
         let next = self.run(&["run", "next.sw"]);
-        assert_eq!((next.code, next.stdout.as_str()), (Some(0), "41\n"), "{}", next.stderr);
+        assert_eq!(
+            (next.code, next.stdout.as_str()),
+            (Some(0), "41\n"),
+            "{}",
+            next.stderr
+        );
         let runs = self.run(&["ps"]);
         assert_eq!(runs.code, Some(0), "{}", runs.stderr);
     }

@@ -13,6 +13,9 @@ const KEPT_BYTES_MAX: usize = 32 << 20;
 /// Bytes kept from the end.
 const LAST_BYTES_MAX: usize = 4 << 10;
 
+/// Bytes shown in a message.
+const EXCERPT_BYTES_MAX: usize = 64 << 10;
+
 #[derive(Default)]
 struct State {
     kept: Vec<u8>,
@@ -68,6 +71,19 @@ impl Stream {
         self.0.0.lock().unwrap().text()
     }
 
+    /// Its beginning and its end, if all of it would be too much for a message.
+    pub fn excerpt(&self) -> String {
+        let state = self.0.0.lock().unwrap();
+        let text = state.text();
+        match text.len() {
+            ..EXCERPT_BYTES_MAX => text,
+            _ => {
+                let begin: String = text.chars().take(LAST_BYTES_MAX).collect();
+                format!("{begin}\n…\n{}", String::from_utf8_lossy(&state.last))
+            }
+        }
+    }
+
     /// The last bytes.
     pub fn end(&self) -> String {
         String::from_utf8_lossy(&self.0.0.lock().unwrap().last).into_owned()
@@ -102,7 +118,9 @@ impl State {
     }
 
     fn line_length(&self) -> Option<usize> {
-        self.kept[self.taken..].iter().position(|byte| *byte == b'\n')
+        self.kept[self.taken..]
+            .iter()
+            .position(|byte| *byte == b'\n')
     }
 
     fn text(&self) -> String {

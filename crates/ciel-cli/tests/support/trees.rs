@@ -24,8 +24,17 @@ pub struct Tree {
     pub script: String,
     /// Its whole output if all work that was spawned is done, without the result.
     pub output: String,
-    /// The result, or where the job's failure comes from: its message holds `boom n7.` for 7.
-    pub result: Result<i64, usize>,
+    /// The result, or the job's failure.
+    pub result: Result<i64, Boom>,
+}
+
+/// A failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Boom {
+    /// Its message holds `boom n7.` for 7.
+    pub number: usize,
+    /// Bytes of output that come before all that may be taken back because of it.
+    before: usize,
 }
 
 impl Tree {
@@ -38,7 +47,7 @@ impl Tree {
             writer.output.push_str("end\n");
         }
         let result = result.and_then(|value| match writer.earliest_lost() {
-            Some(origin) => Err(origin),
+            Some(boom) => Err(boom),
             None => Ok(value),
         });
         Tree {
@@ -56,17 +65,19 @@ impl Tree {
         }
     }
 
-    /// The output up to where the task begins that fails the job.
+    /// The output before the failed task, and before the functions around it: what those have
+    /// printed is held until they end well.
     pub fn before_the_failure(&self) -> &str {
-        let begins = self.result.err().map(|number| format!("n{number} begins\n"));
-        let at = begins.map(|line| self.output.find(&line).expect("who fails has begun"));
-        &self.output[..at.unwrap_or(self.output.len())]
+        match self.result {
+            Ok(_) => &self.output,
+            Err(boom) => &self.output[..boom.before],
+        }
     }
 }
 
 /// A spawned task, in the order in which the serial program ends them.
 struct Spawned {
-    result: Result<i64, usize>,
+    result: Result<i64, Boom>,
     asked_for: bool,
 }
 
@@ -83,6 +94,8 @@ struct Writer {
     shells: usize,
     spawned: Vec<Spawned>,
     output: String,
+    /// Bytes of output before what the root spawned last.
+    before: usize,
 }
 
 /// A function while it is written.
@@ -103,23 +116,30 @@ impl Writer {
             shells: 0,
             spawned: Vec::new(),
             output: String::new(),
+            before: 0,
         }
     }
 
     /// Writes a function with all that it spawns; gives its number and what comes of it.
-    fn function(&mut self, depth: u32) -> (usize, Result<i64, usize>) {
+    fn function(&mut self, depth: u32) -> (usize, Result<i64, Boom>) {
         let number = self.functions.len();
         self.functions.push(String::new());
         let total = number as i64;
         let text = format!("    total = {number};\n");
-        let mut body = Body { number, depth, text, total, open: Vec::new() };
+        let mut body = Body {
+            number,
+            depth,
+            text,
+            total,
+            open: Vec::new(),
+        };
         self.print(&mut body, "begins");
         let result = self.steps(&mut body);
         self.functions[number] = format!("function n{number}() {{\n{}}}", body.text);
         (number, result)
     }
 
-    fn steps(&mut self, body: &mut Body) -> Result<i64, usize> {
+    fn steps(&mut self, body: &mut Body) -> Result<i64, Boom> {
         for step in 0..3 + self.random.below(5) {
             self.step(step, body)?;
         }
@@ -132,7 +152,7 @@ impl Writer {
         Ok(body.total)
     }
 
-    fn step(&mut self, step: u64, body: &mut Body) -> Result<(), usize> {
+    fn step(&mut self, step: u64, body: &mut Body) -> Result<(), Boom> {
         let room = body.depth < DEPTH_MAX && self.functions.len() < FUNCTIONS_MAX;
         match self.random.below(if self.failing { 12 } else { 10 }) {
             0..4 if room => self.spawn(step, body),
@@ -143,7 +163,7 @@ impl Writer {
             6 | 7 if self.shells < SHELLS_MAX => self.shell(step, body),
             10 if self.random.below(2) == 0 => {
                 writeln!(body.text, "    throw \"boom n{}.\";", body.number).unwrap();
-                return Err(body.number);
+                return Err(self.boom(body));
             }
             11 if self.shells < SHELLS_MAX => self.failing_shell(step, body),
             _ => self.print(body, &format!("step {step}")),
@@ -158,22 +178,47 @@ impl Writer {
     }
 
     /// A spawned task has ended.
-    fn ended(&mut self, result: Result<i64, usize>) -> usize {
-        self.spawned.push(Spawned { result, asked_for: false });
+    fn ended(&mut self, result: Result<i64, Boom>) -> usize {
+        self.spawned.push(Spawned {
+            result,
+            asked_for: false,
+        });
         self.spawned.len() - 1
     }
 
     /// Where the first failure that nobody asked for comes from.
-    fn earliest_lost(&self) -> Option<usize> {
+    fn earliest_lost(&self) -> Option<Boom> {
         let lost = self.spawned.iter().filter(|spawned| !spawned.asked_for);
         lost.flat_map(|spawned| spawned.result.err()).next()
     }
 
+    fn boom(&self, body: &Body) -> Boom {
+        let before = match body.depth {
+            0 => self.output.len(),
+            _ => self.before,
+        };
+        Boom {
+            number: body.number,
+            before,
+        }
+    }
+
+    /// A function that fails has no part in the output, nor has what it spawned.
     fn spawn(&mut self, step: u64, body: &mut Body) {
+        let before = self.output.len();
+        if body.depth == 0 {
+            self.before = before;
+        }
         let (child, result) = self.function(body.depth + 1);
+        if result.is_err() {
+            self.output.truncate(before);
+        }
         let task = self.ended(result);
         writeln!(body.text, "    r{step} = spawn(n{child});").unwrap();
-        body.open.push(Open { name: format!("r{step}"), task });
+        body.open.push(Open {
+            name: format!("r{step}"),
+            task,
+        });
     }
 
     fn shell(&mut self, step: u64, body: &mut Body) {
@@ -188,19 +233,28 @@ impl Writer {
         }
         let value = self.random.below(100) as i64;
         let task = self.ended(Ok(value));
-        writeln!(body.text, "    s{step} = {};", shell(&format!("echo {value}"))).unwrap();
-        body.open.push(Open { name: format!("s{step}"), task });
+        writeln!(
+            body.text,
+            "    s{step} = {};",
+            shell(&format!("echo {value}"))
+        )
+        .unwrap();
+        body.open.push(Open {
+            name: format!("s{step}"),
+            task,
+        });
     }
 
     fn failing_shell(&mut self, step: u64, body: &mut Body) {
         self.shells += 1;
-        self.ended(Err(body.number));
+        let boom = self.boom(body);
+        self.ended(Err(boom));
         let command = format!(": boom n{}.; echo never shown; exit 3", body.number);
         writeln!(body.text, "    s{step} = {};", shell_printing(&command, "")).unwrap();
     }
 
     /// Takes one of the open references and asks for its value.
-    fn ask(&mut self, body: &mut Body) -> (String, Result<i64, usize>) {
+    fn ask(&mut self, body: &mut Body) -> (String, Result<i64, Boom>) {
         let at = self.random.below(body.open.len() as u64) as usize;
         let Open { name, task } = body.open.swap_remove(at);
         let spawned = &mut self.spawned[task];
@@ -208,7 +262,7 @@ impl Writer {
         (name, spawned.result)
     }
 
-    fn wait(&mut self, body: &mut Body) -> Result<(), usize> {
+    fn wait(&mut self, body: &mut Body) -> Result<(), Boom> {
         let (name, result) = self.ask(body);
         writeln!(body.text, "    total += *{name};").unwrap();
         body.total += result?;

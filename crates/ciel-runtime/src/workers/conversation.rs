@@ -1,10 +1,9 @@
 //! One worker from its start to its end, as one straight-line future.
 //!
-//! It starts the process, greets it, and then deals with words of the core and messages of the
+//! Once the worker has said hello, it deals with words of the core and messages of the
 //! worker as they come. A worker that dies or says what makes no sense takes only the task that it
 //! ran with it. Read next: `verbs`.
 
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +13,8 @@ use ciel_model::{Failure, FailureKind, TaskKey, limits};
 use ciel_node::{self as node, Run, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
-    Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Refusal, Resume, Shutdown, Tag,
-    WorkerMessage, engine_message,
+    Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Resume, Shutdown, Tag, WorkerMessage,
+    engine_message,
 };
 use ciel_protocol::{EncodeError, WireMessage, limits as protocol};
 use rustc_hash::FxHashMap;
@@ -23,10 +22,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::ending::{self, Over, Seat};
+use super::greeting::{greeted, refuse_tasks};
 use super::held::Held;
-use super::peer::{Ended, Heard, Peer};
+use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
-use super::{Broken, Word, Workers, run_of, start};
+use super::{Word, Workers, run_of, start};
+use crate::processes::memory_limit;
 
 /// What this engine can do beyond the plain protocol.
 const FEATURES: [&str; 1] = ["parked"];
@@ -58,201 +59,6 @@ pub(super) async fn run(
             refuse_tasks(workers, worker, &why, again, words).await;
         }
     }
-}
-
-/// In place of a worker that cannot be had: fails the tasks that are given to it. If another start
-/// may be tried, only the first.
-async fn refuse_tasks(
-    workers: &Workers,
-    worker: WorkerKey,
-    why: &Broken,
-    again: bool,
-    mut words: UnboundedReceiver<Word>,
-) {
-    let engine = &workers.engine;
-    engine.with(|core, now| core.tell_node(now, node::Event::WorkerReady { worker }));
-    while let Some(word) = words.recv().await {
-        match word {
-            Word::Begin(assignment) => {
-                let Run { task, attempt } = run_of(&assignment);
-                let failure = why.failure(&assignment.label);
-                engine.with(|core, now| {
-                    core.tell(
-                        now,
-                        Event::TaskFailed {
-                            task,
-                            attempt,
-                            failure,
-                        },
-                    );
-                    if again {
-                        core.tell_node(now, node::Event::WorkerGone { worker });
-                    }
-                    core.leave(now, Run { task, attempt });
-                });
-                if again {
-                    break;
-                }
-            }
-            Word::Dismiss => break,
-            Word::Stop(_) | Word::Drop(_) => {}
-        }
-    }
-    workers.forget(worker);
-}
-
-/// A process that has said hello as it should, and its hello.
-///
-/// # Errors
-/// Why it is no worker; none if the engine has no more use for one.
-async fn greeted(
-    workers: &Rc<Workers>,
-    worker: WorkerKey,
-    executor: &str,
-    words: &mut UnboundedReceiver<Word>,
-) -> Result<(Peer, Hello), Option<Broken>> {
-    let registry = &workers.engine.registry;
-    let program: PathBuf = registry
-        .plugin(executor)
-        .map_or_else(PathBuf::new, PathBuf::from);
-    let name = program.display().to_string();
-    let broken = |kind, message: String| Broken {
-        kind,
-        message: format!("the executor {name} {message}"),
-        excerpt: String::new(),
-        hint: None,
-    };
-    let mut peer = Peer::start(workers, worker, &program)
-        .map_err(|error| format!("could not be started: {error}"))
-        .map_err(|message| broken(FailureKind::WorkerLost, message))?;
-    match greet(&mut peer, executor, words).await {
-        Ok(hello) => Ok((peer, hello)),
-        Err(Ungreeted::Dismissed) => {
-            peer.finish(0).await;
-            Err(None)
-        }
-        Err(Ungreeted::Ended) => {
-            peer.finish(limits::KILL_GRACE_MS).await;
-            let kind = match &peer.ended {
-                Some(Ended::Refused(_)) => FailureKind::Refused,
-                _ => FailureKind::WorkerLost,
-            };
-            let mut why = broken(
-                kind,
-                format!("{} before it said hello", peer.end_in_words()),
-            );
-            if let Some(Ended::Refused(refusal)) = &peer.ended {
-                why.message = format!("the executor {name} could not be started: {refusal}");
-                why.hint = refusal.hint().map(str::to_string);
-            }
-            why.excerpt = peer.last_lines();
-            Err(Some(why))
-        }
-        Err(Ungreeted::Unfit {
-            kind,
-            message,
-            hint,
-        }) => {
-            peer.finish(limits::KILL_GRACE_MS).await;
-            let mut why = broken(kind, message);
-            why.excerpt = peer.last_lines();
-            why.hint = hint;
-            Err(Some(why))
-        }
-    }
-}
-
-/// Why a process is no worker.
-enum Ungreeted {
-    /// The engine has no more use for one.
-    Dismissed,
-    /// It ended.
-    Ended,
-    /// It said something else, or nothing.
-    Unfit {
-        kind: FailureKind,
-        message: String,
-        hint: Option<String>,
-    },
-}
-
-fn unfit(kind: FailureKind, message: impl Into<String>) -> Ungreeted {
-    Ungreeted::Unfit {
-        kind,
-        message: message.into(),
-        hint: None,
-    }
-}
-
-async fn greet(
-    peer: &mut Peer,
-    executor: &str,
-    words: &mut UnboundedReceiver<Word>,
-) -> Result<Hello, Ungreeted> {
-    let deadline = Instant::now() + Duration::from_millis(limits::HELLO_MS_MAX);
-    let message = loop {
-        match peer.hear(words, Some(deadline)).await {
-            Heard::Message(message) => break message,
-            Heard::Garbage(error) => {
-                return Err(unfit(
-                    FailureKind::Refused,
-                    format!("spoke garbage: {error}"),
-                ));
-            }
-            Heard::Closed => return Err(Ungreeted::Ended),
-            Heard::Word(Word::Dismiss) => return Err(Ungreeted::Dismissed),
-            Heard::Expired => {
-                let seconds = limits::HELLO_MS_MAX / 1000;
-                let message = format!("did not say hello within {seconds} s");
-                return Err(unfit(FailureKind::WorkerLost, message));
-            }
-            Heard::Word(_) => {}
-        }
-    };
-    let Some(Kind::Hello(hello)) = message.kind else {
-        let kind = message.kind_name().unwrap_or_default();
-        let message = format!("began with `{kind}` instead of `hello`");
-        return Err(unfit(FailureKind::Refused, message));
-    };
-    match refusal(executor, &hello) {
-        None => Ok(hello),
-        Some(refusal) => {
-            let why = Ungreeted::Unfit {
-                kind: FailureKind::Refused,
-                message: refusal.reason.clone(),
-                hint: Some(refusal.hint.clone()),
-            };
-            // A short sentence is never too long for a message.
-            let _ = peer.say(&EngineMessage::connection(refusal));
-            Err(why)
-        }
-    }
-}
-
-/// Why that hello is not accepted, if so.
-fn refusal(executor: &str, hello: &Hello) -> Option<Refusal> {
-    let (own, theirs) = (protocol::PROTOCOL, hello.protocol);
-    let (reason, hint) = if theirs != own {
-        let reason = format!("speaks protocol {theirs}, this engine speaks {own}");
-        (
-            reason,
-            "install the executor that came with this ciel".to_string(),
-        )
-    } else if hello.executor != executor {
-        let reason = format!(
-            "says that it is {:?} instead of {executor:?}",
-            hello.executor
-        );
-        (reason, "the name in hello is that of the file".to_string())
-    } else {
-        return None;
-    };
-    let protocol = own;
-    Some(Refusal {
-        reason,
-        hint,
-        protocol,
-    })
 }
 
 /// Why a conversation ends.
@@ -382,7 +188,7 @@ impl<'a> Conversation<'a> {
             .lock()
             .pids
             .extend(self.peer.pid.map(|pid| (run.task, pid)));
-        self.sample_at = memory_max(&assignment).map(|_| Instant::now());
+        self.sample_at = memory_limit(&assignment).map(|_| Instant::now());
         match (matches!(assignment.entry, Entry::Resume(_)), kept) {
             (false, _) => self.start(assignment),
             (true, Some(held)) => self.resume(held, assignment),
@@ -560,7 +366,7 @@ impl<'a> Conversation<'a> {
             return Ok(());
         };
         self.sample_at = Some(now + Duration::from_millis(limits::MEMORY_SAMPLE_MS));
-        let most = memory_max(&held.assignment).unwrap_or(u64::MAX);
+        let most = memory_limit(&held.assignment).unwrap_or(u64::MAX);
         let pids: Vec<u32> = self.peer.pid.into_iter().collect();
         let bytes = ciel_spawner::resident_anonymous(&pids).into_iter().sum();
         match bytes > most {
@@ -656,12 +462,6 @@ impl<'a> Conversation<'a> {
             failure,
         })
     }
-}
-
-/// Bytes past which a task with declared memory is ended.
-fn memory_max(assignment: &Assignment) -> Option<u64> {
-    let declared = assignment.descriptor.options.resources.memory_bytes?;
-    Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
 }
 
 fn unsayable(error: &EncodeError) -> Ending {

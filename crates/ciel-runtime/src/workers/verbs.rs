@@ -85,7 +85,7 @@ pub(super) fn value(
     // What is said again is there already.
     let kept = match held.cursor.is_replaying() {
         true => Ok(Content::Inline(Arc::default())),
-        false => objects::keep(&seat.workers.engine, name, given.data.to_vec()),
+        false => objects::keep(&seat.workers.engine, || name, given.data.to_vec()),
     };
     Ok(Value {
         form,

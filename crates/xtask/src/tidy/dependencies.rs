@@ -158,12 +158,16 @@ fn is_allowed(dependency: &Dependency) -> bool {
     dependency.for_tests || !(PURE.contains(&from) && OUTSIDE_PACKAGES.contains(&to))
 }
 
+/// The heading of CONTRIBUTING.md under which the table stands; it is the last one.
+const TABLE: &str = "## Outside packages";
+
 /// Outside packages without a row in the table of CONTRIBUTING.md, and rows without a package.
 pub fn undocumented_packages(dependencies: &[Dependency], sources: &[Source]) -> Vec<Finding> {
     const PAGE: &str = "CONTRIBUTING.md";
     let page = sources.iter().find(|source| source.path == PAGE);
     let text = page.map_or("", |source| source.text.as_str());
-    let rows: BTreeSet<&str> = text.lines().filter_map(row_name).collect();
+    let section = text.lines().skip_while(|line| *line != TABLE);
+    let rows: BTreeSet<&str> = section.filter_map(row_name).collect();
     let outside = dependencies.iter().filter(|dependency| !dependency.is_ours);
     let mut packages: BTreeSet<&str> = outside.map(|dependency| dependency.to.as_str()).collect();
     packages.extend(
@@ -190,6 +194,7 @@ pub fn unused_packages(dependencies: &[Dependency], sources: &[Source]) -> Vec<F
         .skip_while(|line| *line != "[workspace.dependencies]")
         .skip(1)
         .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.contains("path = "))
         .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
         .filter(|name| dependencies.iter().all(|dependency| dependency.to != *name))
         .map(|name| Finding::new(MANIFEST, 0, format!("no crate depends on `{name}`")))
@@ -276,7 +281,7 @@ mod tests {
         let sources = [
             source(
                 "CONTRIBUTING.md",
-                "| name | for |\n| `serde` | values |\n| `gone` | – |\n",
+                "| `make` | x |\n## Outside packages\n| `serde` | x |\n| `gone` | x |\n",
             ),
             source("b/requirements.txt", "numpy==1\n"),
         ];

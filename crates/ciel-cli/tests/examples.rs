@@ -1,0 +1,167 @@
+//! Every example gives the output that lies beside it, in every mode.
+//!
+//! Examples whose programs need something that is not there are skipped, and say so. Read first:
+//! `support`.
+
+mod support;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use support::{Ended, Live, Place, repository, skipped};
+
+/// Ways to run a job that must not be told apart.
+const MODES: [&[&str]; 3] = [&["-j1"], &["-j2"], &["--serial"]];
+
+fn script(example: &str) -> PathBuf {
+    repository().join(format!("examples/{example}/{example}.sw"))
+}
+
+fn expected(example: &str) -> String {
+    fs::read_to_string(repository().join(format!("examples/{example}/expected/stdout.txt")))
+        .unwrap()
+}
+
+/// The programs of the repository's virtual environment before all others.
+fn search_path() -> OsString {
+    let own = repository().join(".venv/bin");
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&usual))).unwrap()
+}
+
+/// Whether a command ends well.
+fn works(words: &[&str]) -> bool {
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .env("PATH", search_path())
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Whether Python has these modules; if not, the test is skipped.
+fn has_modules(test: &str, modules: &str) -> bool {
+    let has = works(&["python3", "-c", &format!("import {modules}")]);
+    if !has {
+        skipped(test, &format!("python3 cannot import {modules}"));
+    }
+    has
+}
+
+/// Runs an example with arguments of its own.
+fn run(place: &Place, options: &[&str], example: &str, arguments: &[&str]) -> Ended {
+    let mut command = place.command();
+    command.env("PATH", search_path()).arg("run").args(options);
+    command.arg(script(example)).args(arguments);
+    let ended = Live::start(command).end();
+    place.expect_nobody(&ended.stderr);
+    ended
+}
+
+/// Every mode gives the expected output.
+fn expect_expected(example: &str) {
+    let expected = expected(example);
+    for mode in MODES {
+        let ended = run(&Place::new(), mode, example, &[]);
+        assert_eq!(ended.code, Some(0), "{mode:?} {}", ended.stderr);
+        assert_eq!(ended.stdout, expected, "{mode:?} {}", ended.stderr);
+    }
+}
+
+#[test]
+fn fib_gives_what_is_expected() {
+    expect_expected("fib");
+}
+
+#[test]
+fn fib_spawns_as_often_as_it_should() {
+    let ended = run(&Place::new(), &["-j2"], "fib", &[]);
+    // The root is a task too.
+    assert!(ended.stderr.contains("done: 177 tasks"), "{}", ended.stderr);
+}
+
+#[test]
+fn wordcount_gives_what_is_expected() {
+    expect_expected("wordcount");
+}
+
+#[test]
+fn search_gives_what_is_expected() {
+    expect_expected("search");
+}
+
+#[test]
+fn smith_waterman_gives_what_is_expected() {
+    if has_modules("smith-waterman", "numpy") {
+        expect_expected("smith-waterman");
+    }
+}
+
+#[test]
+fn binomial_gives_what_is_expected() {
+    if !works(&["cc", "--version"]) {
+        return skipped("binomial", "there is no C compiler");
+    }
+    let ended = run(&Place::new(), &["-j2"], "binomial", &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, expected("binomial"));
+    let first: String = expected("binomial").split_inclusive('\n').take(1).collect();
+    for mode in [&["-j1"], &["--serial"]] {
+        let ended = run(&Place::new(), mode, "binomial", &["100"]);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (Some(0), first.as_str()),
+            "{mode:?}"
+        );
+    }
+}
+
+#[test]
+fn palette_gives_what_is_expected() {
+    if !has_modules("palette", "numpy, PIL") {
+        return;
+    }
+    let place = Place::new();
+    let ended = run(&place, &["-j2"], "palette", &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, expected("palette"));
+    let words = ended.stderr.lines().last().unwrap_or_default();
+    assert!(
+        words.starts_with("done: ") && words.contains("cores used"),
+        "{words}"
+    );
+}
+
+#[test]
+fn palette_draws_the_same_pictures_in_every_mode() {
+    if !has_modules("palette in every mode", "numpy, PIL") {
+        return;
+    }
+    let mut first: Option<(String, Vec<Vec<u8>>)> = None;
+    for mode in MODES {
+        let place = Place::new();
+        place.file("small.ppm", small_picture());
+        let ended = run(&place, mode, "palette", &["small.ppm", "4", "drawn"]);
+        assert_eq!(ended.code, Some(0), "{mode:?} {}", ended.stderr);
+        let pictures = ["reduced.png", "error.png"];
+        let drawn = pictures
+            .map(|name| fs::read(place.path("drawn").join(name)).unwrap())
+            .to_vec();
+        let (stdout, known) = first.get_or_insert((ended.stdout.clone(), drawn.clone()));
+        assert_eq!(&ended.stdout, stdout, "{mode:?}");
+        assert!(&drawn == known, "other pictures with {mode:?}");
+    }
+}
+
+/// A picture of 48 × 32 pixels with soft colours, as the plainest kind of file.
+fn small_picture() -> Vec<u8> {
+    let mut picture = b"P6 48 32 255\n".to_vec();
+    for row in 0..32u32 {
+        for column in 0..48u32 {
+            let mixed = (row * 37 + column * 11) % 64;
+            picture.extend([row * 8, column * 5, mixed * 4].map(|level| level as u8));
+        }
+    }
+    picture
+}

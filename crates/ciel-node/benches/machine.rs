@@ -1,0 +1,96 @@
+//! What the node costs for each task: offered, placed, left; with few and with many in its queue.
+//!
+//! The graph and the runtime are not in these figures.
+
+#![allow(missing_docs)]
+
+use std::hint::black_box;
+
+use ciel_model::{Attempt, Class, Mark, Resources, SerialOrder, TaskKey};
+use ciel_node::{Action, Capacity, Event, Node, Run};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+
+const CORES: u32 = 2;
+
+/// A node, and the tasks that it has placed.
+struct Driver {
+    order: SerialOrder,
+    marks: Vec<Mark>,
+    node: Node,
+    actions: Vec<Action>,
+    placed: Vec<Run>,
+}
+
+impl Driver {
+    fn new(tasks: u64) -> Driver {
+        let mut order = SerialOrder::default();
+        let marks = (0..tasks).map(|_| order.push_last()).collect();
+        let resources = Resources {
+            millicores: CORES * 1000,
+            ..Resources::default()
+        };
+        let node = Node::new(Capacity {
+            resources,
+            threads: CORES,
+            serial: false,
+        });
+        Driver {
+            order,
+            marks,
+            node,
+            actions: Vec::new(),
+            placed: Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.node.handle(0, event, &self.order, &mut self.actions);
+        for action in self.actions.drain(..) {
+            if let Action::Place { run, .. } = &action {
+                self.placed.push(*run);
+            }
+            black_box(action);
+        }
+    }
+
+    /// Offers every task, then lets each placed one go until none is left.
+    fn run(&mut self, class: &Class) {
+        for (number, mark) in std::mem::take(&mut self.marks).into_iter().enumerate() {
+            let run = Run {
+                task: TaskKey(number as u64),
+                attempt: Attempt(0),
+            };
+            self.tell(Event::TaskOffered {
+                run,
+                mark,
+                class: class.clone(),
+                resources: Resources::default(),
+                resumed: false,
+            });
+        }
+        while let Some(run) = self.placed.pop() {
+            self.tell(Event::TaskLeft { run, parked: false });
+        }
+    }
+}
+
+fn tasks(criterion: &mut Criterion) {
+    for tasks in [100, 10_000] {
+        let mut group = criterion.benchmark_group(format!("{tasks} tasks"));
+        group.throughput(Throughput::Elements(tasks));
+        for (name, class) in [
+            ("scripts", Class::Coordination),
+            ("processes", Class::Process),
+        ] {
+            group.bench_function(name, |bencher| {
+                let fresh = || Driver::new(tasks);
+                let run = |driver: &mut Driver| driver.run(&class);
+                bencher.iter_batched_ref(fresh, run, BatchSize::LargeInput);
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, tasks);
+criterion_main!(benches);

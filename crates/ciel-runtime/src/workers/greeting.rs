@@ -1,0 +1,219 @@
+//! The beginning of a worker: its process is started and says hello, or it is no worker.
+//!
+//! An executor that cannot be had fails the tasks that want it, and is not tried for ever. Read
+//! next: `conversation`, for what comes after hello.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ciel_graph::Event;
+use ciel_model::{FailureKind, limits};
+use ciel_node::{self as node, Run, WorkerKey};
+use ciel_protocol::wire::worker_message::Kind;
+use ciel_protocol::wire::{EngineMessage, Hello, Refusal};
+use ciel_protocol::{WireMessage, limits as protocol};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use super::peer::{Ended, Heard, Peer};
+use super::{Broken, Word, Workers, run_of};
+
+/// In place of a worker that cannot be had: fails the tasks that are given to it. If another start
+/// may be tried, only the first.
+pub(super) async fn refuse_tasks(
+    workers: &Workers,
+    worker: WorkerKey,
+    why: &Broken,
+    again: bool,
+    mut words: UnboundedReceiver<Word>,
+) {
+    let engine = &workers.engine;
+    engine.with(|core, now| core.tell_node(now, node::Event::WorkerReady { worker }));
+    while let Some(word) = words.recv().await {
+        match word {
+            Word::Begin(assignment) => {
+                let Run { task, attempt } = run_of(&assignment);
+                let failure = why.failure(&assignment.label);
+                engine.with(|core, now| {
+                    core.tell(
+                        now,
+                        Event::TaskFailed {
+                            task,
+                            attempt,
+                            failure,
+                        },
+                    );
+                    if again {
+                        core.tell_node(now, node::Event::WorkerGone { worker });
+                    }
+                    core.leave(now, Run { task, attempt });
+                });
+                if again {
+                    break;
+                }
+            }
+            Word::Dismiss => break,
+            Word::Stop(_) | Word::Drop(_) => {}
+        }
+    }
+    workers.forget(worker);
+}
+
+/// A process that has said hello as it should, and its hello.
+///
+/// # Errors
+/// Why it is no worker; none if the engine has no more use for one.
+pub(super) async fn greeted(
+    workers: &Rc<Workers>,
+    worker: WorkerKey,
+    executor: &str,
+    words: &mut UnboundedReceiver<Word>,
+) -> Result<(Peer, Hello), Option<Broken>> {
+    let registry = &workers.engine.registry;
+    let program: PathBuf = registry
+        .plugin(executor)
+        .map_or_else(PathBuf::new, PathBuf::from);
+    let name = program.display().to_string();
+    let mut peer = Peer::start(workers, worker, &program).map_err(|error| Broken {
+        kind: FailureKind::WorkerLost,
+        message: format!("the executor {name} could not be started: {error}"),
+        excerpt: String::new(),
+        hint: None,
+    })?;
+    match greet(&mut peer, executor, words).await {
+        Ok(hello) => Ok((peer, hello)),
+        Err(Ungreeted::Dismissed) => {
+            peer.finish(0).await;
+            Err(None)
+        }
+        Err(why) => {
+            peer.finish(limits::KILL_GRACE_MS).await;
+            let mut told = why_not(&peer, why);
+            told.message = format!("the executor {name} {}", told.message);
+            told.excerpt = peer.last_lines();
+            Err(Some(told))
+        }
+    }
+}
+
+/// Why a process that has ended was no worker, in words that follow its name.
+fn why_not(peer: &Peer, why: Ungreeted) -> Broken {
+    let (kind, message, hint) = match (why, &peer.ended) {
+        (
+            Ungreeted::Unfit {
+                kind,
+                message,
+                hint,
+            },
+            _,
+        ) => (kind, message, hint),
+        (_, Some(Ended::Refused(refusal))) => {
+            let hint = refusal.hint().map(str::to_string);
+            (FailureKind::Refused, peer.end_in_words(), hint)
+        }
+        _ => {
+            let message = format!("{} before it said hello", peer.end_in_words());
+            (FailureKind::WorkerLost, message, None)
+        }
+    };
+    Broken {
+        kind,
+        message,
+        excerpt: String::new(),
+        hint,
+    }
+}
+
+/// Why a process is no worker.
+enum Ungreeted {
+    /// The engine has no more use for one.
+    Dismissed,
+    /// It ended.
+    Ended,
+    /// It said something else, or nothing.
+    Unfit {
+        kind: FailureKind,
+        message: String,
+        hint: Option<String>,
+    },
+}
+
+fn unfit(kind: FailureKind, message: impl Into<String>) -> Ungreeted {
+    Ungreeted::Unfit {
+        kind,
+        message: message.into(),
+        hint: None,
+    }
+}
+
+async fn greet(
+    peer: &mut Peer,
+    executor: &str,
+    words: &mut UnboundedReceiver<Word>,
+) -> Result<Hello, Ungreeted> {
+    let deadline = Instant::now() + Duration::from_millis(limits::HELLO_MS_MAX);
+    let message = loop {
+        match peer.hear(words, Some(deadline)).await {
+            Heard::Message(message) => break message,
+            Heard::Garbage(error) => {
+                return Err(unfit(
+                    FailureKind::Refused,
+                    format!("spoke garbage: {error}"),
+                ));
+            }
+            Heard::Closed => return Err(Ungreeted::Ended),
+            Heard::Word(Word::Dismiss) => return Err(Ungreeted::Dismissed),
+            Heard::Expired => {
+                let seconds = limits::HELLO_MS_MAX / 1000;
+                let message = format!("did not say hello within {seconds} s");
+                return Err(unfit(FailureKind::WorkerLost, message));
+            }
+            Heard::Word(_) => {}
+        }
+    };
+    let Some(Kind::Hello(hello)) = message.kind else {
+        let kind = message.kind_name().unwrap_or_default();
+        let message = format!("began with `{kind}` instead of `hello`");
+        return Err(unfit(FailureKind::Refused, message));
+    };
+    match refusal(executor, &hello) {
+        None => Ok(hello),
+        Some(refusal) => {
+            let why = Ungreeted::Unfit {
+                kind: FailureKind::Refused,
+                message: refusal.reason.clone(),
+                hint: Some(refusal.hint.clone()),
+            };
+            // A short sentence is never too long for a message.
+            let _ = peer.say(&EngineMessage::connection(refusal));
+            Err(why)
+        }
+    }
+}
+
+/// Why that hello is not accepted, if so.
+fn refusal(executor: &str, hello: &Hello) -> Option<Refusal> {
+    let (own, theirs) = (protocol::PROTOCOL, hello.protocol);
+    let (reason, hint) = if theirs != own {
+        let reason = format!("speaks protocol {theirs}, this engine speaks {own}");
+        (
+            reason,
+            "install the executor that came with this ciel".to_string(),
+        )
+    } else if hello.executor != executor {
+        let reason = format!(
+            "says that it is {:?} instead of {executor:?}",
+            hello.executor
+        );
+        (reason, "the name in hello is that of the file".to_string())
+    } else {
+        return None;
+    };
+    let protocol = own;
+    Some(Refusal {
+        reason,
+        hint,
+        protocol,
+    })
+}

@@ -108,3 +108,132 @@ impl Graph {
         matches!(self.objects.settled_state(object), ObjectState::Ready(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ciel_model::{Class, Descriptor, Form, Name, Value};
+
+    use super::*;
+    use crate::event::{Action, Event, Output, Step};
+    use crate::graph::Policy;
+
+    const ROOT: TaskKey = TaskKey(0);
+    const FIRST: Attempt = Attempt(0);
+
+    fn tell(graph: &mut Graph, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        graph.handle(0, event, &mut actions);
+        actions
+    }
+
+    fn place(graph: &mut Graph, task: TaskKey) {
+        let attempt = FIRST;
+        tell(graph, Event::TaskPlaced { task, attempt });
+    }
+
+    fn step(graph: &mut Graph, step: Step) {
+        let (task, attempt) = (ROOT, FIRST);
+        let event = Event::TaskStepped {
+            task,
+            attempt,
+            step,
+        };
+        tell(graph, event);
+    }
+
+    fn block(graph: &mut Graph, on: Handle, continuation: Continuation) {
+        let event = Event::TaskBlocked {
+            task: ROOT,
+            attempt: FIRST,
+            kept: None,
+            on: vec![on],
+            continuation,
+        };
+        tell(graph, event);
+    }
+
+    fn finish(graph: &mut Graph, task: TaskKey) {
+        let event = Event::TaskFinished {
+            task,
+            attempt: FIRST,
+            outputs: vec![Output::Value(Value::inline(Form::Json, *b"7"))],
+            printed: false,
+        };
+        tell(graph, event);
+    }
+
+    /// A root that made an object, handle 0, and spawned two children, handles 1 and 2.
+    fn parent() -> Graph {
+        let mut graph = Graph::new(Policy::default());
+        let descriptor = |what| Descriptor {
+            replayable: true,
+            ..Descriptor::plain("e", Class::Pooled("e".into()), what, Vec::new())
+        };
+        let (name, root) = (Name::of_root(b"job"), descriptor("root"));
+        tell(
+            &mut graph,
+            Event::RootSubmitted {
+                name,
+                descriptor: root,
+            },
+        );
+        place(&mut graph, ROOT);
+        step(
+            &mut graph,
+            Step::Construct(Value::inline(Form::Bytes, *b"made")),
+        );
+        step(&mut graph, Step::Spawn(descriptor("a")));
+        step(&mut graph, Step::Spawn(descriptor("b")));
+        graph
+    }
+
+    #[test]
+    fn replay_is_told_what_the_task_had_asked_for_and_no_more() {
+        let mut graph = parent();
+        assert_eq!(graph.is_settled(ROOT, FIRST, Handle(0)), Some(true));
+        assert_eq!(graph.is_settled(ROOT, FIRST, Handle(2)), Some(false));
+        assert_eq!(graph.is_settled(ROOT, FIRST, Handle(3)), None);
+        block(&mut graph, Handle(2), Continuation::Replay);
+        assert!(!graph.keeps_live_copy(ROOT));
+        for child in [TaskKey(1), TaskKey(2)] {
+            place(&mut graph, child);
+            finish(&mut graph, child);
+        }
+        place(&mut graph, ROOT);
+        let recalled = graph.recall(ROOT, FIRST);
+        assert_eq!(recalled.len(), 1, "{recalled:?}");
+        assert_eq!(recalled[0].0, Recalled::Made(2));
+        assert!(matches!(recalled[0].1, Resolution::Ready { .. }));
+        graph.check_all();
+    }
+
+    #[test]
+    fn live_copy_is_kept_while_its_strand_waits() {
+        let mut graph = parent();
+        block(&mut graph, Handle(1), Continuation::Live);
+        assert!(graph.keeps_live_copy(ROOT));
+        tell(&mut graph, Event::ContinuationLost { task: ROOT });
+        assert!(!graph.keeps_live_copy(ROOT));
+    }
+
+    #[test]
+    fn output_that_is_delegated_is_there_before_the_task_ends() {
+        let mut graph = parent();
+        step(
+            &mut graph,
+            Step::Delegate {
+                index: 0,
+                to: Handle(0),
+            },
+        );
+        let event = Event::TaskFinished {
+            task: ROOT,
+            attempt: FIRST,
+            outputs: vec![Output::Published],
+            printed: false,
+        };
+        tell(&mut graph, event);
+        assert_eq!(graph.counts().finished, 1);
+        graph.check_all();
+    }
+}

@@ -210,7 +210,7 @@ fn join_files(paths: &[PathBuf], target: &Path) -> std::io::Result<()> {
     joined.flush()
 }
 
-pub(crate) /// What writing a file came to, as an error of the store.
+/// What writing a file came to, as an error of the store.
 pub(crate) fn disk_error(path: PathBuf, error: std::io::Error) -> ciel_store::StoreError {
     match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

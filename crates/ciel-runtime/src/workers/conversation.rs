@@ -126,7 +126,7 @@ impl<'a> Conversation<'a> {
             let deadline = self.cancelled_at.into_iter().chain(self.sample_at).min();
             let talked = match self.peer.hear(words, deadline).await {
                 Heard::Word(word) => self.on_word(word),
-                Heard::Message(message) => self.on_message(message),
+                Heard::Message(message) => self.on_message(*message),
                 Heard::Garbage(error) => Err(Ending::Breach(error.to_string())),
                 Heard::Closed => Err(Ending::Died),
                 Heard::Expired => self.on_time(),
@@ -330,7 +330,7 @@ impl<'a> Conversation<'a> {
             Said::Nothing => self.running = Some(held),
             Said::Answer(answer) => {
                 self.running = Some(held);
-                self.say(&tag, answer)?;
+                self.say(&tag, *answer)?;
             }
             Said::Resumed(resume) => {
                 self.running = Some(held);

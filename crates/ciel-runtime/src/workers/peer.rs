@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ const WORKER_FD: i32 = 3;
 
 /// What was heard.
 pub(super) enum Heard {
-    Message(WorkerMessage),
+    Message(Box<WorkerMessage>),
     Garbage(DecodeError),
     /// The worker says no more; a message that it had begun is not heard.
     Closed,
@@ -105,7 +105,7 @@ impl Peer {
             outgoing: VecDeque::new(),
             decoder: Decoder::new(),
             events,
-            printed: Receiver::from_owned_fd(OwnedFd::from(printed))?,
+            printed: Receiver::from_owned_fd(printed)?,
             printing: true,
             lines: Lines::default(),
             pid: None,
@@ -130,7 +130,7 @@ impl Peer {
     ) -> Heard {
         loop {
             match self.decoder.take() {
-                Ok(Some(message)) => return Heard::Message(message),
+                Ok(Some(message)) => return Heard::Message(Box::new(message)),
                 Err(error) => return Heard::Garbage(error),
                 Ok(None) if self.closed => return Heard::Closed,
                 Ok(None) => {}

@@ -23,7 +23,7 @@ use crate::{objects, output, translate};
 pub(super) enum Said {
     Nothing,
     /// To be told at once.
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// The block is over before it began.
     Resumed(Resume),
     /// The turn is over.
@@ -180,7 +180,7 @@ fn open_reference(seat: &Seat<'_>, held: &mut Held, word: &words::OpenReference)
     let known = engine.with(|core, now| look(core, now, held, handle));
     let reference = held.reference(&engine, word.handle, known)?;
     let result = answer::Result::Reference(reference);
-    Ok(Said::Answer(Held::answer(word.request, result)))
+    Ok(Said::Answer(Box::new(Held::answer(word.request, result))))
 }
 
 /// What is known of a handle now: to ask for what is there is to block for no time.
@@ -223,7 +223,7 @@ fn open_output(seat: &Seat<'_>, held: &mut Held, word: &words::OpenOutput) -> Fa
 fn refused(held: &Held, request: u32, why: &str) -> Said {
     let failure = Failure::new(FailureKind::Refused, held.label().clone(), why);
     let result = answer::Result::Refused(wire::failure_told(&failure));
-    Said::Answer(Held::answer(request, result))
+    Said::Answer(Box::new(Held::answer(request, result)))
 }
 
 fn open(seat: &Seat<'_>, held: &mut Held, request: u32, purpose: Purpose) -> Said {
@@ -236,7 +236,7 @@ fn open(seat: &Seat<'_>, held: &mut Held, request: u32, purpose: Purpose) -> Sai
         }),
         Err(trouble) => answer::Result::Refused(wire::failure_told(&held.trouble(trouble))),
     };
-    Said::Answer(Held::answer(request, result))
+    Said::Answer(Box::new(Held::answer(request, result)))
 }
 
 fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said> {
@@ -348,7 +348,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     let result = answer::Result::Observed(words::Observed {
         value: value.into(),
     });
-    Ok(Said::Answer(Held::answer(word.request, result)))
+    Ok(Said::Answer(Box::new(Held::answer(word.request, result))))
 }
 
 /// People are told once; what is for the search of faults is kept for `ciel logs`.

@@ -259,7 +259,7 @@ fn cores() -> Finding {
 
 fn memory() -> Finding {
     let info = rustix::system::sysinfo();
-    let total = u64::from(info.totalram).saturating_mul(u64::from(info.mem_unit));
+    let total = info.totalram.saturating_mul(u64::from(info.mem_unit));
     match total < MEMORY_BYTES_MIN {
         false => ok("memory", size(total)),
         true => bad("memory", Grade::Warning, size(total), "lower --heap and -j"),

@@ -169,11 +169,10 @@ impl CommandFace {
                 failure,
                 left,
             } if self.verbose => {
-                let left = counted(u64::from(*left), "retry").replace("retrys", "retries");
                 let cause = failures::in_short(failure);
+                let tag = self.tag(task);
                 self.say_line(&format!(
-                    "{} attempt failed: {cause}; {left} left",
-                    self.tag(task)
+                    "{tag} attempt failed: {cause}; retries left: {left}"
                 ));
             }
             Report::TaskFailed { task, failure }
@@ -248,7 +247,10 @@ fn tagged(tag: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn report_value(report: &Report<'_>) -> Value {
-    let failed = |event: &str, task: &Label, failure: &Arc<Failure>| json!({"event": event, "task": task.to_string(), "failure": failures::as_json(failure)});
+    let failed = |event: &str, task: &Label, failure: &Arc<Failure>| {
+        let task = task.to_string();
+        json!({"event": event, "task": task, "failure": failures::as_json(failure)})
+    };
     match report {
         Report::Started { run } => json!({"event": "started", "run": run}),
         Report::Progress(progress) => json!({

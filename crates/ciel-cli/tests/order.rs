@@ -28,7 +28,7 @@ fn random_trees_print_and_return_what_the_serial_program_does() {
         let tree = Tree::new(seed, false);
         for mode in MODES {
             let ended = place.script(mode, &tree.script);
-            let about = format!("seed {seed} {mode:?} {}\n{}", ended.stderr, tree.script);
+            let about = format!("seed {seed} {mode:?} {}", ended.stderr);
             assert_eq!(ended.stdout, tree.shown(), "{about}");
             assert_eq!(ended.code, Some(0), "{about}");
         }
@@ -43,7 +43,7 @@ fn random_trees_that_fail_fail_the_same_way_when_all_work_is_done() {
         let serial = place.script(&["-q", "-k", "--serial"], &tree.script);
         for mode in MODES {
             let ended = place.script(&[mode, &["-k"]].concat(), &tree.script);
-            let about = format!("seed {seed} {mode:?} {}\n{}", ended.stderr, tree.script);
+            let about = format!("seed {seed} {mode:?} {}", ended.stderr);
             assert_eq!(ended.stdout, tree.shown(), "{about}");
             expect_failure(&tree, &ended, &about);
             assert_eq!(told(&ended), told(&serial), "{about}");
@@ -59,7 +59,7 @@ fn random_trees_that_fail_show_the_beginning_of_the_serial_output() {
         let serial = place.script(MODES[0], &tree.script);
         for mode in MODES {
             let ended = place.script(mode, &tree.script);
-            let about = format!("seed {seed} {mode:?} {}\n{}", ended.stderr, tree.script);
+            let about = format!("seed {seed} {mode:?} {}", ended.stderr);
             assert!(
                 tree.shown().starts_with(&ended.stdout),
                 "{about}\n{}",

@@ -56,7 +56,8 @@ impl Folder {
             .stdin(Stdio::null());
         command
             .env("XDG_RUNTIME_DIR", self.0.path())
-            .env_remove("NO_COLOR");
+            .env_remove("NO_COLOR")
+            .env_remove("COLUMNS");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

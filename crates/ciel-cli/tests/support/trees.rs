@@ -33,7 +33,7 @@ pub struct Tree {
 pub struct Boom {
     /// Its message holds `boom n7.` for 7.
     pub number: usize,
-    /// Bytes of output that come before all that may be taken back because of it.
+    /// Bytes of output before the task that failed.
     before: usize,
 }
 
@@ -65,8 +65,7 @@ impl Tree {
         }
     }
 
-    /// The output before the failed task, and before the functions around it: what those have
-    /// printed is held until they end well.
+    /// The output before the failed task.
     pub fn before_the_failure(&self) -> &str {
         match self.result {
             Ok(_) => &self.output,
@@ -94,14 +93,14 @@ struct Writer {
     shells: usize,
     spawned: Vec<Spawned>,
     output: String,
-    /// Bytes of output before what the root spawned last.
-    before: usize,
 }
 
 /// A function while it is written.
 struct Body {
     number: usize,
     depth: u32,
+    /// Bytes of output before it.
+    begin: usize,
     text: String,
     total: i64,
     open: Vec<Open>,
@@ -116,7 +115,6 @@ impl Writer {
             shells: 0,
             spawned: Vec::new(),
             output: String::new(),
-            before: 0,
         }
     }
 
@@ -129,6 +127,7 @@ impl Writer {
         let mut body = Body {
             number,
             depth,
+            begin: self.output.len(),
             text,
             total,
             open: Vec::new(),
@@ -163,7 +162,10 @@ impl Writer {
             6 | 7 if self.shells < SHELLS_MAX => self.shell(step, body),
             10 if self.random.below(2) == 0 => {
                 writeln!(body.text, "    throw \"boom n{}.\";", body.number).unwrap();
-                return Err(self.boom(body));
+                return Err(Boom {
+                    number: body.number,
+                    before: body.begin,
+                });
             }
             11 if self.shells < SHELLS_MAX => self.failing_shell(step, body),
             _ => self.print(body, &format!("step {step}")),
@@ -192,27 +194,8 @@ impl Writer {
         lost.flat_map(|spawned| spawned.result.err()).next()
     }
 
-    fn boom(&self, body: &Body) -> Boom {
-        let before = match body.depth {
-            0 => self.output.len(),
-            _ => self.before,
-        };
-        Boom {
-            number: body.number,
-            before,
-        }
-    }
-
-    /// A function that fails has no part in the output, nor has what it spawned.
     fn spawn(&mut self, step: u64, body: &mut Body) {
-        let before = self.output.len();
-        if body.depth == 0 {
-            self.before = before;
-        }
         let (child, result) = self.function(body.depth + 1);
-        if result.is_err() {
-            self.output.truncate(before);
-        }
         let task = self.ended(result);
         writeln!(body.text, "    r{step} = spawn(n{child});").unwrap();
         body.open.push(Open {
@@ -247,7 +230,10 @@ impl Writer {
 
     fn failing_shell(&mut self, step: u64, body: &mut Body) {
         self.shells += 1;
-        let boom = self.boom(body);
+        let boom = Boom {
+            number: body.number,
+            before: self.output.len(),
+        };
         self.ended(Err(boom));
         let command = format!(": boom n{}.; echo never shown; exit 3", body.number);
         writeln!(body.text, "    s{step} = {};", shell_printing(&command, "")).unwrap();

@@ -264,8 +264,9 @@ impl Graph {
             .tasks
             .get_mut(&key)
             .expect("the caller has just seen this task");
-        if let State::Running { since } = task.state {
-            task.ran_us += now.saturating_sub(since);
+        if let State::Running { since } = &mut task.state {
+            task.ran_us += now.saturating_sub(*since);
+            *since = now;
         }
         if let Some(deadline) = task.deadline.take() {
             self.deadlines.remove(&(deadline, key));

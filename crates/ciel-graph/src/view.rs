@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ciel_model::{Class, Label, Micros, ObjectKey, Options, TaskKey};
+use ciel_model::{Attempt, Class, Label, Micros, ObjectKey, Options, TaskKey};
 
 use crate::graph::Graph;
 use crate::objects::ObjectState;
@@ -79,6 +79,13 @@ impl Graph {
     /// Number of tasks that have not ended.
     pub fn pending(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Whether that attempt has been offered and not yet placed, withdrawn or given up.
+    pub fn awaits_place(&self, task: TaskKey, attempt: Attempt) -> bool {
+        self.tasks.get(&task).is_some_and(|task| {
+            task.attempt == attempt && matches!(task.state, State::Ready { .. })
+        })
     }
 
     /// Live tasks that answer to what a person typed, in serial order.

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, StrandChange};
 use ciel_model::{
-    Attempt, Class, Descriptor, Failure, FailureKind, Handle, Label, Micros, Options, Resolution, StrandKey, TaskKey,
+    Attempt, Class, Descriptor, Failure, FailureKind, Handle, Label, Micros, Options, Resolution,
+    StrandKey, TaskKey,
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
 use ciel_ordered::{After, OrderedStream};
@@ -171,7 +172,10 @@ impl Core {
 
     /// Tells the graph what happened and does all that follows.
     pub(crate) fn tell(&mut self, now: Micros, mut event: graph::Event) {
-        if let graph::Event::TaskStepped { step: graph::Step::Spawn(descriptor), .. }
+        if let graph::Event::TaskStepped {
+            step: graph::Step::Spawn(descriptor),
+            ..
+        }
         | graph::Event::TaskTailSpawned { descriptor, .. } = &mut event
         {
             let_out_early(descriptor);
@@ -296,17 +300,12 @@ impl Core {
     fn perform_on_node(&mut self, now: Micros, action: node::Action) {
         use node::Action;
         match action {
-            Action::Place { run, place } => {
-                self.places.insert(run, place);
-                let Run { task, attempt } = run;
-                self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
-            }
+            Action::Place { run, place } => self.place(now, run, place),
             Action::NextTurn { run } => {
-                let script = self
-                    .preempted
-                    .remove(&run)
-                    .expect("a preempted script is kept");
-                self.turns.push_back(Turn::Next(run, script));
+                // One that was stopped in the meantime is not kept any more.
+                if let Some(script) = self.preempted.remove(&run) {
+                    self.turns.push_back(Turn::Next(run, script));
+                }
             }
             Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
             Action::StartWorker { worker, executor } => {
@@ -318,6 +317,16 @@ impl Core {
                 self.feed_graph(now, graph::Event::ContinuationLost { task })
             }
         }
+    }
+
+    /// A task has its place; one that has been given up in the meantime leaves it at once.
+    fn place(&mut self, now: Micros, run: Run, place: Place) {
+        let Run { task, attempt } = run;
+        if !self.graph.awaits_place(task, attempt) {
+            return self.feed_node(now, node::Event::TaskLeft { run, parked: false });
+        }
+        self.places.insert(run, place);
+        self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
     }
 
     fn begin(&mut self, assignment: Box<Assignment>) {
@@ -506,7 +515,10 @@ fn let_out_early(descriptor: &mut Descriptor) {
     }
     descriptor.options = match *descriptor.options == *Options::shared_default() {
         true => Options::shared_live(),
-        false => Arc::new(Options { live: true, ..(*descriptor.options).clone() }),
+        false => Arc::new(Options {
+            live: true,
+            ..(*descriptor.options).clone()
+        }),
     };
 }
 

@@ -1,5 +1,5 @@
-//! The pipes of one task: standard error, shown live, whole lines at a time, its end kept for
-//! messages; and standard output, if that may go out before the task commits.
+//! The pipes of one task: standard error, shown live, whole lines at a time, kept for `ciel logs`,
+//! its end for messages; and standard output, if that may go out before the task commits.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -147,13 +147,17 @@ impl TaskPipe {
     fn pass_on(&mut self, engine: &Engine, assignment: &Assignment) {
         let bytes = std::mem::take(&mut self.buffer);
         self.kept.extend(&bytes);
-        let excess = self.kept.len().saturating_sub(limits::LOG_BYTES_MAX);
+        let excess = self.kept.len().saturating_sub(limits::ERROR_TAIL_BYTES_MAX);
         self.kept.drain(..excess);
         if self.stream == Stream::Output {
             let (strand, label) = (assignment.strand, &assignment.label);
             let written = engine.with(|core, _| core.write(strand, label, bytes));
             return self.differs = written.err();
         }
+        engine
+            .lock()
+            .history
+            .log(&assignment.label, "stderr", &bytes);
         if engine.settings.ordered_errors {
             engine.with(|core, _| core.write_error(assignment.strand, bytes));
             return;
@@ -180,21 +184,9 @@ impl TaskPipe {
         self.line.drain(..count);
     }
 
-    /// Keeps the end for `ciel logs`.
-    pub(crate) fn keep(&self, engine: &Engine, assignment: &Assignment) {
-        if !self.kept.is_empty() {
-            let bytes: Vec<u8> = self.kept.iter().copied().collect();
-            engine
-                .lock()
-                .history
-                .log(&assignment.label, "stderr", &bytes);
-        }
-    }
-
     /// The last lines, for a failure.
     pub(crate) fn last_lines(&self) -> String {
-        let start = self.kept.len().saturating_sub(limits::ERROR_TAIL_BYTES_MAX);
-        let tail: Vec<u8> = self.kept.iter().skip(start).copied().collect();
+        let tail: Vec<u8> = self.kept.iter().copied().collect();
         let text = String::from_utf8_lossy(&tail);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(limits::ERROR_TAIL_LINES_MAX)..].join("\n")

@@ -309,7 +309,6 @@ fn conclude(
     let Some(ended) = ended else {
         return Ok(Conclusion::Stopped);
     };
-    pipes.errors.keep(engine, assignment);
     let status = match ended {
         Ended::Exited {
             exit,

@@ -136,7 +136,7 @@ pub(crate) fn failure(
     let here = Frame {
         task: label.clone(),
         place: spot(sources, place),
-        note: String::new(),
+        note: innermost(&thrown),
     };
     let same = |failure: &&Arc<Failure>| {
         failure.origin.to_string() == thrown.task && failure.message == thrown.message
@@ -160,6 +160,19 @@ pub(crate) fn failure(
         failure = failure.through(frame);
     }
     failure
+}
+
+/// The function in which it happened, if that is not the task's own.
+fn innermost(thrown: &Thrown) -> String {
+    match thrown.trace.as_slice() {
+        [first, _, ..] => {
+            let name = first
+                .split_once(" at ")
+                .map_or(first.as_str(), |(name, _)| name);
+            format!("in {name}")
+        }
+        _ => String::new(),
+    }
 }
 
 /// `file:line:column`.

@@ -384,7 +384,7 @@ impl Heap {
             let budget = self.bytes_max / (1024 * 1024);
             let message = format!("the script needs more than its {budget} MiB of memory");
             let failure = Failure::new("OutOfMemory", message)
-                .hint("keep less alive at once, or raise the script's memory limit");
+                .hint("keep less alive at once, or give it more with --heap");
             return Err(Box::new(failure));
         }
         Ok(self.objects.len())

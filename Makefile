@@ -48,7 +48,7 @@ test: $(READY) ## everything that must hold: form, lints, all tests with real pr
 	@$(WITH_PYTHON) $(PYTHON) scripts/run_tests.py
 
 check: ## the quick part of it: form, lints, unit tests of the crates that decide
-	@cargo fmt --all --check
+	@cargo fmt --all --check -- -l
 	@cargo clippy --workspace --all-targets --locked --quiet
 	@cargo test --locked --quiet $(PURE:%=-p %) --lib
 

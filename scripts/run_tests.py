@@ -15,7 +15,7 @@ from tally import Tally
 
 CARGO_TEST = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]
 CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
-FORMAT = ["cargo", "fmt", "--all", "--check"]
+FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
 
 

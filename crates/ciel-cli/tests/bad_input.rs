@@ -108,7 +108,7 @@ fn folder_as_script_is_named() {
 fn unreadable_script_is_named() {
     let place = Place::new();
     let path = place.file("secret.sw", "return 1;");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         return skipped("unreadable script", "this user may read everything");
     }

@@ -71,18 +71,23 @@ fn command_killed_in_the_middle_leaves_nothing_and_the_next_run_works() {
 fn command_and_spawner_killed_at_once_are_cleaned_up_by_the_next_run() {
     let place = Place::new();
     let _gate = place.gate("gate");
-    let live = place.start_script(&["-j2"], &one_held_task());
+    let has_child = format!("({}) & {}; wait", held("gate"), done("started"));
+    let script = format!("x = *{};", shell(&has_child));
+    let live = place.start_script(&["-j2"], &script);
     place.await_file("started");
     let spawner = spawner_of(&place, &live);
     live.signal("STOP");
-    kill(spawner, "STOP");
     kill(spawner, "KILL");
     live.signal("KILL");
     assert_eq!(live.end().signal, Some(9));
     assert!(
         !place.processes().is_empty(),
-        "the task outlives those who watched it"
+        "a child of the task outlives those who watched it"
     );
+    place.file("next.sw", "return 1;");
+    let next = place.run(&["run", "next.sw"]);
+    expect_well(&next, "1\n");
+    assert!(next.stderr.contains("now killed"), "{}", next.stderr);
     place.expect_usable();
 }
 

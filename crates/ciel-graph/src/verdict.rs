@@ -163,8 +163,8 @@ impl Graph {
         let (index, askable) = self.unhandled().into_iter().next()?;
         let failed = &self.verdict.failed[index];
         let mark = failed.mark;
-        let earlier = |task: &Box<crate::task::Task>| self.order.precedes(task.strand.end, mark);
-        if self.live > 0 && (askable || self.tasks.values().any(earlier)) {
+        let earlier = |task: &crate::task::Task| self.order.precedes(task.strand.end, mark);
+        if self.live > 0 && (askable || self.tasks.values().any(|task| earlier(task))) {
             return None;
         }
         Some((failed.failure.clone(), mark))

@@ -148,8 +148,10 @@ impl Graph {
     }
 
     fn leader_of(&self, key: TaskKey) -> Option<Label> {
-        let leads = |task: &&Box<Task>| task.twins.contains(&key);
-        self.tasks.values().find(leads).map(|task| task.label())
+        let mut tasks = self.tasks.values();
+        tasks
+            .find(|task| task.twins.contains(&key))
+            .map(|task| task.label())
     }
 
     /// Who makes those of `objects` that are not there, each once.

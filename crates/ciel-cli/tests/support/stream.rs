@@ -11,7 +11,7 @@ use super::DEADLINE;
 const KEPT_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes kept from the end.
-const LAST_BYTES_MAX: usize = 4 << 10;
+const LAST_BYTES_MAX: usize = 16 << 10;
 
 /// Bytes shown in a message.
 const EXCERPT_BYTES_MAX: usize = 64 << 10;

@@ -128,10 +128,13 @@ fn handed_over(driver: &mut Driver) {
     }
 }
 
+/// A way of asking for tasks.
+type Shape = fn(&mut Driver);
+
 fn tasks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("task");
     group.throughput(Throughput::Elements(TASKS));
-    let shapes: [(&str, fn(&mut Driver)); 3] = [
+    let shapes: [(&str, Shape); 3] = [
         ("wide", wide),
         ("stepwise", stepwise),
         ("handed over", handed_over),

@@ -36,7 +36,12 @@ struct Options {
     #[arg(long, value_name = "FILE")]
     ciel: Option<PathBuf>,
     /// How often each thing is measured
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     rounds: u32,
     /// A tenth of the work, to see that everything runs
     #[arg(long)]

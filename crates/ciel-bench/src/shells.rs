@@ -25,7 +25,7 @@ for (end in ended) { text(end); }
 return n;
 ";
 
-/// Commands a second, bare and as tasks, and the quotient of the two.
+/// Milliseconds a command, bare and as tasks, and the quotient of the two rates.
 ///
 /// # Errors
 /// If a process fails.
@@ -33,20 +33,20 @@ pub fn measure(ciel: &Ciel, effort: Effort) -> Result<Vec<Figure>> {
     let tasks = TASKS / effort.divisor;
     let count = tasks.to_string();
     let job = ciel.job("shells", SCRIPT, &["-q", "-j2"], &[&count])?;
-    let (mut bare_rates, mut ciel_rates) = (Vec::new(), Vec::new());
+    let (mut bare_ms, mut ciel_ms) = (Vec::new(), Vec::new());
     for _ in 0..effort.rounds {
-        bare_rates.push(tasks as f64 / bare_seconds(ciel, tasks)?);
-        let elapsed = job.run(&count)?.elapsed;
-        ciel_rates.push(tasks as f64 / elapsed.as_secs_f64());
+        bare_ms.push(bare_seconds(ciel, tasks)? * 1e3 / tasks as f64);
+        let seconds = job.run(&count)?.elapsed.as_secs_f64();
+        ciel_ms.push(seconds * 1e3 / tasks as f64);
     }
     let bare = Figure::of_rounds(
         "sh -c true, bare posix_spawn",
-        "1/s",
+        "ms each",
         Goal::None,
-        bare_rates,
+        bare_ms,
     );
-    let tasks = Figure::of_rounds("sh -c true, shell tasks", "1/s", Goal::None, ciel_rates);
-    let ratio = tasks.ratio("shell tasks to bare ones", Goal::AtLeast(0.5), &bare);
+    let tasks = Figure::of_rounds("sh -c true, shell tasks", "ms each", Goal::None, ciel_ms);
+    let ratio = bare.ratio("rate of shell tasks to bare", Goal::AtLeast(0.5), &tasks);
     Ok(vec![bare, tasks, ratio])
 }
 

@@ -12,7 +12,10 @@ use crate::options::Shared;
 pub fn clean(shared: &Shared) -> Result<ExitCode, Complaint> {
     let cleaned = match StateFolder::open_existing(&shared.state) {
         Ok(None) => Cleaned::default(),
-        Ok(Some(folder)) => folder.clean()?,
+        Ok(Some(folder)) => {
+            ciel_runtime::remains::clear(&folder)?;
+            folder.clean()?
+        }
         Err(StoreError::OtherFormat { .. }) => StateFolder::renew(&shared.state)?,
         Err(error) => return Err(error.into()),
     };

@@ -6,6 +6,7 @@
 //! as bytes at every point where it waits. The crate does not know the engine: it asks a
 //! [`host::Host`] for spawns like any other language kit would.
 
+pub mod amounts;
 pub mod builtins;
 pub mod code;
 pub mod diagnostic;

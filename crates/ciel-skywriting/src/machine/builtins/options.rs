@@ -4,13 +4,15 @@
 
 use serde_json::Value as Json;
 
+use crate::amounts;
 use crate::machine::failure::{Failure, Pause};
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
 enum Takes {
     PositiveNumber,
-    NumberOrText,
+    Size,
+    Time,
     Count,
     Bool,
     Text,
@@ -18,9 +20,9 @@ enum Takes {
 
 const OPTIONS: &[(&str, Takes)] = &[
     ("cores", Takes::PositiveNumber),
-    ("memory", Takes::NumberOrText),
+    ("memory", Takes::Size),
     ("retries", Takes::Count),
-    ("timeout", Takes::NumberOrText),
+    ("timeout", Takes::Time),
     ("lazy", Takes::Bool),
     ("name", Takes::Text),
     ("pure", Takes::Bool),
@@ -31,9 +33,11 @@ const OPTIONS: &[(&str, Takes)] = &[
 impl Takes {
     fn fits(self, value: &Json) -> bool {
         let is_positive = || value.as_f64().is_some_and(|number| number > 0.0);
+        let is_amount = |read: fn(&str) -> Option<u64>| value.as_str().and_then(read).is_some();
         match self {
             Takes::PositiveNumber => is_positive(),
-            Takes::NumberOrText => value.is_string() || is_positive(),
+            Takes::Size => is_positive() || is_amount(amounts::bytes),
+            Takes::Time => is_positive() || is_amount(amounts::microseconds),
             Takes::Count => value.as_u64().is_some(),
             Takes::Bool => value.is_boolean(),
             Takes::Text => value.is_string(),
@@ -43,7 +47,8 @@ impl Takes {
     fn words(self) -> &'static str {
         match self {
             Takes::PositiveNumber => "a positive number",
-            Takes::NumberOrText => "a positive number or a string with a unit",
+            Takes::Size => "a number of bytes or a string like \"256M\"",
+            Takes::Time => "a number of seconds or a string like \"5m\"",
             Takes::Count => "an integer that is not negative",
             Takes::Bool => "true or false",
             Takes::Text => "a string",

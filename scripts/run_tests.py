@@ -18,6 +18,9 @@ CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "
 FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
 
+# The longest part of a line that is shown; a failure may quote a megabyte.
+SHOWN_CHARACTERS_MAX = 1000
+
 
 def run(command: list[str], tally: Tally, log: TextIO) -> bool:
     """Runs a command with its talk counted; tells whether it ended well."""
@@ -33,7 +36,7 @@ def run(command: list[str], tally: Tally, log: TextIO) -> bool:
     for line in process.stdout:
         log.write(line)
         if tally.feed(line.rstrip("\n")):
-            print(line, end="", flush=True)
+            print(line[:SHOWN_CHARACTERS_MAX].rstrip("\n"), flush=True)
     return process.wait() == 0
 
 

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ciel_model::limits::RETRIES_MAX;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::amounts::{parse_duration, parse_package, parse_size};
@@ -130,7 +131,7 @@ pub struct RunOptions {
         long,
         value_name = "N",
         default_value_t = 0,
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(ciel_model::limits::RETRIES_MAX))
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MAX))
     )]
     pub retries: u32,
     /// Time each task may run: seconds, or 300ms, 30s, 5m, 2h

@@ -18,8 +18,8 @@ pub struct ObjectKey(pub u64);
 /// An object as one task names it: an index into the task's table.
 ///
 /// The numbering is a contract between a task and the graph, so that a spawn needs no reply: the
-/// inputs are `0..n`; each spawn adds its outputs at the next numbers; a construct adds one; a value
-/// that is delivered adds the references inside it, in order of delivery.
+/// inputs are `0..n`; each spawn adds its outputs at the next numbers; a construct adds one; a
+/// value that is delivered adds the references inside it, in order of delivery.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
 )]

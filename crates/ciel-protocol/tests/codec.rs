@@ -156,7 +156,7 @@ fn end_between_messages_is_an_end() {
 }
 
 #[test]
-fn error_stays() {
+fn decoder_that_has_failed_stays_failed() {
     let mut decoder = Decoder::<EngineMessage>::new();
     decoder.push(b"{}\n");
     let error = decoder.take().unwrap_err();

@@ -69,6 +69,13 @@ pub(crate) enum Turn {
     Next(Run, Box<Script>),
 }
 
+/// A turn that waits for its thread.
+pub(crate) struct Waiting {
+    /// Since then.
+    pub(crate) since: Micros,
+    pub(crate) turn: Turn,
+}
+
 /// A script between its turns.
 pub(crate) struct Script {
     pub(crate) machine: Machine,
@@ -105,7 +112,7 @@ pub(crate) struct Core {
     /// Scripts that wait for another turn.
     pub(crate) preempted: FxHashMap<Run, Box<Script>>,
     /// Work that has a thread's place but not yet its thread.
-    pub(crate) turns: VecDeque<Turn>,
+    pub(crate) turns: VecDeque<Waiting>,
     /// Where each placed task is.
     places: FxHashMap<Run, Place>,
     /// Placed tasks whose end is wanted.
@@ -264,7 +271,7 @@ impl Core {
                 let run = Run { task, attempt };
                 self.feed_node(now, node::Event::TaskWithdrawn { run })
             }
-            Action::Begin(assignment) => self.begin(assignment),
+            Action::Begin(assignment) => self.begin(now, assignment),
             Action::Continue {
                 task,
                 attempt,
@@ -304,7 +311,10 @@ impl Core {
             Action::NextTurn { run } => {
                 // One that was stopped in the meantime is not kept any more.
                 if let Some(script) = self.preempted.remove(&run) {
-                    self.turns.push_back(Turn::Next(run, script));
+                    self.turns.push_back(Waiting {
+                        since: now,
+                        turn: Turn::Next(run, script),
+                    });
                 }
             }
             Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
@@ -329,7 +339,7 @@ impl Core {
         self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
     }
 
-    fn begin(&mut self, assignment: Box<Assignment>) {
+    fn begin(&mut self, now: Micros, assignment: Box<Assignment>) {
         let run = Run {
             task: assignment.task,
             attempt: assignment.attempt,
@@ -340,7 +350,10 @@ impl Core {
             .copied()
             .expect("a task that begins has its place");
         match place {
-            Place::Thread => self.turns.push_back(Turn::Begin(assignment)),
+            Place::Thread => {
+                let turn = Turn::Begin(assignment);
+                self.turns.push_back(Waiting { since: now, turn })
+            }
             Place::Process => self.order(Order::StartProcess(assignment)),
             Place::Worker(worker) => self.order(Order::StartInWorker { worker, assignment }),
         }

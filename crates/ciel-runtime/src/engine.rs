@@ -15,10 +15,13 @@ use ciel_skywriting::hir::Source;
 use ciel_skywriting::machine::Surroundings;
 use ciel_store::RunFolder;
 
-use crate::core::Core;
+use crate::core::{Core, Waiting};
 use crate::executors::Registry;
 use crate::face::Face;
 use crate::settings::Settings;
+
+/// Microseconds that a turn waits for the thread that made it before another one is woken.
+const TURN_WAIT_US: Micros = 50;
 
 /// A run, as its threads see it.
 pub(crate) struct Engine {
@@ -111,15 +114,30 @@ impl Engine {
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Micros) -> T) -> T {
         let mut core = self.lock();
         let result = act(&mut core, self.now());
-        self.wake(&core, 0);
+        self.wake(&core);
         result
     }
 
-    /// Wakes threads for what is in the queues, except for `own` turns that the caller takes.
-    pub(crate) fn wake(&self, core: &Core, own: usize) {
-        for _ in own..core.turns.len() {
+    /// Wakes threads for all that is in the queues.
+    pub(crate) fn wake(&self, core: &Core) {
+        for _ in &core.turns {
             self.work.notify_one();
         }
+        self.wake_output(core);
+    }
+
+    /// Wakes other threads for turns that have waited for a while; the caller, a script thread,
+    /// takes the first `own` of them itself. Threads that share what takes microseconds only wait
+    /// for each other, so a fresh turn is left to the caller, who is back within its fuel.
+    pub(crate) fn wake_others(&self, core: &Core, own: usize, now: Micros) {
+        let waits = |waiting: &&Waiting| now.saturating_sub(waiting.since) >= TURN_WAIT_US;
+        for _ in core.turns.iter().skip(own).filter(waits) {
+            self.work.notify_one();
+        }
+        self.wake_output(core);
+    }
+
+    fn wake_output(&self, core: &Core) {
         if core.output_ready {
             self.output.notify_one();
         }

@@ -14,7 +14,7 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
-use crate::core::{Core, Script, Turn, is_resumption};
+use crate::core::{Core, Script, Turn, Waiting, is_resumption};
 use crate::engine::Engine;
 use crate::internal;
 use crate::translate;
@@ -78,6 +78,8 @@ pub(crate) fn run_thread(engine: &Engine) {
     while let Some(turn) = next_turn(engine) {
         match turn {
             Turn::Begin(assignment) if &*assignment.descriptor.executor != SKYWRITING => {
+                // It may take long, so nobody waits for this thread.
+                engine.wake(&engine.lock());
                 internal::run(engine, &assignment)
             }
             Turn::Begin(assignment) => begin(engine, assignment),
@@ -89,8 +91,8 @@ pub(crate) fn run_thread(engine: &Engine) {
 fn next_turn(engine: &Engine) -> Option<Turn> {
     let mut core = engine.lock();
     loop {
-        if let Some(turn) = core.turns.pop_front() {
-            return Some(turn);
+        if let Some(waiting) = core.turns.pop_front() {
+            return Some(waiting.turn);
         }
         if core.closed {
             return None;
@@ -295,7 +297,7 @@ fn tell(engine: &Engine, run: Run, mut script: Box<Script>, acts: Vec<Act>, told
         }
     };
     let own = usize::from(matches!(next, Next::Over));
-    engine.wake(&core, own);
+    engine.wake_others(&core, own, now);
     let excess = core.output.excess_bytes() > 0;
     drop(core);
     if excess {
@@ -350,13 +352,16 @@ fn step_aside(core: &mut Core, now: u64, run: Run, script: Box<Script>) -> Next 
         .insert(run.task, script.machine.location().to_string());
     core.preempted.insert(run, script);
     core.tell_node(now, node::Event::TaskPreempted { run });
-    let mine = |turn: &Turn| matches!(turn, Turn::Next(next, _) if *next == run);
-    match core.turns.back() {
-        Some(turn) if mine(turn) => match core.turns.pop_back() {
-            Some(Turn::Next(_, script)) => Next::Again(script),
-            _ => unreachable!("it was just looked at"),
-        },
-        _ => Next::Over,
+    let mine = |waiting: &Waiting| matches!(&waiting.turn, Turn::Next(next, _) if *next == run);
+    if !core.turns.back().is_some_and(mine) {
+        return Next::Over;
+    }
+    match core.turns.pop_back() {
+        Some(Waiting {
+            turn: Turn::Next(_, script),
+            ..
+        }) => Next::Again(script),
+        _ => unreachable!("it was just looked at"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How events travel between graph, node and ordered stream: the rules that the runtime follows.
 //!
-//! Events and actions go through one queue, first in, first out: no machine is entered while another
-//! one works, and all actions of one event are performed before anything that follows from them.
+//! Events and actions go through one queue, first in, first out: no machine is entered while
+//! another one works, and all actions of one event are performed before anything that follows from them.
 //! Both are needed: an action may take back what an earlier one of the same event began. It does
 //! not know what scripts do. Read next: `world`.
 

@@ -2,8 +2,8 @@
 //!
 //! Like any executor it knows its references by handle only, keeps its own count of the handle
 //! table, and sees values as bytes. It does not know the graph, time or other tasks; what it keeps
-//! while it waits is the whole value [`Script`], so a copy of it is a saved continuation. Read next:
-//! `world`, which performs the moves.
+//! while it waits is the whole value [`Script`], so a copy of it is a saved continuation. Read
+//! next: `world`, which performs the moves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -99,7 +99,7 @@ def foreign(task):
 def stubborn(task):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
-        time.sleep(1000)
+        signal.pause()
 
 
 def empty(task):

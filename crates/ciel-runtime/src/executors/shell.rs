@@ -123,6 +123,7 @@ impl<'a> Template<'a> {
         let mut rest = command;
         while let Some(c) = rest.chars().next() {
             let (taken, made) = match c {
+                '$' if rest[1..].starts_with('{') => (2, "${".to_string()),
                 '{' | '}' if rest[1..].starts_with(c) => (2, c.to_string()),
                 '{' => self.placeholder(rest)?,
                 '\\' if self.quotes != Quotes::Single => {

@@ -136,11 +136,12 @@ impl Peer {
                 Ok(None) => {}
             }
             let until = self.silent_at.into_iter().chain(deadline).min();
+            let at = until.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 Some(word) = words.recv() => return Heard::Word(word),
                 () = self.step() => {}
-                () = tokio::time::sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                () = tokio::time::sleep_until(at), if until.is_some() => {
                     match self.silent_at.is_some_and(|at| at <= Instant::now()) {
                         true => self.closed = true,
                         false => return Heard::Expired,

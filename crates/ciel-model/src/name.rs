@@ -7,12 +7,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// The 128-bit name of a position: a task, an object, a run.
 ///
 /// Printed as 32 hexadecimal digits; [`Name::from_str`] reads that form back.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Name(pub u128);
 
 /// What a derived name stands for; it keeps names of different kinds apart.
@@ -85,7 +85,7 @@ impl FromStr for Name {
 }
 
 /// A task as people name it: `fib@3f9c12ab`.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Label {
     /// The function, command or executor.
     pub what: Arc<str>,

@@ -133,17 +133,18 @@ pub(crate) fn failure(
     place: &Diagnostic,
 ) -> Failure {
     let label = script.assignment.label.clone();
-    let here = Frame {
+    let here = |note: String| Frame {
         task: label.clone(),
         place: spot(sources, place),
-        note: innermost(&thrown),
+        note,
     };
     let same = |failure: &&Arc<Failure>| {
         failure.origin.to_string() == thrown.task && failure.message == thrown.message
     };
     if let Some(original) = script.heard.iter().find(same) {
-        return (**original).clone().through(here);
+        return (**original).clone().through(here(String::new()));
     }
+    let here = here(innermost(&thrown));
     let kind = FailureKind::from_code(&thrown.kind).unwrap_or(FailureKind::TaskError);
     let mut failure = Failure::new(kind, label.clone(), thrown.message);
     failure.type_name = thrown.kind;

@@ -1,9 +1,9 @@
 //! How events travel between graph, node and ordered stream: the rules that the runtime follows.
 //!
 //! Events and actions go through one queue, first in, first out: no machine is entered while
-//! another one works, and all actions of one event are performed before anything that follows from them.
-//! Both are needed: an action may take back what an earlier one of the same event began. It does
-//! not know what scripts do. Read next: `world`.
+//! another one works, and all actions of one event are performed before anything that follows from
+//! them. Both are needed: an action may take back what an earlier one of the same event began. It
+//! does not know what scripts do. Read next: `world`.
 
 use ciel_graph::{Action, Assignment, Continuation, Entry, Event, StrandChange};
 use ciel_model::{Failure, FailureKind, StrandKey};

@@ -104,8 +104,12 @@ impl Spawning {
         let (events, receiver) = unbounded_channel();
         let id = self.next.replace(self.next.get() + 1);
         start.id = id;
-        spawner.send(&Request::Start(Box::new(start)), descriptors)?;
-        self.flush_later(&spawner);
+        match spawner.send(&Request::Start(Box::new(start)), descriptors) {
+            Ok(()) => self.flush_later(&spawner),
+            // It has died; when that is seen, this process is lost like the others.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) => return Err(error),
+        }
         self.running
             .borrow_mut()
             .insert(id, Running { owner, events });
@@ -231,12 +235,13 @@ impl Spawning {
         }
     }
 
-    /// Its processes died with it, or are swept up now; the next one wanted starts another.
+    /// Its processes died with it, or are swept up now. Until that is done nothing is started, as it
+    /// would be swept up, too; what is wanted meanwhile counts as lost with the others.
     async fn on_spawner_lost(&self) {
-        *self.spawner.borrow_mut() = None;
         let cookie = self.cookie.clone();
         let swept = tokio::task::spawn_blocking(move || ciel_spawner::sweep(&cookie)).await;
         drop(swept);
+        *self.spawner.borrow_mut() = None;
         self.ids.borrow_mut().clear();
         for (_, process) in self.running.borrow_mut().drain() {
             let _ = process.events.send(ProcessEvent::Lost);

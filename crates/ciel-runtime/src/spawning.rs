@@ -235,8 +235,8 @@ impl Spawning {
         }
     }
 
-    /// Its processes died with it, or are swept up now. Until that is done nothing is started, as it
-    /// would be swept up, too; what is wanted meanwhile counts as lost with the others.
+    /// Its processes died with it, or are swept up now. Until that is done nothing is started: it
+    /// would be swept up, too. What is wanted meanwhile counts as lost with the others.
     async fn on_spawner_lost(&self) {
         let cookie = self.cookie.clone();
         let swept = tokio::task::spawn_blocking(move || ciel_spawner::sweep(&cookie)).await;

@@ -15,8 +15,10 @@ mod generate;
 mod look;
 mod nearest;
 mod options;
+mod python;
 mod run;
 mod script;
+mod session;
 mod sink;
 mod talk;
 
@@ -55,6 +57,7 @@ fn obey(options: Options) -> Result<ExitCode, Complaint> {
     let shared = options.shared;
     match options.command {
         Command::Run(options) => run::run(&shared, *options),
+        Command::Session(options) => session::serve(&shared, *options),
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
@@ -72,7 +75,9 @@ fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
         return words;
     };
     let path = Path::new(first);
-    let is_script = path.extension().is_some_and(|suffix| suffix == "sw");
+    let is_script = path
+        .extension()
+        .is_some_and(|suffix| suffix == "sw" || suffix == "py");
     let is_path = first.to_string_lossy().contains('/') && path.is_file();
     if is_script || is_path {
         words.insert(1, "run".into());

@@ -87,13 +87,16 @@ pub enum Command {
     /// Print the manual page
     #[command(hide = true)]
     Man,
+    /// Serve a program that submits tasks on the socket that it has left in CIEL_FD
+    #[command(hide = true, name = "__session")]
+    Session(Box<RunOptions>),
 }
 
 impl Command {
     /// Whether errors are to be told as JSON too.
     pub fn is_json(&self) -> bool {
         match self {
-            Command::Run(options) => options.json,
+            Command::Run(options) | Command::Session(options) => options.json,
             Command::Ps(options) => options.output.json,
             Command::Why(options) | Command::Logs(options) => options.output.json,
             Command::Doctor(options) => options.json,
@@ -160,6 +163,9 @@ pub struct RunOptions {
     /// Memory a script may use: bytes, or 64K, 256M, 1G
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     pub heap: usize,
+    /// The interpreter for tasks in Python [default: the one beside this program, or on PATH]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
+    pub python: Option<PathBuf>,
     /// Start afresh; so far every run does
     #[arg(long)]
     pub new: bool,

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ciel_runtime::{Outcome, RunError, Settings};
+use ciel_runtime::{Job, Outcome, RunError, Settings};
 
 use crate::complaint::{Complaint, JOB_FAILED};
 use crate::face::CommandFace;
 use crate::options::{ErrorOrder, RunOptions, Shared};
+use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, script, sink, talk};
+use crate::{SPAWNER, python, script, sink, talk};
 
 /// Exit code of a job that somebody interrupted, as shells tell it.
 const INTERRUPTED: u8 = 130;
@@ -26,14 +27,19 @@ const OWN_FILE: &str = "/proc/self/exe";
 /// Runs a job.
 pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> {
     let (script, arguments) = split(&options)?;
-    let program = script::open(&script)?;
+    let opened = script::open(&script)?;
     let packages = packages(&options)?;
     let mut sources: Vec<&Path> = packages.values().map(PathBuf::as_path).collect();
     sources.push(&script);
     let paint = talk::paint_errors(shared.colour);
     let face = Arc::new(CommandFace::new(&options, paint, &sources)?);
-    let settings = settings(shared, &options, script, arguments, packages);
-    let ended = ciel_runtime::run(settings, &program, face.clone());
+    let settings = settings(shared, &options, script, arguments, packages)?;
+    let job = match &opened {
+        Opened::Skywriting(program) => Job::Script(program),
+        Opened::Python if settings.python.is_none() => return Err(python::missing()),
+        Opened::Python => Job::Python,
+    };
+    let ended = ciel_runtime::run(settings, job, face.clone());
     face.clear();
     conclude(&face, ended)
 }
@@ -61,7 +67,7 @@ fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<Exit
 }
 
 /// The script and its arguments.
-fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), Complaint> {
+pub fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), Complaint> {
     let (script, rest) = options.command.split_first().expect("the file is required");
     let arguments = rest.iter().map(|argument| {
         argument.to_str().map(str::to_string).ok_or_else(|| {
@@ -72,7 +78,7 @@ fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), Complaint> {
     Ok((PathBuf::from(script), arguments.collect::<Result<_, _>>()?))
 }
 
-fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, Complaint> {
+pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, Complaint> {
     let mut packages = BTreeMap::new();
     for (name, path) in &options.package {
         if let Err(error) = sink::is_readable_file(path) {
@@ -90,17 +96,18 @@ fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, Complaint
     Ok(packages)
 }
 
-fn settings(
+/// What the engine is told of a job.
+pub fn settings(
     shared: &Shared,
     options: &RunOptions,
     script: PathBuf,
     arguments: Vec<String>,
     packages: BTreeMap<String, PathBuf>,
-) -> Settings {
+) -> Result<Settings, Complaint> {
     let cores = options.jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
     });
-    Settings {
+    Ok(Settings {
         key: key(&script, &arguments),
         script,
         arguments,
@@ -116,7 +123,8 @@ fn settings(
         state: shared.state.clone(),
         heap_bytes_max: options.heap,
         spawner: (PathBuf::from(OWN_FILE), vec![SPAWNER.into()]),
-    }
+        python: python::find(options.python.as_deref())?,
+    })
 }
 
 /// What tells this job from others: the script's real path and its arguments, each after its

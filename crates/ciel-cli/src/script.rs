@@ -19,15 +19,27 @@ const FIRST_LINE_BYTES_MAX: usize = 256;
 /// Names listed in a hint.
 const LISTED_MAX: usize = 5;
 
-/// Reads and checks the script at `path` with all that it includes.
-pub fn open(path: &Path) -> Result<Program, Complaint> {
+/// What a file holds.
+pub enum Opened {
+    /// A checked script.
+    Skywriting(Program),
+    /// A Python program; its interpreter checks it.
+    Python,
+}
+
+/// Reads the file at `path`; a script is checked with all that it includes.
+pub fn open(path: &Path) -> Result<Opened, Complaint> {
     let bytes = read(path).map_err(|error| unreadable(path, &error))?;
+    if is_python(path, &bytes) {
+        return Ok(Opened::Python);
+    }
     if !is_skywriting(path, &bytes) {
         return Err(other_kind(path, &bytes));
     }
     let shown = path.display().to_string();
     let mut files = Files::new(path, &shown);
-    check(&shown, &bytes, &mut files).map_err(Complaint::Script)
+    let program = check(&shown, &bytes, &mut files).map_err(Complaint::Script)?;
+    Ok(Opened::Skywriting(program))
 }
 
 /// All bytes of a file, or one more than a script may have.
@@ -40,6 +52,10 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 fn is_skywriting(path: &Path, bytes: &[u8]) -> bool {
     suffix(path) == "sw" || interpreter(bytes) == Some("ciel")
+}
+
+fn is_python(path: &Path, bytes: &[u8]) -> bool {
+    suffix(path) == "py" || interpreter(bytes).is_some_and(|it| it.starts_with("python"))
 }
 
 fn suffix(path: &Path) -> &str {
@@ -65,23 +81,14 @@ fn interpreter(bytes: &[u8]) -> Option<&str> {
 
 fn other_kind(path: &Path, bytes: &[u8]) -> Complaint {
     let shown = path.display();
-    let python =
-        suffix(path) == "py" || interpreter(bytes).is_some_and(|it| it.starts_with("python"));
-    if python {
-        let message = format!("{shown} is a Python program, which cannot be run as a job yet");
-        return Complaint::usage("script.kind", message).with_hint(
-            "Skywriting scripts (.sw) can be run now, and can run Python programs as tasks: \
-             spawn_exec(\"environ\", {\"command_line\": [\"python3\", …]}, 1)",
-        );
-    }
     let message = match bytes {
         [] => format!("{shown} has nothing in it"),
         _ if bytes.contains(&0) => format!("{shown} is a binary file, not a script"),
         _ => format!("{shown} is not known to be a script"),
     };
     Complaint::usage("script.kind", message).with_hint(
-        "Skywriting scripts can be run: their names end in .sw, or their first line is \
-         #!/usr/bin/env ciel",
+        "Python programs (.py) and Skywriting scripts can be run: names of scripts end in .sw, or \
+         their first line is #!/usr/bin/env ciel",
     )
 }
 

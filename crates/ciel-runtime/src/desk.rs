@@ -159,6 +159,12 @@ impl<'a> TaskDesk<'a> {
 impl Desk for TaskDesk<'_> {
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
         let value = self.value(index)?;
+        if value.form == Form::Pickle {
+            return Err(Refused::new(format!(
+                "its input {index} is an object of Python, not a file"
+            ))
+            .hint("let the task that makes it return bytes or str"));
+        }
         if value.form != Form::Skywriting
             && let Some(path) = objects::path(self.engine, &value.content)
         {

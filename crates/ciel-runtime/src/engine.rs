@@ -5,6 +5,7 @@
 //! around the machines, two conditions, one channel.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -29,7 +30,9 @@ pub(crate) struct Engine {
     pub(crate) folder: RunFolder,
     pub(crate) face: Arc<dyn Face>,
     pub(crate) registry: Registry,
-    pub(crate) program: Program,
+    program: Option<Program>,
+    /// The socket of a session's client until somebody listens to it.
+    session: Mutex<Option<UnixStream>>,
     started: Instant,
     core: Mutex<Core>,
     /// There is work for script threads.
@@ -78,7 +81,8 @@ impl Engine {
         folder: RunFolder,
         face: Arc<dyn Face>,
         registry: Registry,
-        program: Program,
+        program: Option<Program>,
+        session: Option<UnixStream>,
         core: Core,
     ) -> Engine {
         Engine {
@@ -87,11 +91,24 @@ impl Engine {
             face,
             registry,
             program,
+            session: Mutex::new(session),
             started: Instant::now(),
             core: Mutex::new(core),
             work: Condvar::new(),
             output: Condvar::new(),
         }
+    }
+
+    /// The script. Only scripts spawn tasks that are scripts, so there is one if it is asked for.
+    pub(crate) fn program(&self) -> &Program {
+        let program = self.program.as_ref();
+        program.expect("only the tasks of a script are scripts")
+    }
+
+    /// The socket of the session's client, for the one who listens to it from now on.
+    pub(crate) fn take_session(&self) -> Option<UnixStream> {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.take()
     }
 
     /// Microseconds since the run began.

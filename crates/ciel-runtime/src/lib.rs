@@ -31,5 +31,5 @@ mod translate;
 mod workers;
 
 pub use face::{Face, Progress, Report};
-pub use run::{Outcome, RunError, run};
-pub use settings::Settings;
+pub use run::{Job, Outcome, RunError, run};
+pub use settings::{Python, Settings};

@@ -207,6 +207,8 @@ fn start_request(
     };
     start.stdout = message::Output::Path(crate::desk::c_string(stdout.as_os_str()));
     start.stderr = message::Output::Fd(0);
+    let folder = plan.folder.as_ref();
+    start.folder = folder.map(|folder| crate::desk::c_string(folder.as_os_str()));
     Ok(start)
 }
 

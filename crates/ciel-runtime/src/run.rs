@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciel_graph::{Counts, Event, Graph, Policy};
-use ciel_model::{Content, Failure, Form, Name, Resources, Value};
+use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
 use ciel_store::{RunFolder, StateFolder, StoreError};
@@ -15,13 +16,13 @@ use serde_json::Value as Json;
 
 use crate::core::Core;
 use crate::engine::{Engine, Program};
-use crate::executors::Registry;
+use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
 use crate::history::History;
 use crate::records::{EndRecord, Record, RunRecord};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
-use crate::{objects, output, scripts, shell};
+use crate::{objects, output, scripts, shell, workers};
 
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
@@ -103,7 +104,18 @@ impl From<StoreError> for RunError {
     }
 }
 
-/// Runs a checked script to its end.
+/// What is run.
+#[derive(Debug)]
+pub enum Job<'a> {
+    /// A checked script.
+    Script(&'a ciel_skywriting::hir::Program),
+    /// The function `main` of the Python file that the settings name.
+    Python,
+    /// Whatever a client submits, who speaks the executor protocol on this socket.
+    Session(UnixStream),
+}
+
+/// Runs a job to its end.
 ///
 /// Threads, processes and the lock of the run are gone when it returns; what stays is the run's
 /// history. Signals to end (Ctrl-C, `SIGTERM`, `SIGHUP`) are handled while it runs.
@@ -111,11 +123,7 @@ impl From<StoreError> for RunError {
 /// # Errors
 /// Those of the state folder, of the output, and of a system that is out of threads or files.
 /// A job that fails is an [`Outcome`], not an error.
-pub fn run(
-    settings: Settings,
-    program: &ciel_skywriting::hir::Program,
-    face: Arc<dyn Face>,
-) -> Result<Outcome, RunError> {
+pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outcome, RunError> {
     let state = StateFolder::open(&settings.state)?;
     tell_of_killed(&*face, &remains::clear(&state)?);
     let folder = create_folder(&state)?;
@@ -124,10 +132,19 @@ pub fn run(
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
     let core = new_core(&settings, &id, orders);
     let path = std::env::var("PATH").unwrap_or_default();
-    let registry = Registry::discover(&script_folder(&settings.script), &path);
-    let program = Program::new(program, &settings, script_environment(&settings));
-    let engine = Arc::new(Engine::new(settings, folder, face, registry, program, core));
-    submit(&engine);
+    let registry = Registry::discover(&script_folder(&settings.script), &path, &settings);
+    let root = root(&settings, &job);
+    let (program, client) = match job {
+        Job::Script(script) => {
+            let environment = script_environment(&settings);
+            (Some(Program::new(script, &settings, environment)), None)
+        }
+        Job::Python => (None, None),
+        Job::Session(client) => (None, Some(client)),
+    };
+    let engine = Engine::new(settings, folder, face, registry, program, client, core);
+    let engine = Arc::new(engine);
+    submit(&engine, root);
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, receiver, cookie)?;
     finish(&engine, id, ended)
@@ -239,13 +256,22 @@ fn machine_memory() -> Option<u64> {
     Some(info.totalram * u64::from(info.mem_unit))
 }
 
-fn submit(engine: &Engine) {
-    let script = &engine.settings.script;
+/// The task that everything begins with.
+fn root(settings: &Settings, job: &Job<'_>) -> Descriptor {
+    let script = &settings.script;
     let what = script
         .file_stem()
         .map_or("script".into(), |stem| stem.to_string_lossy());
-    let mut descriptor = scripts::root_descriptor(&what);
+    let mut descriptor = match job {
+        Job::Script(_) => scripts::root_descriptor(&what),
+        Job::Python => python::root_descriptor(&what, script, &settings.arguments),
+        Job::Session(_) => workers::session_descriptor(&what),
+    };
     descriptor.site.file = script.display().to_string().into();
+    descriptor
+}
+
+fn submit(engine: &Engine, descriptor: Descriptor) {
     let name = Name::of_root(&engine.settings.key);
     engine.with(|core, now| core.tell(now, Event::RootSubmitted { name, descriptor }));
 }

@@ -132,7 +132,7 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
     }
     let payload = &assignment.descriptor.payload;
     let references = assignment.descriptor.inputs.len() as u32;
-    let (code, program) = (engine.program.code.clone(), &engine.program);
+    let (code, program) = (engine.program().code.clone(), engine.program());
     let machine = if payload.is_empty() {
         Machine::for_script(code, program.root.clone())
     } else {
@@ -204,7 +204,7 @@ fn run_stretch(engine: &Engine, run: Run, mut script: Box<Script>) -> Next {
             Told::Finished(translate::outputs(engine, &script.assignment, ended))
         }
         Step::Failed { thrown, place } => Told::Failed(Box::new(translate::failure(
-            &engine.program.sources,
+            &engine.program().sources,
             &script,
             *thrown,
             &place,

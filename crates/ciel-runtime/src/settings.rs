@@ -37,4 +37,15 @@ pub struct Settings {
     pub spawner: (PathBuf, Vec<OsString>),
     /// What names the root's position: the script's path and arguments.
     pub key: Vec<u8>,
+    /// How tasks in Python are run; none if there is no interpreter.
+    pub python: Option<Python>,
+}
+
+/// How tasks in Python are run.
+#[derive(Clone, Debug)]
+pub struct Python {
+    /// The interpreter, which can import the module `ciel`.
+    pub interpreter: PathBuf,
+    /// Where its modules are looked for, as JSON; the interpreter's own way if there is none.
+    pub module_path: Option<String>,
 }

@@ -244,15 +244,16 @@ pub(crate) fn descriptor(engine: &Engine, request: SpawnRequest) -> Descriptor {
             let kind = engine.registry.kind_of(&executor);
             let what = name.or_else(|| kind.what(&arguments));
             let what = what.map_or(request.label, Arc::from);
+            let class = kind.class(&options.shared.resources);
             Descriptor {
                 executor: kind.name().into(),
-                class: kind.class(),
                 what,
                 payload: arguments.to_string().into_bytes().into(),
                 inputs,
                 needs: kind.needs(),
                 outputs: request.outputs,
-                replayable: Core::is_pooled(&kind.class()),
+                replayable: Core::is_pooled(&class),
+                class,
                 options: options.shared,
                 site,
                 pure: options.pure.unwrap_or_else(|| kind.is_pure()),

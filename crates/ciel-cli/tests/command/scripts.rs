@@ -53,12 +53,14 @@ fn binary_script_is_told() {
 }
 
 #[test]
-fn python_program_is_told_to_come_later() {
+fn python_program_without_its_interpreter_is_told() {
     let folder = Folder::new();
     folder.write("job.py", "print(1)\n");
-    shows!("python", folder.ciel(&["run", "job.py"]));
+    let line = ["run", "--python", "nowhere/python3", "job.py"];
+    shows!("python", folder.ciel(&line));
     folder.write("job", "#!/usr/bin/env python3\nprint(1)\n");
-    assert_eq!(folder.ciel(&["run", "job"]).code, Some(2));
+    let line = ["run", "--python", "nowhere/python3", "job"];
+    assert_eq!(folder.ciel(&line).code, Some(2));
 }
 
 #[test]

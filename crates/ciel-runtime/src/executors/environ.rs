@@ -40,6 +40,7 @@ impl ProcessExecutor for Environ {
                 ("INPUT_FILES".to_string(), inputs.into()),
                 ("OUTPUT_FILES".to_string(), outputs.into()),
             ],
+            folder: None,
         })
     }
 }

@@ -6,6 +6,7 @@
 //! executors by hand.
 
 mod environ;
+pub(crate) mod python;
 mod shell;
 mod stdinout;
 mod words;
@@ -15,8 +16,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Class, Needs};
+use ciel_model::{Class, Needs, Resources};
 use serde_json::Value;
+
+use crate::settings::Settings;
 
 /// What an executable of a plug-in is called, before its name.
 pub(crate) const PLUGIN_PREFIX: &str = "ciel-executor-";
@@ -60,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) stdout: Stdout,
     /// Added to the environment.
     pub(crate) environment: Vec<(String, OsString)>,
+    /// The working folder; that of `ciel` if there is none.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// What an executor may ask for while it plans: files of the task.
@@ -97,6 +102,8 @@ pub(crate) enum Kind {
     Internal(&'static str),
     /// Worker processes of a plug-in.
     Plugin(Arc<str>),
+    /// Worker processes that run Python.
+    Python,
     /// Nobody: the task fails with a clear error.
     Unknown(Arc<str>),
 }
@@ -106,14 +113,17 @@ impl Kind {
         match self {
             Kind::Process(executor) => executor.name(),
             Kind::Internal(name) => name,
+            Kind::Python => python::PYTHON,
             Kind::Plugin(name) | Kind::Unknown(name) => name,
         }
     }
 
-    pub(crate) fn class(&self) -> Class {
+    /// How its tasks are run that need `resources`.
+    pub(crate) fn class(&self, resources: &Resources) -> Class {
         match self {
             Kind::Process(_) => Class::Process,
             Kind::Internal(_) | Kind::Unknown(_) => Class::Coordination,
+            Kind::Python => Class::Pooled(python::pool(resources.millicores)),
             Kind::Plugin(name) => Class::Pooled(name.clone()),
         }
     }
@@ -121,7 +131,7 @@ impl Kind {
     pub(crate) fn needs(&self) -> Needs {
         match self {
             Kind::Process(_) | Kind::Internal(_) => Needs::Everything,
-            Kind::Plugin(_) | Kind::Unknown(_) => Needs::Nothing,
+            Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Needs::Nothing,
         }
     }
 
@@ -129,13 +139,14 @@ impl Kind {
     pub(crate) fn is_pure(&self) -> bool {
         match self {
             Kind::Process(_) | Kind::Internal(_) => true,
-            Kind::Plugin(_) | Kind::Unknown(_) => false,
+            Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => false,
         }
     }
 
     pub(crate) fn what(&self, arguments: &Value) -> Option<String> {
         match self {
             Kind::Process(executor) => executor.what(arguments),
+            Kind::Python => python::what(arguments),
             Kind::Internal(_) | Kind::Plugin(_) | Kind::Unknown(_) => None,
         }
     }
@@ -145,12 +156,22 @@ impl Kind {
 pub(crate) struct Registry {
     known: BTreeMap<String, Kind>,
     plugins: BTreeMap<String, PathBuf>,
+    python: Option<WorkerCommand>,
+}
+
+/// How a worker process is started.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct WorkerCommand {
+    /// The program and its words.
+    pub(crate) words: Vec<OsString>,
+    /// Added to the environment.
+    pub(crate) environment: Vec<(String, OsString)>,
 }
 
 impl Registry {
     /// The executors that come with the engine, and the plug-ins found in `executors/` of the
     /// script's folder and on `path` (a value of `PATH`); earlier ones win.
-    pub(crate) fn discover(script_folder: &Path, path: &str) -> Registry {
+    pub(crate) fn discover(script_folder: &Path, path: &str, settings: &Settings) -> Registry {
         let mut known = BTreeMap::new();
         let processes: [Arc<dyn ProcessExecutor>; 3] = [
             Arc::new(stdinout::Stdinout),
@@ -165,6 +186,9 @@ impl Registry {
         for name in crate::internal::NAMES {
             known.insert(name.to_string(), Kind::Internal(name));
         }
+        if settings.python.is_some() {
+            known.insert(python::PYTHON.to_string(), Kind::Python);
+        }
         let folders =
             std::iter::once(script_folder.join("executors")).chain(std::env::split_paths(path));
         let mut plugins = BTreeMap::new();
@@ -173,7 +197,15 @@ impl Registry {
                 plugins.entry(name).or_insert(file);
             }
         }
-        Registry { known, plugins }
+        let python = settings
+            .python
+            .as_ref()
+            .map(|_| python::command(settings, script_folder));
+        Registry {
+            known,
+            plugins,
+            python,
+        }
     }
 
     /// What runs tasks of the executor `name`.
@@ -187,9 +219,18 @@ impl Registry {
         }
     }
 
-    /// The executable of a plug-in.
-    pub(crate) fn plugin(&self, name: &str) -> Option<&Path> {
-        self.plugins.get(name).map(PathBuf::as_path)
+    /// How workers of that pool are started.
+    pub(crate) fn worker(&self, pool: &str) -> WorkerCommand {
+        if executor_of(pool) == python::PYTHON
+            && let Some(command) = &self.python
+        {
+            return python::with_cores(command.clone(), pool);
+        }
+        let file = self.plugins.get(pool).map(|path| path.clone().into());
+        WorkerCommand {
+            words: file.into_iter().collect(),
+            environment: Vec::new(),
+        }
     }
 
     /// All names, for messages.
@@ -209,6 +250,11 @@ impl Registry {
              executors beside the script, or on PATH"
         ))
     }
+}
+
+/// The executor that the workers of a pool are of: `python` for `python:4`.
+pub(crate) fn executor_of(pool: &str) -> &str {
+    pool.split_once(':').map_or(pool, |(executor, _)| executor)
 }
 
 fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {

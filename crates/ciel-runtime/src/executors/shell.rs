@@ -32,7 +32,9 @@ impl ProcessExecutor for Shell {
         let names = output_names(arguments, outputs)?;
         let mut template = Template::new(arguments, &names, desk)?;
         let script = template.expand(command)?;
-        let environment = template.variables;
+        let mut environment = template.variables;
+        environment.extend(words::variables(arguments, desk)?);
+        let folder = words::folder(arguments, desk)?;
         let stdout = match names.is_empty() && outputs == 1 {
             true => Stdout::Output(0),
             false => Stdout::Printed,
@@ -47,6 +49,7 @@ impl ProcessExecutor for Shell {
             stdin,
             stdout,
             environment,
+            folder,
         })
     }
 }
@@ -295,6 +298,29 @@ mod tests {
         let (script, _) = plan("echo ${HOME} {1,2} {{x}} | awk '{ print }'", json!({}), &[])
             .unwrap_or_else(|refused| panic!("{refused:?}"));
         assert_eq!(script, "echo ${HOME} {1,2} {x} | awk '{ print }'");
+    }
+
+    #[test]
+    fn variables_and_folder_are_those_that_were_asked_for() {
+        let arguments = json!({
+            "command": "make",
+            "environment": {"LEVEL": 3, "NAME": {"$ref": 1}},
+            "folder": "src",
+        });
+        let plan = Shell.plan(&arguments, 1, &mut Paths).expect("good");
+        let asked = [("LEVEL", "3"), ("NAME", "text 1")];
+        let asked = asked.map(|(name, value)| (name.to_string(), OsString::from(value)));
+        assert_eq!(plan.environment, asked);
+        assert_eq!(plan.folder, Some("src".into()));
+    }
+
+    #[test]
+    fn variable_with_an_impossible_name_is_refused() {
+        for name in ["", "A=B", "2x", "a b"] {
+            let arguments = json!({"command": "make", "environment": {name: "x"}});
+            let refused = Shell.plan(&arguments, 1, &mut Paths).expect_err("bad");
+            assert!(refused.message.contains("variable"), "{refused:?}");
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ impl ProcessExecutor for Stdinout {
             stdin: words::inputs(arguments, "inputs")?,
             stdout: Stdout::Output(0),
             environment: Vec::new(),
+            folder: None,
         })
     }
 }

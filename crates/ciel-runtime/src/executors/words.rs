@@ -1,7 +1,7 @@
 //! Arguments that executors share: command lines and lists of inputs.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -62,6 +62,39 @@ pub(super) fn spelt(word: &Value, desk: &mut dyn Desk) -> Result<String, Refused
             "a word of its command line contains a zero byte",
         )),
         false => Ok(text),
+    }
+}
+
+/// The variables under `environment`, by name; none if the key is absent.
+pub(super) fn variables(
+    arguments: &Value,
+    desk: &mut dyn Desk,
+) -> Result<Vec<(String, OsString)>, Refused> {
+    let given = match arguments.get("environment") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(given)) => given,
+        Some(other) => return Err(wrong("environment", "a dictionary by name", other)),
+    };
+    let mut variables = Vec::with_capacity(given.len());
+    for (name, value) in given {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !name.chars().all(plain)
+            || name.starts_with(|c: char| c.is_ascii_digit())
+            || name.is_empty()
+        {
+            return Err(Refused::new(format!("there can be no variable {name:?}"))
+                .hint("names of variables are made of letters, digits and underscores"));
+        }
+        variables.push((name.clone(), spelt(value, desk)?.into()));
+    }
+    Ok(variables)
+}
+
+/// The folder under `folder`, if it is there.
+pub(super) fn folder(arguments: &Value, desk: &mut dyn Desk) -> Result<Option<PathBuf>, Refused> {
+    match arguments.get("folder") {
+        None | Some(Value::Null) => Ok(None),
+        Some(given) => Ok(Some(spelt(given, desk)?.into())),
     }
 }
 

@@ -26,7 +26,8 @@ use super::greeting::{greeted, refuse_tasks};
 use super::held::Held;
 use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
-use super::{Word, Workers, run_of, start};
+use super::{SESSION, Word, Workers, run_of, start};
+use crate::executors::executor_of;
 use crate::processes::memory_limit;
 
 /// What this engine can do beyond the plain protocol.
@@ -141,7 +142,7 @@ impl<'a> Conversation<'a> {
         self.say_plainly(Hello {
             protocol: protocol::PROTOCOL,
             build: format!("ciel {}", env!("CARGO_PKG_VERSION")),
-            executor: self.executor.to_string(),
+            executor: executor_of(self.executor).to_string(),
             features: FEATURES.map(str::to_string).to_vec(),
             ..Hello::default()
         })?;
@@ -413,6 +414,10 @@ impl<'a> Conversation<'a> {
             if let Some(event) = event.filter(|_| !stopping) {
                 core.tell(now, event);
             }
+            if let Some(held) = held.as_ref().filter(|_| &**self.executor == SESSION) {
+                let failure = abandoned(held);
+                core.tell(now, Event::JobCancelled { failure });
+            }
             core.tell_node(now, node::Event::WorkerGone { worker });
             if let Some(run) = run {
                 core.pids.remove(&run.task);
@@ -462,6 +467,12 @@ impl<'a> Conversation<'a> {
             failure,
         })
     }
+}
+
+/// Without its client a session is nobody's business.
+fn abandoned(held: &Held) -> Failure {
+    let message = "the program that began the session is gone";
+    Failure::new(FailureKind::Cancelled, held.label().clone(), message)
 }
 
 fn unsayable(error: &EncodeError) -> Ending {

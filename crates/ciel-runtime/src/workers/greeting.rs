@@ -3,7 +3,6 @@
 //! An executor that cannot be had fails the tasks that want it, and is not tried for ever. Read
 //! next: `conversation`, for what comes after hello.
 
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::peer::{Ended, Heard, Peer};
-use super::{Broken, Word, Workers, run_of};
+use super::{Broken, SESSION, Word, Workers, run_of};
+use crate::executors::{executor_of, python};
 
 /// In place of a worker that cannot be had: fails the tasks that are given to it. If another start
 /// may be tried, only the first.
@@ -70,18 +70,22 @@ pub(super) async fn greeted(
     executor: &str,
     words: &mut UnboundedReceiver<Word>,
 ) -> Result<(Peer, Hello), Option<Broken>> {
-    let registry = &workers.engine.registry;
-    let program: PathBuf = registry
-        .plugin(executor)
-        .map_or_else(PathBuf::new, PathBuf::from);
-    let name = program.display().to_string();
-    let mut peer = Peer::start(workers, worker, &program).map_err(|error| Broken {
+    if executor == SESSION {
+        return client(workers, worker, words).await;
+    }
+    let command = workers.engine.registry.worker(executor);
+    let program = command.words.first().cloned().unwrap_or_default();
+    let name = match executor_of(executor) {
+        python::PYTHON => format!("{} {}", python::PYTHON, program.to_string_lossy()),
+        _ => program.to_string_lossy().into_owned(),
+    };
+    let mut peer = Peer::start(workers, worker, &command).map_err(|error| Broken {
         kind: FailureKind::WorkerLost,
         message: format!("the executor {name} could not be started: {error}"),
         excerpt: String::new(),
         hint: None,
     })?;
-    match greet(&mut peer, executor, words).await {
+    match greet(&mut peer, executor_of(executor), words).await {
         Ok(hello) => Ok((peer, hello)),
         Err(Ungreeted::Dismissed) => {
             peer.finish(0).await;
@@ -94,6 +98,29 @@ pub(super) async fn greeted(
             told.excerpt = peer.last_lines();
             Err(Some(told))
         }
+    }
+}
+
+/// The client of a session, who is there already.
+async fn client(
+    workers: &Rc<Workers>,
+    worker: WorkerKey,
+    words: &mut UnboundedReceiver<Word>,
+) -> Result<(Peer, Hello), Option<Broken>> {
+    let gone = |message: String| Broken {
+        kind: FailureKind::WorkerLost,
+        message: format!("the client of the session {message}"),
+        excerpt: String::new(),
+        hint: None,
+    };
+    let socket = workers.engine.take_session();
+    let socket = socket.ok_or_else(|| gone("is gone".to_string()))?;
+    let mut peer = Peer::connected(workers, worker, socket)
+        .map_err(|error| gone(format!("cannot be heard: {error}")))?;
+    match greet(&mut peer, SESSION, words).await {
+        Ok(hello) => Ok((peer, hello)),
+        Err(Ungreeted::Dismissed) => Err(None),
+        Err(why) => Err(Some(gone(why_not(&peer, why).message))),
     }
 }
 

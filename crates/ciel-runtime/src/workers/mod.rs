@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Event};
-use ciel_model::{Failure, FailureKind, Label, TaskKey};
+use ciel_model::{Class, Descriptor, Failure, FailureKind, Label, Options, TaskKey};
 use ciel_node::{Run, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
@@ -35,6 +35,22 @@ use crate::spawning::Spawning;
 
 /// Starts of an executor that may fail in a row before it is not tried again in this run.
 const FAILED_STARTS_MAX: u32 = 3;
+
+/// The executor of a session's root: the client, who is connected from the start.
+pub(super) const SESSION: &str = "session";
+
+/// The task that a session is: it needs no core, and ends when the client says so.
+pub(crate) fn session_descriptor(what: &str) -> Descriptor {
+    let class = Class::Pooled(SESSION.into());
+    let mut descriptor = Descriptor::plain(SESSION, class, what, Vec::new());
+    let mut options = Options {
+        live: true,
+        ..Options::default()
+    };
+    options.resources.millicores = 0;
+    descriptor.options = Arc::new(options);
+    descriptor
+}
 
 /// What one worker is to do.
 pub(super) enum Word {

@@ -3,9 +3,9 @@
 //! It passes messages and knows nothing of what they mean. Read next: `conversation`.
 
 use std::collections::VecDeque;
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -20,11 +20,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
 use super::lines::Lines;
 use super::{Word, Workers};
+use crate::desk::c_string;
+use crate::executors::WorkerCommand;
 use crate::spawning::ProcessEvent;
 
 /// Bytes read at once.
@@ -54,6 +56,8 @@ pub(super) enum Ended {
     Refused(Refusal),
     /// The spawner died, and the process with it.
     Lost,
+    /// It is no child of the run, so nobody knows.
+    Unwatched,
 }
 
 /// A worker's process.
@@ -82,17 +86,41 @@ impl Peer {
     pub(super) fn start(
         workers: &Rc<Workers>,
         worker: WorkerKey,
-        program: &Path,
+        command: &WorkerCommand,
     ) -> io::Result<Peer> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
-        near.set_nonblocking(true)?;
-        let (reader, writer) = UnixStream::from_std(near)?.into_split();
         let (printed, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&printed, true)?;
-        let start = start_request(worker, program);
+        let start = start_request(worker, command);
         let descriptors = [far.as_fd(), pipe.as_fd()];
         let events = workers.spawning.start(worker, start, &descriptors)?;
-        let what = program.file_name().unwrap_or_default().to_string_lossy();
+        let program = command.words.first().map(Path::new);
+        let what = program.and_then(Path::file_name).unwrap_or_default();
+        let what = what.to_string_lossy();
+        Peer::new(workers, worker, &what, near, printed, Some(events))
+    }
+
+    /// A process that is there already and is watched by nobody here.
+    pub(super) fn connected(
+        workers: &Rc<Workers>,
+        worker: WorkerKey,
+        socket: std::os::unix::net::UnixStream,
+    ) -> io::Result<Peer> {
+        let (printed, _) = pipe_with(PipeFlags::CLOEXEC)?;
+        Peer::new(workers, worker, super::SESSION, socket, printed, None)
+    }
+
+    fn new(
+        workers: &Rc<Workers>,
+        worker: WorkerKey,
+        what: &str,
+        socket: std::os::unix::net::UnixStream,
+        printed: OwnedFd,
+        events: Option<UnboundedReceiver<ProcessEvent>>,
+    ) -> io::Result<Peer> {
+        socket.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(socket)?.into_split();
+        rustix::io::ioctl_fionbio(&printed, true)?;
+        let ended = events.is_none().then_some(Ended::Unwatched);
         Ok(Peer {
             workers: workers.clone(),
             worker,
@@ -104,12 +132,12 @@ impl Peer {
             writer,
             outgoing: VecDeque::new(),
             decoder: Decoder::new(),
-            events,
+            events: events.unwrap_or_else(|| unbounded_channel().1),
             printed: Receiver::from_owned_fd(printed)?,
             printing: true,
             lines: Lines::default(),
             pid: None,
-            ended: None,
+            ended,
             closed: false,
             silent_at: None,
         })
@@ -205,6 +233,7 @@ impl Peer {
     /// Waits until the process is gone, kills it after `grace_ms`, and shows what it still printed.
     pub(super) async fn finish(&mut self, grace_ms: u64) {
         let deadline = Instant::now() + Duration::from_millis(grace_ms);
+        self.say_all(deadline).await;
         let mut killed = false;
         while self.ended.is_none() {
             tokio::select! {
@@ -229,6 +258,20 @@ impl Peer {
         }
     }
 
+    /// Lets a process that nobody watches hear what is on its way to it.
+    async fn say_all(&mut self, deadline: Instant) {
+        while matches!(self.ended, Some(Ended::Unwatched))
+            && !self.outgoing.is_empty()
+            && !self.closed
+        {
+            tokio::select! {
+                biased;
+                () = self.step() => {}
+                () = tokio::time::sleep_until(deadline) => return,
+            }
+        }
+    }
+
     /// The last lines that it printed.
     pub(super) fn last_lines(&self) -> String {
         self.lines.last()
@@ -237,7 +280,7 @@ impl Peer {
     /// How the process ended, in words that follow its name.
     pub(super) fn end_in_words(&self) -> String {
         match &self.ended {
-            None => "closed its socket".to_string(),
+            None | Some(Ended::Unwatched) => "closed its socket".to_string(),
             Some(Ended::Exited(exit)) => match exit.status {
                 Status::Code(code) => format!("ended with exit status {code}"),
                 Status::Signal(number, _) => {
@@ -250,15 +293,17 @@ impl Peer {
     }
 }
 
-fn start_request(worker: WorkerKey, program: &Path) -> Start {
-    let word = |text: &str| CString::new(text).expect("there is no zero byte in it");
-    let program = crate::desk::c_string(program.as_os_str());
-    let mut start = Start::new(0, &format!("worker-{}", worker.0), vec![program]);
+fn start_request(worker: WorkerKey, command: &WorkerCommand) -> Start {
+    let words = command.words.iter().map(|word| c_string(word)).collect();
+    let mut start = Start::new(0, &format!("worker-{}", worker.0), words);
     // Sets and dictionaries that are ordered by hashes come out the same in a replay.
-    let additions = vec![
-        word(&format!("CIEL_FD={WORKER_FD}")),
-        word("PYTHONHASHSEED=0"),
-    ];
+    let fixed = [format!("CIEL_FD={WORKER_FD}"), "PYTHONHASHSEED=0".into()];
+    let mut additions: Vec<CString> = fixed.iter().map(|it| c_string(it.as_ref())).collect();
+    additions.extend(command.environment.iter().map(|(name, value)| {
+        let mut entry = OsString::from(format!("{name}="));
+        entry.push(value);
+        c_string(&entry)
+    }));
     start.environment = ciel_spawner::Environment::Additions(additions);
     start.descriptors = vec![(WORKER_FD, 0)];
     (start.stdout, start.stderr) = (Output::Fd(1), Output::Fd(1));

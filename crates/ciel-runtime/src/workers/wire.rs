@@ -74,7 +74,7 @@ pub(super) fn descriptor(
     check_outputs(asked.outputs, known.room())?;
     let arguments = arguments(&kind, &asked.payload)?;
     let (options, pure) = options(asked.options.as_ref(), settings);
-    let class = kind.class();
+    let class = kind.class(&options.resources);
     Ok(Descriptor {
         executor: kind.name().into(),
         what: what(&kind, &asked.label, &arguments).into(),
@@ -103,7 +103,7 @@ fn check_outputs(outputs: u32, room: u32) -> Result<(), Refused> {
 /// The arguments of executors that come with the engine; these must be JSON.
 fn arguments(kind: &Kind, payload: &[u8]) -> Result<serde_json::Value, Refused> {
     match kind {
-        Kind::Plugin(_) | Kind::Unknown(_) => Ok(serde_json::Value::Null),
+        Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Ok(serde_json::Value::Null),
         Kind::Process(_) | Kind::Internal(_) => serde_json::from_slice(payload).map_err(|error| {
             let name = kind.name();
             Refused::new(format!(
@@ -128,7 +128,9 @@ fn what(kind: &Kind, label: &str, arguments: &serde_json::Value) -> String {
 
 fn needs(kind: &Kind, inputs: &[wire::Input]) -> Needs {
     match kind {
-        Kind::Plugin(_) if inputs.iter().all(|input| !input.as_reference) => Needs::Everything,
+        Kind::Plugin(_) | Kind::Python if inputs.iter().all(|input| !input.as_reference) => {
+            Needs::Everything
+        }
         _ => kind.needs(),
     }
 }

@@ -1,0 +1,58 @@
+//! Which interpreter runs tasks in Python.
+//!
+//! It looks at names and files only and starts nothing; whether the module `ciel` can be imported
+//! is seen when the first worker is started.
+
+use std::path::{Path, PathBuf};
+
+use ciel_runtime::Python;
+
+use crate::complaint::Complaint;
+
+/// The variable that names an interpreter.
+const INTERPRETER: &str = "CIEL_PYTHON";
+
+/// The variable with which a session says where its modules are.
+const MODULE_PATH: &str = "CIEL_PYTHON_PATH";
+
+const HINT: &str = "install Python 3.11 or newer, or name one: --python FILE";
+
+/// What interpreters are called.
+const NAME: &str = "python3";
+
+/// The interpreter that was asked for, else that of `CIEL_PYTHON`, else the one beside this
+/// program, else that of the active virtual environment, else the first on `PATH`.
+///
+/// # Errors
+/// The one that was asked for is not there.
+pub fn find(asked: Option<&Path>) -> Result<Option<Python>, Complaint> {
+    let named = || std::env::var_os(INTERPRETER).map(PathBuf::from);
+    let asked = asked.map(Path::to_path_buf).or_else(named);
+    if let Some(file) = asked.as_ref().filter(|file| !file.is_file()) {
+        let message = format!("there is no Python interpreter {}", file.display());
+        return Err(Complaint::usage("python.missing", message).with_hint(HINT));
+    }
+    let found = asked.or_else(around).map(|interpreter| Python {
+        interpreter,
+        module_path: std::env::var(MODULE_PATH).ok(),
+    });
+    Ok(found)
+}
+
+fn around() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let beside = own.and_then(|file| Some(file.parent()?.to_path_buf()));
+    let active = std::env::var_os("VIRTUAL_ENV").map(|folder| Path::new(&folder).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = beside.into_iter().chain(active);
+    let candidates = folders.chain(std::env::split_paths(&path));
+    candidates
+        .map(|folder| folder.join(NAME))
+        .find(|file| file.is_file())
+}
+
+/// There is none.
+pub fn missing() -> Complaint {
+    let message = "there is no Python interpreter: neither beside ciel, nor python3 on PATH";
+    Complaint::usage("python.missing", message).with_hint(HINT)
+}

@@ -1,0 +1,53 @@
+//! `ciel __session`: the engine of a program that submits tasks as it goes.
+//!
+//! The program has started this process and holds the other end of the socket whose number is in
+//! `CIEL_FD`; it plays the root task by the executor protocol. Failures are told to it and not
+//! printed here.
+
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ciel_runtime::Job;
+
+use crate::complaint::Complaint;
+use crate::face::CommandFace;
+use crate::options::{RunOptions, Shared};
+use crate::{run, talk};
+
+/// The variable with the number of the socket.
+const SOCKET: &str = "CIEL_FD";
+
+/// Serves until the session is closed or its program is gone.
+pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> {
+    let client = client()?;
+    let (script, arguments) = run::split(&options)?;
+    let packages = run::packages(&options)?;
+    let paint = talk::paint_errors(shared.colour);
+    let face = Arc::new(CommandFace::new(&options, paint, &[])?);
+    let settings = run::settings(shared, &options, script, arguments, packages)?;
+    let ended = ciel_runtime::run(settings, Job::Session(client), face.clone());
+    face.clear();
+    ended?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn client() -> Result<UnixStream, Complaint> {
+    let number = std::env::var(SOCKET).ok();
+    let number = number.and_then(|text| text.parse::<RawFd>().ok());
+    let Some(number) = number.filter(|number| *number > 2) else {
+        let message = format!("{SOCKET} names no socket");
+        return Err(Complaint::usage("session.socket", message)
+            .with_hint("sessions are begun from Python: with ciel.Session() as session: …"));
+    };
+    // SAFETY: the program that started this process left the descriptor for it, and nothing else
+    // here knows of it.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    let flags = rustix::io::FdFlags::CLOEXEC;
+    rustix::io::fcntl_setfd(&socket, flags).map_err(|error| {
+        let message = format!("{SOCKET} names no socket: {error}");
+        Complaint::usage("session.socket", message)
+    })?;
+    Ok(UnixStream::from(socket))
+}

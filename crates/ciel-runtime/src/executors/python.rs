@@ -1,0 +1,110 @@
+//! `python`: tasks that are functions of Python modules, run by pooled workers.
+//!
+//! A worker runs the module `ciel.worker` and speaks the executor protocol. Tasks that need more
+//! than one core have pools of their own, because numeric libraries read their number of threads
+//! once, when they are loaded. It does not know what a payload means unless it is JSON.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use ciel_model::{Class, Descriptor};
+use serde_json::{Value, json};
+
+use super::WorkerCommand;
+use crate::settings::{Python, Settings};
+use crate::spawning::THREAD_VARIABLES;
+
+/// Its name in programs.
+pub(crate) const PYTHON: &str = "python";
+
+/// The pool of tasks that need so many thousandths of a core.
+pub(super) fn pool(millicores: u32) -> Arc<str> {
+    static ONE_CORE: LazyLock<Arc<str>> = LazyLock::new(|| PYTHON.into());
+    match millicores.div_ceil(1000) {
+        0 | 1 => ONE_CORE.clone(),
+        cores => format!("{PYTHON}:{cores}").into(),
+    }
+}
+
+/// What people would call a task whose arguments are JSON: its function.
+pub(super) fn what(arguments: &Value) -> Option<String> {
+    let function = arguments.get("function")?.as_str()?;
+    let name = function.rsplit([':', '.']).next()?;
+    (!name.is_empty()).then(|| name.to_string())
+}
+
+/// How workers are started whatever their pool.
+pub(super) fn command(settings: &Settings, script_folder: &Path) -> WorkerCommand {
+    let python = settings.python.as_ref();
+    let Python {
+        interpreter,
+        module_path,
+    } = python.expect("the caller has an interpreter");
+    let module = ["-P", "-m", "ciel.worker"].map(OsString::from);
+    let words = std::iter::once(interpreter.clone().into_os_string());
+    let words = words.chain(module).collect();
+    let variable = |name: &str, value: OsString| (name.to_string(), value);
+    let mut environment = vec![variable(crate::run::SCRIPT_FOLDER, script_folder.into())];
+    if settings.serial {
+        environment.push(variable("CIEL_SERIAL", "1".into()));
+    }
+    if let Some(module_path) = module_path {
+        environment.push(variable("CIEL_PYTHON_PATH", module_path.into()));
+    }
+    WorkerCommand { words, environment }
+}
+
+/// The command with what its pool says about cores.
+pub(super) fn with_cores(mut command: WorkerCommand, pool: &str) -> WorkerCommand {
+    let cores = pool.split_once(':').map_or("1", |(_, cores)| cores);
+    let set = |name: &&str| std::env::var_os(name).is_some();
+    let threads = THREAD_VARIABLES.iter().filter(|name| !set(name)).copied();
+    let variables = threads.chain(["CIEL_CORES"]);
+    let variable = |name: &str| (name.to_string(), OsString::from(cores));
+    command.environment.extend(variables.map(variable));
+    command
+}
+
+/// The task that a Python file begins with: its function `main`, with these arguments.
+pub(crate) fn root_descriptor(what: &str, script: &Path, arguments: &[String]) -> Descriptor {
+    let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.to_path_buf());
+    let payload = json!({"main": path.to_string_lossy(), "args": arguments});
+    let class = Class::Pooled(pool(1000));
+    let mut descriptor = Descriptor::plain(PYTHON, class, what, payload.to_string().into_bytes());
+    descriptor.replayable = true;
+    descriptor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_several_cores_have_a_pool_of_their_own() {
+        let pools = [0, 500, 1000, 1001, 4000].map(|millicores| pool(millicores).to_string());
+        assert_eq!(
+            pools,
+            ["python", "python", "python", "python:2", "python:4"]
+        );
+    }
+
+    #[test]
+    fn worker_is_told_the_cores_of_its_pool() {
+        let told = with_cores(WorkerCommand::default(), "python:3").environment;
+        assert!(told.contains(&("CIEL_CORES".to_string(), "3".into())));
+        let one = with_cores(WorkerCommand::default(), "python").environment;
+        assert!(one.contains(&("CIEL_CORES".to_string(), "1".into())));
+    }
+
+    #[test]
+    fn call_by_json_is_named_by_its_function() {
+        for (function, name) in [("jobs:Grid.step", "step"), ("tools.py:main", "main")] {
+            assert_eq!(
+                what(&json!({ "function": function })).as_deref(),
+                Some(name)
+            );
+        }
+        assert_eq!(what(&json!({})), None);
+    }
+}

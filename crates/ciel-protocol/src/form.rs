@@ -6,6 +6,9 @@
 /// Bytes with no further meaning; the empty name means the same.
 pub const BYTES: &str = "bytes";
 
+/// UTF-8 text: a string in every language.
+pub const TEXT: &str = "text";
+
 /// JSON in which `{"$ref": i}` stands for the reference with index i of the object.
 pub const JSON: &str = "json";
 

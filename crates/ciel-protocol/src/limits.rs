@@ -16,5 +16,11 @@ pub const VALUE_BYTES_BELOW: usize = 1 << 10;
 /// Handles from this number on are numbered by the engine, those below by the task itself.
 pub const DELIVERED_HANDLE_MIN: u32 = 1 << 31;
 
+/// Bytes of an exception that a failure carries; a longer one is left out.
+pub const EXCEPTION_BYTES_MAX: usize = 256 << 10;
+
+/// Calls of a traceback that a failure carries; of a longer one, the innermost.
+pub const TRACEBACK_CALLS_MAX: usize = 256;
+
 /// Bytes of a message that an error shows.
 pub const SHOWN_BYTES_MAX: usize = 64;

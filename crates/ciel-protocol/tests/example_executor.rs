@@ -328,7 +328,7 @@ fn failed_input_fails_the_task_that_reads_it() {
 #[test]
 fn shutdown_ends_the_worker() {
     let mut worker = Worker::greeted();
-    worker.send(EngineMessage::connection(Shutdown {}));
+    worker.send(EngineMessage::connection(Shutdown::default()));
     worker.ends_well();
 }
 

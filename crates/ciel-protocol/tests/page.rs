@@ -62,6 +62,8 @@ fn numbers_of_the_page_are_the_limits() {
             "DELIVERED_HANDLE_MIN",
             limits::DELIVERED_HANDLE_MIN as usize,
         ),
+        ("EXCEPTION_BYTES_MAX", limits::EXCEPTION_BYTES_MAX),
+        ("TRACEBACK_CALLS_MAX", limits::TRACEBACK_CALLS_MAX),
     ] {
         assert!(
             page.contains(&format!("| `{name}` | {number} |")),

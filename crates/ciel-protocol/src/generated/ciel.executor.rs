@@ -183,8 +183,9 @@ pub struct Data {
     /// The bytes.
     #[prost(bytes = "bytes", tag = "1")]
     pub data: ::prost::bytes::Bytes,
-    /// How to read them: "bytes" (also when empty), "json", "skywriting", "pickle", or a name of the
-    /// executor's own. In "json", {"$ref": i} stands for entry i of references.
+    /// How to read them: "bytes" (also when empty), "text" (UTF-8, a string in every language),
+    /// "json", "skywriting", "pickle", or a name of the executor's own. In "json", {"$ref": i} stands
+    /// for entry i of references.
     #[prost(string, tag = "2")]
     pub form: ::prost::alloc::string::String,
     /// Handles of the references inside, in the order in which the bytes count them.
@@ -273,10 +274,12 @@ pub struct Failure {
     /// What may help; may be empty.
     #[prost(string, tag = "6")]
     pub hint: ::prost::alloc::string::String,
-    /// True if another attempt may succeed.
-    #[prost(bool, tag = "7")]
-    pub retryable: bool,
-    /// The error itself for readers of the same language; absent if it cannot be carried.
+    /// Whether another attempt may succeed. False: the task is not tried again. Absent: as the kind of
+    /// failure says.
+    #[prost(bool, optional, tag = "7")]
+    pub retryable: ::core::option::Option<bool>,
+    /// The error itself for readers of the same language; absent if it cannot be carried. Without
+    /// references. The engine drops one that is longer than EXCEPTION_BYTES_MAX.
     #[prost(message, optional, tag = "8")]
     pub exception: ::core::option::Option<Data>,
     /// Printed name of the task that failed first; filled in by the engine.
@@ -417,13 +420,15 @@ pub struct TailSpawn {
     #[prost(message, optional, tag = "1")]
     pub task: ::core::option::Option<Descriptor>,
 }
-/// Hints for reading and writing while others write and read. Carried, not used yet.
+/// Hints for reading and writing while others write and read. Carried, not used yet, but for
+/// must_block of OpenReference.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StreamHints {
     /// Reading may begin before writing has ended.
     #[prost(bool, tag = "1")]
     pub may_stream: bool,
-    /// The reader wants to be held when there is nothing to read.
+    /// The reader wants to be held when there is nothing to read: the answer comes when the object is
+    /// there or has failed. Needs the feature "watching".
     #[prost(bool, tag = "2")]
     pub must_block: bool,
     /// Nothing need be kept after it was read.
@@ -436,7 +441,8 @@ pub struct StreamHints {
     #[prost(uint64, tag = "5")]
     pub progress_bytes: u64,
 }
-/// Asks for what is behind a handle. Answered by Answer.reference, also when it is still a future.
+/// Asks for what is behind a handle. Answered by Answer.reference: at once, also when it is still a
+/// future; or, with must_block, when it is one no more, and not at all if the task ends before.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenReference {
     /// Number of the request, chosen by the worker, used once in a task.
@@ -494,7 +500,7 @@ pub struct BlockOn {
     /// All or the first.
     #[prost(enumeration = "Wait", tag = "2")]
     pub wait: i32,
-    /// Longest wait in milliseconds; needs the feature "timeouts".
+    /// Longest wait in milliseconds; needs the feature "timeouts". Absent means for ever.
     #[prost(uint64, optional, tag = "3")]
     pub timeout_ms: ::core::option::Option<u64>,
     /// How the strand goes on; must be given.
@@ -610,7 +616,8 @@ pub struct Exit {
 /// Where a task runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Environment {
-    /// Absolute path of an empty folder of the task's own, removed when the task ends.
+    /// Absolute path of an empty folder of the task's own, removed when the task ends. Empty if the
+    /// worker named the feature "no_scratch".
     #[prost(string, tag = "1")]
     pub scratch: ::prost::alloc::string::String,
     /// How many cores the task may keep busy.
@@ -644,6 +651,10 @@ pub struct Start {
     /// Where it runs.
     #[prost(message, optional, tag = "7")]
     pub environment: ::core::option::Option<Environment>,
+    /// Name of the task's strand in 16 bytes: the place in the program that the names of its children
+    /// are made from.
+    #[prost(bytes = "bytes", tag = "10")]
+    pub position: ::prost::bytes::Bytes,
     /// How to go on; absent means from the start, for the first time.
     #[prost(oneof = "start::Continuation", tags = "8, 9")]
     pub continuation: ::core::option::Option<start::Continuation>,
@@ -691,13 +702,15 @@ pub struct Recording {
 /// One recorded input or answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Observation {
-    /// Observe.kind, or "first" for the answer to a block with WAIT_FIRST, or "timeout".
+    /// Observe.kind, or "first" for the answer to a block with WAIT_FIRST, or "timeout" for a block
+    /// that ended by time.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
-    /// What was seen or answered.
+    /// What was seen or answered. For "first" and "timeout": the JSON list of the places, in the list
+    /// of the block, of what was there.
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
-    /// For "first": the handles that were there.
+    /// For "first" and "timeout": the handles that were there.
     #[prost(uint32, repeated, tag = "3")]
     pub references: ::prost::alloc::vec::Vec<u32>,
 }
@@ -765,8 +778,12 @@ pub struct Cancel {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drop {}
 /// The worker ends with status 0. Parked strands are lost.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Shutdown {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Shutdown {
+    /// To a session: the failures that nobody asked for, earliest in serial order first.
+    #[prost(message, repeated, tag = "1")]
+    pub failures: ::prost::alloc::vec::Vec<Failure>,
+}
 /// Asks for a sign of life. A worker busy with the user's code answers later.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ping {
@@ -885,7 +902,7 @@ impl Purity {
 pub enum Wait {
     /// All of them.
     All = 0,
-    /// At least one of them.
+    /// The first of them that is there; it waits for the others no more.
     First = 1,
 }
 impl Wait {
@@ -980,7 +997,7 @@ pub enum Keep {
     Process = 1,
     /// It is ready, and holds cache_keys; losing it loses only time.
     May = 2,
-    /// It is used up: the engine ends it.
+    /// It is used up: it gets no new task, and the engine ends it after the last strand parked there.
     End = 3,
 }
 impl Keep {

@@ -1811,7 +1811,7 @@ impl serde::Serialize for Failure {
         if !self.hint.is_empty() {
             len += 1;
         }
-        if self.retryable {
+        if self.retryable.is_some() {
             len += 1;
         }
         if self.exception.is_some() {
@@ -1844,8 +1844,8 @@ impl serde::Serialize for Failure {
         if !self.hint.is_empty() {
             struct_ser.serialize_field("hint", &self.hint)?;
         }
-        if self.retryable {
-            struct_ser.serialize_field("retryable", &self.retryable)?;
+        if let Some(v) = self.retryable.as_ref() {
+            struct_ser.serialize_field("retryable", v)?;
         }
         if let Some(v) = self.exception.as_ref() {
             struct_ser.serialize_field("exception", v)?;
@@ -1993,7 +1993,7 @@ impl<'de> serde::Deserialize<'de> for Failure {
                             if retryable__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("retryable"));
                             }
-                            retryable__ = Some(map_.next_value()?);
+                            retryable__ = map_.next_value()?;
                         }
                         GeneratedField::Exception => {
                             if exception__.is_some() {
@@ -2022,7 +2022,7 @@ impl<'de> serde::Deserialize<'de> for Failure {
                     message: message__.unwrap_or_default(),
                     traceback: traceback__.unwrap_or_default(),
                     hint: hint__.unwrap_or_default(),
-                    retryable: retryable__.unwrap_or_default(),
+                    retryable: retryable__,
                     exception: exception__,
                     task: task__.unwrap_or_default(),
                     excerpt: excerpt__.unwrap_or_default(),
@@ -5558,8 +5558,14 @@ impl serde::Serialize for Shutdown {
         S: serde::Serializer,
     {
         use serde::ser::SerializeStruct;
-        let len = 0;
-        let struct_ser = serializer.serialize_struct("ciel.executor.Shutdown", len)?;
+        let mut len = 0;
+        if !self.failures.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Shutdown", len)?;
+        if !self.failures.is_empty() {
+            struct_ser.serialize_field("failures", &self.failures)?;
+        }
         struct_ser.end()
     }
 }
@@ -5570,10 +5576,12 @@ impl<'de> serde::Deserialize<'de> for Shutdown {
         D: serde::Deserializer<'de>,
     {
         const FIELDS: &[&str] = &[
+            "failures",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            Failures,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5594,7 +5602,10 @@ impl<'de> serde::Deserialize<'de> for Shutdown {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                        match value {
+                            "failures" => Ok(GeneratedField::Failures),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -5612,10 +5623,19 @@ impl<'de> serde::Deserialize<'de> for Shutdown {
                 where
                     V: serde::de::MapAccess<'de>,
             {
-                while map_.next_key::<GeneratedField>()?.is_some() {
-                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                let mut failures__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Failures => {
+                            if failures__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failures"));
+                            }
+                            failures__ = Some(map_.next_value()?);
+                        }
+                    }
                 }
                 Ok(Shutdown {
+                    failures: failures__.unwrap_or_default(),
                 })
             }
         }
@@ -5923,6 +5943,9 @@ impl serde::Serialize for Start {
         if self.environment.is_some() {
             len += 1;
         }
+        if !self.position.is_empty() {
+            len += 1;
+        }
         if self.continuation.is_some() {
             len += 1;
         }
@@ -5952,6 +5975,11 @@ impl serde::Serialize for Start {
         if let Some(v) = self.environment.as_ref() {
             struct_ser.serialize_field("environment", v)?;
         }
+        if !self.position.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("position", pbjson::private::base64::encode(&self.position).as_str())?;
+        }
         if let Some(v) = self.continuation.as_ref() {
             match v {
                 start::Continuation::Saved(v) => {
@@ -5979,6 +6007,7 @@ impl<'de> serde::Deserialize<'de> for Start {
             "label",
             "seed",
             "environment",
+            "position",
             "saved",
             "replay",
         ];
@@ -5992,6 +6021,7 @@ impl<'de> serde::Deserialize<'de> for Start {
             Label,
             Seed,
             Environment,
+            Position,
             Saved,
             Replay,
         }
@@ -6022,6 +6052,7 @@ impl<'de> serde::Deserialize<'de> for Start {
                             "label" => Ok(GeneratedField::Label),
                             "seed" => Ok(GeneratedField::Seed),
                             "environment" => Ok(GeneratedField::Environment),
+                            "position" => Ok(GeneratedField::Position),
                             "saved" => Ok(GeneratedField::Saved),
                             "replay" => Ok(GeneratedField::Replay),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
@@ -6050,6 +6081,7 @@ impl<'de> serde::Deserialize<'de> for Start {
                 let mut label__ = None;
                 let mut seed__ = None;
                 let mut environment__ = None;
+                let mut position__ = None;
                 let mut continuation__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -6101,6 +6133,14 @@ impl<'de> serde::Deserialize<'de> for Start {
                             }
                             environment__ = map_.next_value()?;
                         }
+                        GeneratedField::Position => {
+                            if position__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("position"));
+                            }
+                            position__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
                         GeneratedField::Saved => {
                             if continuation__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("saved"));
@@ -6125,6 +6165,7 @@ impl<'de> serde::Deserialize<'de> for Start {
                     label: label__.unwrap_or_default(),
                     seed: seed__.unwrap_or_default(),
                     environment: environment__,
+                    position: position__.unwrap_or_default(),
                     continuation: continuation__,
                 })
             }

@@ -398,7 +398,7 @@ impl<'a> Conversation<'a> {
         };
         if matches!(ending, Ending::Dismissed) {
             // A worker that cannot be told is killed.
-            let _ = self.say_plainly(Shutdown {});
+            let _ = self.say_plainly(Shutdown::default());
         }
         self.peer.finish(grace_ms).await;
     }

@@ -303,7 +303,7 @@ pub(super) fn failure_told(failure: &Failure) -> wire::Failure {
         message: failure.message.clone(),
         traceback: failure.frames.iter().rev().map(frame_told).collect(),
         hint: failure.hint.clone().unwrap_or_default(),
-        retryable: failure.kind.is_retryable(),
+        retryable: Some(failure.kind.is_retryable()),
         exception: value,
         task: failure.origin.to_string(),
         excerpt: failure.excerpt.clone(),

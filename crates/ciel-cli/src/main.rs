@@ -61,6 +61,7 @@ fn obey(options: Options) -> Result<ExitCode, Complaint> {
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
+        Command::Replay(options) => look::replay::start(&shared, &options),
         Command::Clean => clean::clean(&shared),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),

@@ -71,6 +71,11 @@ pub enum Command {
     Why(TaskOptions),
     /// Show what a task wrote beside the job's output
     Logs(TaskOptions),
+    /// Run a failed Python task once more, here, under the debugger
+    ///
+    /// Its tasks are run at their spawns, as in the serial program. Without a terminal only the
+    /// traceback is shown.
+    Replay(ReplayOptions),
     /// Remove the state of runs that have ended
     ///
     /// A state folder of another version becomes one of this version, unless a run in it lives.
@@ -100,6 +105,7 @@ impl Command {
             Command::Ps(options) => options.output.json,
             Command::Why(options) | Command::Logs(options) => options.output.json,
             Command::Doctor(options) => options.json,
+            Command::Replay(_) => false,
             Command::Clean | Command::Completions { .. } | Command::Man => false,
         }
     }
@@ -218,6 +224,16 @@ pub struct TaskOptions {
     pub task: String,
     #[command(flatten)]
     pub output: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayOptions {
+    /// The task as it is shown (fib@3f9c12ab), or its function, or first digits
+    #[arg(value_name = "TASK")]
+    pub task: String,
+    /// The interpreter [default: the one beside this program, or on PATH]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
+    pub python: Option<PathBuf>,
 }
 
 #[cfg(test)]

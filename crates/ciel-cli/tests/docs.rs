@@ -1,19 +1,51 @@
 //! The programs on the pages are run: what a page says comes out is what comes out.
 //!
-//! A fenced block `skywriting` is a whole program; the block `output` after it is its standard
-//! output. `skywriting fails` marks a program whose job fails. Each is run in a folder of its own,
-//! on every core and once more with `--serial`. This file does not know what the programs mean; the
-//! pages are `README.md` and all of `docs/`.
+//! A fenced block `skywriting` or `python` is a whole program; the block `output` after it is its
+//! standard output. `skywriting fails` and `python fails` mark a program whose job fails. Each is
+//! run in a folder of its own, on every core and once more with `--serial`. This file does not know
+//! what the programs mean; the pages are `README.md` and all of `docs/`.
+
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use support::skipped;
+
 /// A program on a page.
 struct Example {
     place: String,
+    language: Language,
     program: String,
     output: String,
     fails: bool,
+}
+
+/// What a program is written in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Language {
+    Skywriting,
+    Python,
+}
+
+impl Language {
+    /// Language of a fenced block, and whether its job is to fail; none if it is no program.
+    fn of(kind: &str) -> Option<(Language, bool)> {
+        match kind {
+            "skywriting" => Some((Language::Skywriting, false)),
+            "skywriting fails" => Some((Language::Skywriting, true)),
+            "python" => Some((Language::Python, false)),
+            "python fails" => Some((Language::Python, true)),
+            _ => None,
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Language::Skywriting => "program.sw",
+            Language::Python => "program.py",
+        }
+    }
 }
 
 /// A fenced block.
@@ -45,6 +77,16 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
+/// The interpreter of the repository's virtual environment, where the module is installed.
+fn python() -> PathBuf {
+    root().join(".venv/bin/python3")
+}
+
+fn has_python() -> bool {
+    let tried = Command::new(python()).args(["-c", "import ciel"]).output();
+    tried.is_ok_and(|output| output.status.success())
+}
+
 /// The fenced blocks of a page, in order.
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -72,15 +114,14 @@ fn examples(name: &str, page: &str) -> Result<Vec<Example>, String> {
     let blocks = blocks(page);
     let mut examples = Vec::new();
     for (index, block) in blocks.iter().enumerate() {
-        let fails = match block.kind.as_str() {
-            "skywriting" => false,
-            "skywriting fails" => true,
-            _ => continue,
+        let Some((language, fails)) = Language::of(&block.kind) else {
+            continue;
         };
         let place = format!("{name}:{}", block.line);
         match blocks.get(index + 1).filter(|next| next.kind == "output") {
             Some(next) => examples.push(Example {
                 place,
+                language,
                 program: block.text.clone(),
                 output: next.text.clone(),
                 fails,
@@ -95,13 +136,15 @@ fn examples(name: &str, page: &str) -> Result<Vec<Example>, String> {
     Ok(examples)
 }
 
-fn run(program: &str, options: &[&str]) -> Output {
+fn run(example: &Example, options: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("program.sw"), program).unwrap();
+    let file = example.language.file();
+    std::fs::write(folder.path().join(file), &example.program).unwrap();
     Command::new(env!("CARGO_BIN_EXE_ciel"))
         .arg("run")
         .args(options)
-        .args(["--quiet", "program.sw"])
+        .args(["--quiet", file])
+        .env("CIEL_PYTHON", python())
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .output()
@@ -110,7 +153,7 @@ fn run(program: &str, options: &[&str]) -> Output {
 
 /// What is wrong with an example, if anything.
 fn complaint(example: &Example, options: &[&str]) -> Option<String> {
-    let given = run(&example.program, options);
+    let given = run(example, options);
     let output = String::from_utf8_lossy(&given.stdout);
     let code = if example.fails { 1 } else { 0 };
     if output == example.output.as_str() && given.status.code() == Some(code) {
@@ -127,6 +170,7 @@ fn complaint(example: &Example, options: &[&str]) -> Option<String> {
 
 #[test]
 fn programs_on_the_pages_give_the_outputs_shown() {
+    let has_python = has_python();
     let mut complaints = Vec::new();
     let mut count = 0;
     for path in pages() {
@@ -134,6 +178,10 @@ fn programs_on_the_pages_give_the_outputs_shown() {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
         for example in examples(&name, &page).unwrap() {
             count += 1;
+            if example.language == Language::Python && !has_python {
+                skipped(&example.place, "no Python here has the module ciel");
+                continue;
+            }
             complaints.extend(complaint(&example, &[]));
             complaints.extend(complaint(&example, &["--serial"]));
         }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ciel_store::{RunEntry, RunState, StateFolder};
 
 use crate::control;
 use crate::records::{EndRecord, LogRecord, Record, RunRecord, TaskRecord};
-use crate::run::RunError;
+use crate::run::{FAILED, RunError};
 
 /// How long a live run may take to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -39,6 +39,13 @@ pub fn runs(state: &Path) -> Result<Vec<RunView>, RunError> {
         return Ok(Vec::new());
     };
     Ok(folder.runs()?.iter().filter_map(view).collect())
+}
+
+/// Where a Python task that failed is kept, by its printed name, if it is kept.
+pub fn failed_task(state: &Path, run: &str, label: &str) -> Option<PathBuf> {
+    let folder = state.join("runs").join(run).join(FAILED);
+    let file = folder.join(label.replace('/', "_"));
+    file.is_file().then_some(file)
 }
 
 /// A run whose history has no beginning is one that is just being made.

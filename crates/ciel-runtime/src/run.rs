@@ -27,6 +27,9 @@ use crate::{objects, output, scripts, shell, workers};
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
 
+/// The folder of a run in which failed Python tasks are kept, so that they can be run again.
+pub(crate) const FAILED: &str = "failed";
+
 /// The folder of a run in which its tasks work.
 pub(crate) const SCRATCH: &str = "scratch";
 
@@ -132,7 +135,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
     let core = new_core(&settings, &id, orders);
     let path = std::env::var("PATH").unwrap_or_default();
-    let registry = Registry::discover(&script_folder(&settings.script), &path, &settings);
+    let registry = Registry::discover(&path, &settings, &job, folder.path());
     let root = root(&settings, &job);
     let (program, client) = match job {
         Job::Script(script) => {

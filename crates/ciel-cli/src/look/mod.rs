@@ -4,6 +4,7 @@
 
 pub mod logs;
 pub mod ps;
+pub mod replay;
 pub mod why;
 
 use ciel_runtime::inspect::{self, RunView};

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use ciel_model::{Class, Needs, Resources};
 use serde_json::Value;
 
+use crate::run::Job;
 use crate::settings::Settings;
 
 /// What an executable of a plug-in is called, before its name.
@@ -170,8 +171,10 @@ pub(crate) struct WorkerCommand {
 
 impl Registry {
     /// The executors that come with the engine, and the plug-ins found in `executors/` of the
-    /// script's folder and on `path` (a value of `PATH`); earlier ones win.
-    pub(crate) fn discover(script_folder: &Path, path: &str, settings: &Settings) -> Registry {
+    /// script's folder and on `path` (a value of `PATH`); earlier ones win. `run` is the run's
+    /// folder.
+    pub(crate) fn discover(path: &str, settings: &Settings, job: &Job<'_>, run: &Path) -> Registry {
+        let script_folder = &crate::run::script_folder(&settings.script);
         let mut known = BTreeMap::new();
         let processes: [Arc<dyn ProcessExecutor>; 3] = [
             Arc::new(stdinout::Stdinout),
@@ -200,7 +203,7 @@ impl Registry {
         let python = settings
             .python
             .as_ref()
-            .map(|_| python::command(settings, script_folder));
+            .map(|_| python::command(settings, matches!(job, Job::Python), run));
         Registry {
             known,
             plugins,

@@ -5,13 +5,14 @@
 //! once, when they are loaded. It does not know what a payload means unless it is JSON.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use ciel_model::{Class, Descriptor};
 use serde_json::{Value, json};
 
 use super::WorkerCommand;
+use crate::run::{FAILED, SCRIPT_FOLDER, script_folder};
 use crate::settings::{Python, Settings};
 use crate::spawning::THREAD_VARIABLES;
 
@@ -34,8 +35,9 @@ pub(super) fn what(arguments: &Value) -> Option<String> {
     (!name.is_empty()).then(|| name.to_string())
 }
 
-/// How workers are started whatever their pool.
-pub(super) fn command(settings: &Settings, script_folder: &Path) -> WorkerCommand {
+/// How workers are started whatever their pool. `is_job` says that the script itself is a Python
+/// program; `run` is the run's folder.
+pub(super) fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
     let python = settings.python.as_ref();
     let Python {
         interpreter,
@@ -45,7 +47,14 @@ pub(super) fn command(settings: &Settings, script_folder: &Path) -> WorkerComman
     let words = std::iter::once(interpreter.clone().into_os_string());
     let words = words.chain(module).collect();
     let variable = |name: &str, value: OsString| (name.to_string(), value);
-    let mut environment = vec![variable(crate::run::SCRIPT_FOLDER, script_folder.into())];
+    let mut environment = vec![
+        variable(SCRIPT_FOLDER, script_folder(&settings.script).into()),
+        variable("CIEL_FAILED", absolute(&run.join(FAILED)).into()),
+    ];
+    if is_job {
+        let file = absolute(&settings.script).into_os_string();
+        environment.push(variable("CIEL_JOB", file));
+    }
     if settings.serial {
         environment.push(variable("CIEL_SERIAL", "1".into()));
     }
@@ -53,6 +62,11 @@ pub(super) fn command(settings: &Settings, script_folder: &Path) -> WorkerComman
         environment.push(variable("CIEL_PYTHON_PATH", module_path.into()));
     }
     WorkerCommand { words, environment }
+}
+
+/// Workers may be in another folder when they need it.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The command with what its pool says about cores.

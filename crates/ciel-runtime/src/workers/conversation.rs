@@ -26,6 +26,7 @@ use super::greeting::{greeted, refuse_tasks};
 use super::held::Held;
 use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
+use super::wire::failure_told;
 use super::{SESSION, Word, Workers, run_of, start};
 use crate::executors::executor_of;
 use crate::processes::memory_limit;
@@ -398,9 +399,20 @@ impl<'a> Conversation<'a> {
         };
         if matches!(ending, Ending::Dismissed) {
             // A worker that cannot be told is killed.
-            let _ = self.say_plainly(Shutdown::default());
+            let failures = self.failures_told();
+            let _ = self.say_plainly(Shutdown { failures });
         }
         self.peer.finish(grace_ms).await;
+    }
+
+    /// What the client of a session hears at its end: the failures that nobody asked for.
+    fn failures_told(&self) -> Vec<ciel_protocol::wire::Failure> {
+        if &**self.executor != SESSION {
+            return Vec::new();
+        }
+        let core = self.workers.engine.lock();
+        let failures = core.ending.iter().flat_map(|ending| &ending.failures);
+        failures.map(|failure| failure_told(failure)).collect()
     }
 
     /// Tells the core that the worker is gone, and what became of the task that it ran.

@@ -71,6 +71,7 @@ fn message(workers: &Workers, held: &mut Held) -> Failed<Start> {
             folder: folder.to_string_lossy().into_owned(),
         }),
         continuation,
+        position: held.label().name.0.to_be_bytes().to_vec().into(),
     })
 }
 

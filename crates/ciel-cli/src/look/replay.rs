@@ -1,0 +1,33 @@
+//! `ciel replay`: a failed Python task once more, in the foreground.
+//!
+//! Workers keep what a failed task was given; the module `ciel.replay` runs it. Nothing of the
+//! engine is needed for it. Read next: `sdk/python/ciel/replay.py`.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use ciel_runtime::inspect;
+
+use super::find;
+use crate::complaint::Complaint;
+use crate::options::{ReplayOptions, Shared};
+use crate::python;
+
+/// Becomes the interpreter that runs the task.
+pub fn start(shared: &Shared, options: &ReplayOptions) -> Result<ExitCode, Complaint> {
+    let (run, task) = find(shared, &options.task)?;
+    let label = task.label();
+    let Some(file) = inspect::failed_task(&shared.state, &run.run.run, &label) else {
+        let message = format!("nothing is kept of {label}: it is {}", task.state.words());
+        return Err(Complaint::usage("replay.none", message).with_hint(
+            "only Python tasks that failed by themselves can be run again; `ciel why` tells more",
+        ));
+    };
+    let found = python::find(options.python.as_deref())?.ok_or_else(python::missing)?;
+    let error = Command::new(&found.interpreter)
+        .args(["-P", "-m", "ciel.replay"])
+        .arg(file)
+        .exec();
+    let message = format!("cannot start {}: {error}", found.interpreter.display());
+    Err(Complaint::usage("replay.start", message))
+}

@@ -7,6 +7,7 @@ Read next: update.py.
 
 import json
 from dataclasses import dataclass
+from io import BytesIO
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -29,8 +30,14 @@ class Swatch:
 
 def main() -> None:
     colour_file, *report_files = input_files()
-    swatches = _swatches(colour_file.read_text())
     errors = [float(json.loads(file.read_text())["error"]) for file in report_files]
+    [output] = output_files()
+    output.write_bytes(plotted(colour_file.read_text(), errors))
+
+
+def plotted(colour_lines: str, errors: list[float]) -> bytes:
+    """The curve and the palette as a PNG."""
+    swatches = _swatches(colour_lines)
     image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
     draw = ImageDraw.Draw(image)
     _draw_titles(draw, len(swatches), errors)
@@ -40,9 +47,10 @@ def main() -> None:
     _draw_grid(draw, step, top)
     _draw_curve(draw, errors, top)
     _draw_swatches(draw, swatches)
-    [output] = output_files()
     small = image.resize((WIDTH // 2, HEIGHT // 2), Image.Resampling.LANCZOS)
-    small.save(output, format="PNG", optimize=True)
+    stream = BytesIO()
+    small.save(stream, format="PNG", optimize=True)
+    return stream.getvalue()
 
 
 def _swatches(lines: str) -> list[Swatch]:

@@ -22,18 +22,29 @@ BLOCK_PIXELS = 1 << 17
 
 
 def main() -> None:
-    wanted = _number_of_colours(sys.argv[1])
+    wanted = number_of_colours(sys.argv[1])
     [picture] = input_files()
-    pixels = _pixels(picture)
-    flat = pixels.reshape(-1, 3)
+    pixels = read_pixels(picture)
     pixel_file, centre_file, block_file = output_files()
     with pixel_file.open("wb") as stream:
         np.save(stream, pixels)
-    centre_file.write_text(json.dumps(_far_apart(flat, wanted).tolist()))
-    block_file.write_text(json.dumps(-(-len(flat) // BLOCK_PIXELS)))
+    centre_file.write_text(json.dumps(first_centres(pixels, wanted)))
+    block_file.write_text(json.dumps(number_of_blocks(pixels)))
 
 
-def _pixels(picture: Path) -> Pixels:
+def number_of_blocks(pixels: Pixels) -> int:
+    """Into how many blocks a picture is cut."""
+    return -(-pixels.size // 3 // BLOCK_PIXELS)
+
+
+def first_centres(pixels: Pixels, wanted: int) -> list[list[int]]:
+    """As many colours of the picture, far apart, in 64ths of a level."""
+    centres: list[list[int]] = _far_apart(pixels.reshape(-1, 3), wanted).tolist()
+    return centres
+
+
+def read_pixels(picture: Path) -> Pixels:
+    """A picture of any common format as height × width × 3 levels."""
     try:
         with Image.open(picture) as image:
             return np.asarray(image.convert("RGB"))
@@ -41,7 +52,8 @@ def _pixels(picture: Path) -> Pixels:
         sys.exit("the picture is in none of the formats that Pillow reads")
 
 
-def _number_of_colours(word: str) -> int:
+def number_of_colours(word: str) -> int:
+    """The number in a word of the command line, from 2 to 256."""
     if not word.isdecimal() or not 2 <= int(word) <= 256:
         sys.exit(f"the number of colours must be from 2 to 256, not {word!r}")
     return int(word)

@@ -26,16 +26,34 @@ class Sums(TypedDict):
     error: int
 
 
+class Report(TypedDict):
+    """How a round went; `error` is the mean squared distance of a pixel from its centre, in
+    squared levels, `moved` the farthest move of a centre in levels, `line` both for people."""
+
+    error: float
+    moved: float
+    line: str
+
+
 def main() -> None:
     centre_file, *sum_files = input_files()
     centres: list[Centre] = json.loads(centre_file.read_text())
-    sums = _added([json.loads(file.read_text()) for file in sum_files])
-    moved = [_mean(*each) for each in zip(centres, sums["totals"], sums["counts"], strict=True)]
-    report = _report(int(sys.argv[1]), sums, _farthest_move(centres, moved))
+    parts: list[Sums] = [json.loads(file.read_text()) for file in sum_files]
+    moved, report, lines = updated(centres, parts, int(sys.argv[1]))
     new_file, report_file, colour_file = output_files()
     new_file.write_text(json.dumps(moved))
     report_file.write_text(json.dumps(report))
-    colour_file.write_text(_colour_lines(moved, sums["counts"]))
+    colour_file.write_text(lines)
+
+
+def updated(
+    centres: list[Centre], parts: list[Sums], number: int
+) -> tuple[list[Centre], Report, str]:
+    """The new centres, the report of round `number`, and the colours as lines."""
+    sums = _added(parts)
+    moved = [_mean(*each) for each in zip(centres, sums["totals"], sums["counts"], strict=True)]
+    report = _report(number, sums, _farthest_move(centres, moved))
+    return moved, report, _colour_lines(moved, sums["counts"])
 
 
 def _added(parts: list[Sums]) -> Sums:
@@ -62,8 +80,7 @@ def _farthest_move(before: list[Centre], after: list[Centre]) -> float:
     return max(abs(a - b) for old, new in pairs for a, b in zip(old, new, strict=True)) / FRACTIONS
 
 
-def _report(number: int, sums: Sums, moved: float) -> dict[str, float | str]:
-    """`error` is the mean squared distance of a pixel from its centre, in squared levels."""
+def _report(number: int, sums: Sums, moved: float) -> Report:
     error = sums["error"] / FRACTIONS**2 / sum(sums["counts"])
     line = f"round {number:2}  error {error:7.1f}  moved {moved:6.2f}"
     return {"error": round(error, 3), "moved": moved, "line": line}

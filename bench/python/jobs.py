@@ -1,0 +1,143 @@
+"""The jobs that `measure.py` times. Each prints one JSON value: what it found out about itself.
+
+Usage: ciel run jobs.py NAME [COUNT]
+"""
+
+import json
+import os
+import time
+from typing import Any
+
+import ciel
+
+
+@ciel.task
+def nothing(number: int) -> int:
+    """A task that costs no more than being a task."""
+    return number
+
+
+@ciel.task
+def add(first: int, second: int) -> int:
+    """A task that needs the two before it."""
+    return (first + second) % 1_000_003
+
+
+@ciel.task
+def down(depth: int, start_kib: int) -> tuple[int, int]:
+    """Goes down by one level; the last one tells how much its process has grown, in KiB."""
+    if depth == 0:
+        return resident_kib() - start_kib, os.getpid()
+    return down.spawn(depth - 1, start_kib or resident_kib()).result()
+
+
+@ciel.task
+def total(array: Any) -> int:
+    """Reads an array, which must not be copied for it."""
+    return int(array[:: 1 << 16].sum())
+
+
+@ciel.task
+def spin(milliseconds: float) -> int:
+    """Keeps a core busy."""
+    until = time.perf_counter() + milliseconds / 1000
+    while time.perf_counter() < until:
+        pass
+    return 1
+
+
+@ciel.task
+def outer(count: int, milliseconds: float) -> int:
+    """Waits for tasks of its own."""
+    return sum(ciel.gather(*[spin.spawn(milliseconds) for _ in range(count)]))
+
+
+@ciel.task
+def countdown(number: int) -> int:
+    """A loop by tails."""
+    return number if number == 0 else countdown.tail(number - 1)
+
+
+def resident_kib() -> int:
+    """Anonymous memory of this process, in KiB."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return int(fields["RssAnon"].split()[0])
+
+
+def hello() -> None:
+    """Nothing but a beginning and an end."""
+
+
+def wide(count: int) -> dict[str, float]:
+    """No-op tasks, all spawned before the first is waited for."""
+    ciel.gather(*[nothing.spawn(n) for n in range(200)])
+    began = time.perf_counter()
+    found = ciel.gather(*[nothing.spawn(n) for n in range(count)])
+    seconds = time.perf_counter() - began
+    assert found == list(range(count))
+    return {"seconds": seconds}
+
+
+def chain(count: int) -> dict[str, float]:
+    """Each task needs the two before it."""
+    began = time.perf_counter()
+    before, last = add.spawn(0, 0), add.spawn(0, 1)
+    for _ in range(count):
+        before, last = last, add.spawn(before.later, last.later)
+    last.result()
+    return {"seconds": time.perf_counter() - began}
+
+
+def deep(count: int) -> dict[str, float]:
+    """Every level is parked when the last one looks at its process; run it with -j1."""
+    few, _ = down.spawn(10, 0).result()
+    many, _ = down.spawn(count + 10, 0).result()
+    return {"bytes": (many - few) * 1024 / count}
+
+
+def many(count: int) -> dict[str, float]:
+    """Tasks that are all there at once, because the first of all has not ended."""
+    gate = spin.spawn(3000)
+    waiting = [add.spawn(gate.later, number) for number in range(count)]
+    return {"sum": sum(ciel.gather(*waiting))}
+
+
+def array(count: int) -> dict[str, float]:
+    """An array of 300 MB, passed to tasks one by one."""
+    import numpy as np
+
+    data = np.ones(300_000_000 // 8, dtype=np.int64)
+    began = time.perf_counter()
+    ciel.gather(*[total.spawn(data) for _ in range(count)])
+    seconds = time.perf_counter() - began
+    folder = os.path.dirname(os.environ["CIEL_FAILED"])
+    size = sum(
+        os.stat(os.path.join(place, name)).st_blocks * 512
+        for place, _, names in os.walk(folder)
+        for name in names
+    )
+    return {"seconds": seconds, "copies": size / data.nbytes}
+
+
+def nested(count: int) -> dict[str, float]:
+    """As many outer tasks, each with four inner ones that take 10 ms."""
+    ciel.gather(*[nothing.spawn(n) for n in range(200)])
+    began = time.perf_counter()
+    ciel.gather(*[outer.spawn(4, 10.0) for _ in range(count)])
+    return {"seconds": time.perf_counter() - began}
+
+
+def tails(count: int) -> dict[str, float]:
+    """A loop by tails."""
+    began = time.perf_counter()
+    countdown.spawn(count).result()
+    return {"seconds": time.perf_counter() - began}
+
+
+def main(name: str, count: str = "0") -> None:
+    """Runs one of them."""
+    if name == "hello":
+        return hello()
+    jobs = {job.__name__: job for job in (wide, chain, deep, many, array, nested, tails)}
+    print(json.dumps(jobs[name](int(count))))

@@ -1,0 +1,168 @@
+"""Measures Python tasks, beside the peers of the standard library where there is one.
+
+Usage: python measure.py [GROUP...]
+
+Prints a table in Markdown: what was measured, the figure of every run, and the goal. Each group
+runs several times; peers are measured in turn with ours, in the same minute. Read next: `jobs.py`.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+JOBS = Path(__file__).with_name("jobs.py")
+CIEL = os.environ.get("CIEL_COMMAND", str(Path(sys.executable).with_name("ciel")))
+RUNS = 5
+CORES = os.cpu_count() or 1
+
+
+def run(name: str, count: int = 0, options: tuple[str, ...] = ()) -> dict[str, float]:
+    """Runs a job; what it found out, with the seconds that the whole process took."""
+    words = [CIEL, "run", "--quiet", *options, str(JOBS), name, str(count)]
+    began = time.perf_counter()
+    ended = subprocess.run(words, stdout=subprocess.PIPE, check=True)
+    whole = time.perf_counter() - began
+    found: dict[str, float] = json.loads(ended.stdout) if ended.stdout.strip() else {}
+    return {**found, "whole": whole}
+
+
+def nothing(number: int) -> int:
+    """The task of the peer."""
+    return number
+
+
+def pool_rate(count: int) -> float:
+    """No-op tasks a second of the standard library's process pool."""
+    with ProcessPoolExecutor(CORES) as pool:
+        list(pool.map(nothing, range(200)))
+        began = time.perf_counter()
+        futures = [pool.submit(nothing, number) for number in range(count)]
+        for future in futures:
+            future.result()
+        return count / (time.perf_counter() - began)
+
+
+def show(what: str, figures: list[float], unit: str, goal: str) -> None:
+    """A line of the table: the median, then every run."""
+    runs = ", ".join(f"{figure:.3g}" for figure in figures)
+    print(f"| {what} | {statistics.median(figures):.3g} {unit} | {runs} | {goal} |", flush=True)
+
+
+def first() -> None:
+    """First result from the start of the process."""
+    show("first result", [run("hello")["whole"] for _ in range(RUNS)], "s", "< 0.25")
+
+
+def wide() -> None:
+    """No-op tasks a second, and beside the process pool."""
+    count, ours, ratios = 20_000, [], []
+    for _ in range(RUNS):
+        ours.append(count / run("wide", count)["seconds"])
+        ratios.append(ours[-1] / pool_rate(count))
+    show("no-op tasks, wide", ours, "tasks/s", "≥ 20,000")
+    show("the same beside ProcessPoolExecutor.submit", ratios, "times", "≥ 1.5")
+
+
+def chain() -> None:
+    """Each task needs the two before it."""
+    count = 10_000
+    figures = [run("chain", count)["seconds"] / count * 1e6 for _ in range(RUNS)]
+    show("chain, each task needs two", figures, "µs/task", "< 60")
+
+
+def deep() -> None:
+    """Memory of a parked strand."""
+    figures = [run("deep", 20_000, ("-j1",))["bytes"] / 1024 for _ in range(3)]
+    show("a parked strand, of 20,000", figures, "KiB", "≤ 12")
+
+
+def many() -> None:
+    """Memory of all processes of a run with 100,000 tasks that wait."""
+    show("100,000 spawned tasks", [peak_mb("many", 100_000) for _ in range(3)], "MB", "< 300")
+
+
+def peak_mb(name: str, count: int) -> float:
+    """The largest sum of the proportional memory of the command and all its processes."""
+    words = [CIEL, "run", "--quiet", str(JOBS), name, str(count)]
+    command = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    most, ended = 0, threading.Event()
+
+    def look() -> None:
+        nonlocal most
+        while not ended.wait(0.05):
+            most = max(most, sum(map(share_kib, [command.pid, *beneath(command.pid)])))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    status = command.wait()
+    ended.set()
+    looking.join()
+    if status != 0:
+        raise SystemExit(f"{name} ended with status {status}")
+    return most * 1024 / 1e6
+
+
+def beneath(pid: int) -> list[int]:
+    """All processes that descend from one."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            for child in task.read_text().split():
+                found += [int(child), *beneath(int(child))]
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
+
+
+def share_kib(pid: int) -> int:
+    """The proportional share of a process in memory, in KiB; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def array() -> None:
+    """An array of 300 MB for ten tasks."""
+    found = [run("array", 10) for _ in range(3)]
+    show("300 MB array for ten tasks", [each["copies"] for each in found], "copies", "≤ 1")
+    show("the same, time", [each["seconds"] for each in found], "s", "–")
+
+
+def nested() -> None:
+    """500 outer tasks with 4 inner ones of 10 ms, beside the ideal time."""
+    ideal = 500 * 4 * 0.010 / CORES
+    figures = [run("nested", 500)["seconds"] / ideal for _ in range(RUNS)]
+    show("500 × 4 tasks of 10 ms", figures, "of the ideal", "≤ 1.15")
+
+
+def tails() -> None:
+    """A loop of a million steps."""
+    figures = [run("tails", 1_000_000)["seconds"] for _ in range(3)]
+    show("a loop of 1,000,000 tails", figures, "s", "–")
+
+
+GROUPS: list[Callable[[], None]] = [first, wide, chain, deep, many, array, nested, tails]
+
+
+def main() -> None:
+    """Measures the groups that are named, or all."""
+    known = {group.__name__: group for group in GROUPS}
+    unknown = [name for name in sys.argv[1:] if name not in known]
+    if unknown:
+        raise SystemExit(f"there is no group {unknown[0]}; there are {', '.join(known)}")
+    print("| what | median | runs | goal |\n|---|---|---|---|")
+    for name in sys.argv[1:] or known:
+        known[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ Exits with 1 if anything failed. Read `tally.py` for how tests are counted.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,9 @@ CARGO_TEST = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--"
 CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
 FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "--no-header", "--tb=short"]
+PYTHON_TYPES = [sys.executable, "-m", "mypy", "--no-error-summary", "sdk/python", "examples"]
 
 # The longest part of a line that is shown; a failure may quote a megabyte.
 SHOWN_CHARACTERS_MAX = 1000
@@ -44,10 +48,15 @@ def tool(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
     """A step that is one test: it fails or not. A tool that is not installed is a skip."""
     probe = subprocess.run([*command[:2], "--version"], capture_output=True, check=False)
     if probe.returncode == 0:
-        tally.count_step(run(command, tally, log))
+        whole(name, command, tally, log)
     else:
         print(f"skipped: {name}: cargo has no such component here")
         tally.skips.append(name)
+
+
+def whole(_name: str, command: list[str], tally: Tally, log: TextIO) -> None:
+    """A step that is one test."""
+    tally.count_step(run(command, tally, log))
 
 
 def tests(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
@@ -58,16 +67,39 @@ def tests(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
         tally.count_step(False)
 
 
+def prepare_wheel(target: Path) -> tuple[list[str], list[str]]:
+    """How to build the wheel and lay it out; from then on it is what Python and PATH find first.
+
+    Its profile is that of the tests, so the command is not built a second time, optimised.
+    """
+    wheels, unpacked = target / "wheels", target / "wheel"
+    shutil.rmtree(wheels, ignore_errors=True)
+    shutil.rmtree(unpacked, ignore_errors=True)
+    os.environ["CIEL_WHEEL_PROFILE"] = "dev"
+    os.environ["CIEL_WHEELS"] = str(wheels)
+    os.environ["CIEL_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = str(unpacked)
+    os.environ["PATH"] = os.pathsep.join([str(unpacked / "bin"), os.environ["PATH"]])
+    build = [*PIP, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(wheels), "."]
+    lay_out = [*PIP, "install", "--no-deps", "--no-index", "--find-links", str(wheels)]
+    return build, [*lay_out, "--target", str(unpacked), "ciel"]
+
+
 def main() -> int:
     os.chdir(Path(__file__).resolve().parent.parent)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+    target = Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve()
     target.mkdir(parents=True, exist_ok=True)
+    build_wheel, lay_out_wheel = prepare_wheel(target)
     tally = Tally()
     with open(target / "test.log", "w", encoding="utf-8") as log:
         for step, name, command in [
             (tool, "form", FORMAT),
             (tool, "lints", CLIPPY),
+            (whole, "types of Python", PYTHON_TYPES),
             (tests, "scripts", SCRIPTS),
+            (whole, "wheel", build_wheel),
+            (whole, "wheel laid out", lay_out_wheel),
+            (tests, "tests of Python", PYTEST),
             (tests, "tests", CARGO_TEST),
         ]:
             began = time.monotonic()

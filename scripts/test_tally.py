@@ -54,6 +54,18 @@ class Counting(unittest.TestCase):
         tally, _ = fed("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=2)")
         self.assertEqual(tally.summary(), "2 passed, 3 failed, 0 skipped")
 
+    def test_results_of_pytest_are_added_up(self) -> None:
+        tally, shown = fed(
+            ".s.F    [100%]\nassert 1 == 2\nSKIPPED [2] test_a.py:7: no CPython 3.12 here\n"
+            "FAILED test_a.py::test_b - assert 1 == 2\n"
+            "=== 1 failed, 3 passed, 2 skipped, 1 error in 1.66s ==="
+        )
+        self.assertEqual(tally.summary(), "3 passed, 2 failed, 2 skipped")
+        self.assertNotIn(".s.F    [100%]", shown)
+        self.assertIn("assert 1 == 2", shown)
+        tally, _ = fed("74 passed in 75.20s (0:01:15)")
+        self.assertEqual(tally.summary(), "74 passed, 0 failed, 0 skipped")
+
     def test_step_that_fails_counts_as_a_failure(self) -> None:
         tally = Tally()
         tally.count_step(True)

@@ -1,0 +1,439 @@
+//! One connection to the engine, as Python holds it: the verbs, and what is heard.
+//!
+//! It does not know which verb is allowed when; the engine does, and tells. A verb appends to a
+//! buffer and returns; read `outgoing.rs` for when it is sent.
+
+use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use bytes::Bytes;
+use ciel_protocol::limits::PROTOCOL;
+use ciel_protocol::wire::{self, WorkerMessage, block_on, worker_message};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rustix::io::Errno;
+
+use crate::incoming::{Incoming, ReceiveError, Received};
+use crate::outgoing::Outgoing;
+use crate::said::{self, OptionFields, OutputFields, Spawned};
+use crate::socket::Socket;
+use crate::tag::Tag;
+use crate::{failure, heard};
+
+/// A connection to the engine. Every method may be called from any thread; one thread receives.
+#[pyclass(frozen, module = "ciel._native")]
+pub struct Connection {
+    socket: Arc<Socket>,
+    outgoing: Arc<Outgoing>,
+    incoming: Mutex<Incoming>,
+}
+
+impl Connection {
+    fn say(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        kind: impl Into<worker_message::Kind>,
+    ) -> PyResult<()> {
+        self.append(py, &WorkerMessage::about(tag.get().wire(), kind))
+    }
+
+    fn append(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
+        let is_full = self
+            .outgoing
+            .say(message)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if is_full {
+            py.detach(|| self.outgoing.flush());
+        }
+        Ok(())
+    }
+
+    /// Waits without the interpreter, whose lock must not be held together with ours.
+    fn next(&self, py: Python<'_>) -> Result<Received, ReceiveError> {
+        py.detach(|| {
+            let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+            incoming.next(&self.socket, &self.outgoing)
+        })
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// Takes over the descriptor `fd`, a connected stream socket, and marks it close-on-exec.
+    ///
+    /// Raises OSError if it is none.
+    #[new]
+    fn new(fd: RawFd) -> PyResult<Connection> {
+        let socket = Arc::new(Socket::take_over(fd).map_err(os_error)?);
+        Ok(Connection {
+            outgoing: Arc::new(Outgoing::new(Arc::clone(&socket))),
+            socket,
+            incoming: Mutex::new(Incoming::new()),
+        })
+    }
+
+    /// Greets the engine; the first thing said.
+    fn hello(
+        &self,
+        py: Python<'_>,
+        build: String,
+        runtime: String,
+        executor: String,
+        features: Vec<String>,
+        reuse: bool,
+        parked_strands_max: u32,
+    ) -> PyResult<()> {
+        let pool = wire::PoolPolicy {
+            reuse,
+            parked_strands_max,
+        };
+        let hello = wire::Hello {
+            protocol: PROTOCOL,
+            build,
+            runtime,
+            executor,
+            features,
+            pool: Some(pool),
+            code: Bytes::new(),
+        };
+        self.append(py, &WorkerMessage::connection(hello))
+    }
+
+    /// The next message; None when the engine has gone. Sends what was said before it waits; other
+    /// threads run meanwhile. Pings are answered inside. Signal handlers of Python run.
+    ///
+    /// Raises RuntimeError if what came is no message.
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        loop {
+            match self.next(py) {
+                Ok(Received::Message(message)) => return heard::to_python(py, message).map(Some),
+                Ok(Received::End) => return Ok(None),
+                Ok(Received::Interrupted) => py.check_signals()?,
+                Err(ReceiveError::System(error)) => return Err(os_error(error)),
+                Err(ReceiveError::NoMessage(error)) => {
+                    return Err(PyRuntimeError::new_err(format!("from the engine: {error}")));
+                }
+            }
+        }
+    }
+
+    /// Whether `receive` would return at once. Never waits; false while another thread receives.
+    fn poll(&self, py: Python<'_>) -> bool {
+        py.detach(|| match self.incoming.try_lock() {
+            Ok(mut incoming) => incoming.is_ready(&self.socket, &self.outgoing),
+            Err(TryLockError::Poisoned(held)) => {
+                held.into_inner().is_ready(&self.socket, &self.outgoing)
+            }
+            Err(TryLockError::WouldBlock) => false,
+        })
+    }
+
+    /// Sends all that was said. An engine that has gone is no error.
+    fn flush(&self, py: Python<'_>) {
+        py.detach(|| self.outgoing.flush());
+    }
+
+    /// Sends all that was said and ends the connection; a `receive` that waits gives None.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.outgoing.flush();
+            self.outgoing.end();
+            self.socket.end();
+        });
+    }
+
+    /// To be called in a forked child: closes its descriptor without a word. Every verb then does
+    /// nothing, and `receive` gives None.
+    fn forked(&self) {
+        self.socket.lay_down();
+    }
+
+    /// Spawns one task. `inputs` are handles; those whose entry of `kept` is true are handed on as
+    /// references. Adds one handle for each of `outputs`.
+    ///
+    /// Raises ValueError if `kept` is not as long as `inputs`.
+    fn spawn(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        executor: String,
+        payload: &[u8],
+        inputs: Vec<u32>,
+        kept: Option<Vec<bool>>,
+        outputs: u32,
+        options: Option<OptionFields>,
+        label: String,
+        code: &[u8],
+        file: String,
+        line: u32,
+    ) -> PyResult<()> {
+        let spawned = Spawned {
+            executor,
+            payload,
+            inputs,
+            kept,
+            outputs,
+            options,
+            label,
+            code,
+            file,
+            line,
+        };
+        let tasks = vec![spawned.into_wire()?];
+        self.say(py, tag, wire::Spawn { tasks })
+    }
+
+    /// Hands all outputs to a new task and ends this one; otherwise as `spawn`.
+    fn tail_spawn(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        executor: String,
+        payload: &[u8],
+        inputs: Vec<u32>,
+        kept: Option<Vec<bool>>,
+        outputs: u32,
+        options: Option<OptionFields>,
+        label: String,
+        code: &[u8],
+        file: String,
+        line: u32,
+    ) -> PyResult<()> {
+        let spawned = Spawned {
+            executor,
+            payload,
+            inputs,
+            kept,
+            outputs,
+            options,
+            label,
+            code,
+            file,
+            line,
+        };
+        let task = Some(spawned.into_wire()?);
+        self.say(py, tag, wire::TailSpawn { task })
+    }
+
+    /// Makes an object; adds one handle. `references` are handles in the order the bytes count.
+    fn construct(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        data: &[u8],
+        form: String,
+        references: Vec<u32>,
+    ) -> PyResult<()> {
+        let value = Some(said::data(data, form, references));
+        self.say(py, tag, wire::Construct { value })
+    }
+
+    /// Makes an output available before the end; adds one handle.
+    fn publish(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        output: u32,
+        data: &[u8],
+        form: String,
+        references: Vec<u32>,
+    ) -> PyResult<()> {
+        let value = Some(said::data(data, form, references));
+        self.say(py, tag, wire::Publish { output, value })
+    }
+
+    /// Asks for a file to write a new object into; answered by `opened`.
+    fn open_construct(&self, py: Python<'_>, tag: &Bound<'_, Tag>, request: u32) -> PyResult<()> {
+        let hints = None;
+        self.say(py, tag, wire::OpenConstruct { request, hints })
+    }
+
+    /// Asks for a file to write an output into; answered by `opened`.
+    fn open_output(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        request: u32,
+        output: u32,
+    ) -> PyResult<()> {
+        let hints = None;
+        self.say(
+            py,
+            tag,
+            wire::OpenOutput {
+                request,
+                output,
+                hints,
+            },
+        )
+    }
+
+    /// Asks what is behind a handle; answered by `reference`, with `must_block` only when it is
+    /// settled.
+    fn open_reference(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        request: u32,
+        handle: u32,
+        must_block: bool,
+    ) -> PyResult<()> {
+        let waiting = wire::StreamHints {
+            must_block,
+            ..Default::default()
+        };
+        let hints = must_block.then_some(waiting);
+        self.say(
+            py,
+            tag,
+            wire::OpenReference {
+                request,
+                handle,
+                hints,
+            },
+        )
+    }
+
+    /// Says that the file opened by `request` is complete; adds one handle.
+    fn commit(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        request: u32,
+        form: String,
+        references: Vec<u32>,
+    ) -> PyResult<()> {
+        self.say(
+            py,
+            tag,
+            wire::Commit {
+                request,
+                form,
+                references,
+            },
+        )
+    }
+
+    /// Waits, parked, for all of `handles`, or for the first, at most `timeout_ms`; answered by
+    /// `resume` or `drop`.
+    fn block(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        handles: Vec<u32>,
+        first: bool,
+        timeout_ms: Option<u64>,
+    ) -> PyResult<()> {
+        let wait = if first {
+            wire::Wait::First
+        } else {
+            wire::Wait::All
+        };
+        let block = wire::BlockOn {
+            references: handles,
+            wait: wait.into(),
+            timeout_ms,
+            continuation: Some(block_on::Continuation::Parked(wire::Parked {})),
+        };
+        self.say(py, tag, block)
+    }
+
+    /// Writes to a stream of the task: 0 standard output, 1 standard error.
+    fn write(&self, py: Python<'_>, tag: &Bound<'_, Tag>, sink: i32, data: &[u8]) -> PyResult<()> {
+        let sink = said::known::<wire::Sink>(sink, "stream")?;
+        let data = Bytes::copy_from_slice(data);
+        self.say(py, tag, wire::Write { sink, data })
+    }
+
+    /// Records an input that the task took from outside.
+    fn observe(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        kind: String,
+        value: &[u8],
+    ) -> PyResult<()> {
+        let observe = wire::Observe {
+            kind,
+            value: Some(Bytes::copy_from_slice(value)),
+            ..Default::default()
+        };
+        self.say(py, tag, observe)
+    }
+
+    /// Asks the engine about timing; answered by `observed`, as JSON.
+    fn ask(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        request: u32,
+        kind: String,
+        handles: Vec<u32>,
+    ) -> PyResult<()> {
+        let (references, value) = (handles, None);
+        self.say(
+            py,
+            tag,
+            wire::Observe {
+                request,
+                kind,
+                value,
+                references,
+            },
+        )
+    }
+
+    /// Tells people something: level 0 of interest, 1 for who looks for a fault, 2 a warning.
+    fn log(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        level: i32,
+        message: String,
+    ) -> PyResult<()> {
+        let level = said::known::<wire::Level>(level, "level")?;
+        self.say(py, tag, wire::Log { level, message })
+    }
+
+    /// Ends the task with a failure.
+    ///
+    /// Raises ValueError if there is no such kind of failure.
+    fn error(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        failure: failure::Said<'_>,
+    ) -> PyResult<()> {
+        let failure = Some(failure.into_wire()?);
+        self.say(py, tag, wire::Error { failure })
+    }
+
+    /// Ends the task well, with the outputs given by value: number, bytes, form, references.
+    fn exit(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        outputs: Vec<OutputFields<'_>>,
+        keep: i32,
+    ) -> PyResult<()> {
+        let exit = wire::Exit {
+            outputs: said::outputs(outputs),
+            keep: said::known::<wire::Keep>(keep, "way to keep a process")?,
+            cache_keys: Vec::new(),
+        };
+        self.say(py, tag, exit)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.outgoing.end();
+    }
+}
+
+fn os_error(error: Errno) -> PyErr {
+    let error = std::io::Error::from(error);
+    PyOSError::new_err((error.raw_os_error(), error.to_string()))
+}

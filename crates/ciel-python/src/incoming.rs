@@ -1,0 +1,133 @@
+//! The receiving half of a connection: bytes to messages, pings answered on the way.
+//!
+//! It knows neither Python nor what the other messages mean. Read `outgoing.rs` for the sending
+//! half.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ciel_protocol::wire::engine_message::Kind;
+use ciel_protocol::wire::{EngineMessage, Pong, WorkerMessage};
+use ciel_protocol::{DecodeError, Decoder, Framing};
+use rustix::io::Errno;
+
+use crate::outgoing::Outgoing;
+use crate::socket::Socket;
+
+/// Bytes that one read takes at most.
+const READ_BYTES_MAX: usize = 1 << 18;
+
+/// What a wait for a message came to.
+pub enum Received {
+    /// A message, never a ping.
+    Message(EngineMessage),
+    /// A signal interrupted the wait.
+    Interrupted,
+    /// The engine has gone, or the connection was closed here.
+    End,
+}
+
+/// Why nothing can be received.
+pub enum ReceiveError {
+    /// What came is no message.
+    NoMessage(DecodeError),
+    /// The system says so.
+    System(Errno),
+}
+
+/// What has come and was not taken.
+pub struct Incoming {
+    decoder: Decoder<EngineMessage>,
+    /// Where reads go, always of the same size.
+    buffer: Vec<u8>,
+    ready: VecDeque<EngineMessage>,
+    failed: Option<DecodeError>,
+    is_ended: bool,
+}
+
+impl Incoming {
+    /// Nothing has come yet.
+    pub fn new() -> Incoming {
+        Incoming {
+            decoder: Decoder::with_framing(Framing::LengthPrefixed),
+            buffer: vec![0; READ_BYTES_MAX],
+            ready: VecDeque::new(),
+            failed: None,
+            is_ended: false,
+        }
+    }
+
+    /// The next message. Waits for it, and sends what was said before it waits.
+    ///
+    /// # Errors
+    /// Any [`ReceiveError`], for ever after.
+    pub fn next(
+        &mut self,
+        socket: &Socket,
+        outgoing: &Arc<Outgoing>,
+    ) -> Result<Received, ReceiveError> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Ok(Received::Message(message));
+            }
+            if let Some(error) = &self.failed {
+                return Err(ReceiveError::NoMessage(error.clone()));
+            }
+            if self.is_ended {
+                return Ok(Received::End);
+            }
+            outgoing.flush();
+            match self.read(socket, true, outgoing) {
+                Ok(()) => {}
+                Err(Errno::INTR) => return Ok(Received::Interrupted),
+                Err(error) => return Err(ReceiveError::System(error)),
+            }
+        }
+    }
+
+    /// Whether [`Incoming::next`] would return at once.
+    pub fn is_ready(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> bool {
+        // A read that fails now fails again for who receives.
+        if self.ready.is_empty() {
+            match self.read(socket, false, outgoing) {
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return true,
+            }
+        }
+        !self.ready.is_empty() || self.failed.is_some() || self.is_ended
+    }
+
+    /// One read, and all the messages that it completes.
+    fn read(
+        &mut self,
+        socket: &Socket,
+        waits: bool,
+        outgoing: &Arc<Outgoing>,
+    ) -> Result<(), Errno> {
+        match socket.receive(&mut self.buffer, waits) {
+            Ok(0) | Err(Errno::CONNRESET) => self.is_ended = true,
+            Ok(received) => self.decoder.push(&self.buffer[..received]),
+            Err(error) => return Err(error),
+        }
+        loop {
+            match self.decoder.take() {
+                Ok(Some(message)) => self.sort(message, outgoing),
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    self.failed = Some(error);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn sort(&mut self, message: EngineMessage, outgoing: &Arc<Outgoing>) {
+        if let Some(Kind::Ping(ping)) = message.kind {
+            let pong = Pong { nonce: ping.nonce };
+            let said = outgoing.say(&WorkerMessage::connection(pong));
+            debug_assert!(said.is_ok(), "a pong is short");
+        } else {
+            self.ready.push_back(message);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The native half of the Python package: module `ciel._native`.
+//!
+//! A codec and a socket: Python values to messages of the executor protocol and back, with one
+//! thread that sends what has waited long enough. It knows no scheduling, no strands and no rules
+//! of a conversation; those stand in `sdk/python/ciel`. Read [`connection`] for the verbs,
+//! [`said`] and [`heard`] for the values, [`outgoing`] and [`incoming`] for the bytes.
+//!
+//! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
+//! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
+//! with the engine a `RuntimeError`.
+
+mod connection;
+mod failure;
+mod heard;
+mod incoming;
+mod names;
+mod outgoing;
+mod said;
+mod socket;
+mod tag;
+
+use pyo3::prelude::*;
+
+/// What `ciel` needs of native code: a connection to the engine, and names.
+#[pymodule(name = "_native", gil_used = true)]
+mod native {
+    #[pymodule_export]
+    use crate::connection::Connection;
+    #[pymodule_export]
+    use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
+    #[pymodule_export]
+    use crate::tag::Tag;
+}

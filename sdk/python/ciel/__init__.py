@@ -1,0 +1,100 @@
+"""Ciel: write the program as if it ran serially; it runs on every core.
+
+```python
+import ciel
+
+@ciel.task
+def fib(n: int) -> int:
+    if n < 2:
+        return n
+    left = fib.spawn(n - 1)
+    return fib.spawn(n - 2).result() + left.result()
+```
+
+`ciel run job.py` runs `main()` of a file, `ciel.run(main)` a function. What is imported here is the
+whole public surface; what runs tasks is loaded when first used. Read next: `_task.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ciel._errors import (
+    Cancelled,
+    CielError,
+    CielWarning,
+    DiskFull,
+    NonDeterministic,
+    NoRun,
+    NotSerializable,
+    ObjectLost,
+    OutOfMemory,
+    Refused,
+    TaskError,
+    Timeout,
+    WaitError,
+    WorkerLost,
+)
+from ciel._future import Future
+from ciel._gathering import as_completed, gather, map, put, scope, wait  # noqa: A004
+from ciel._random import task_rng
+from ciel._task import Task, task
+
+if TYPE_CHECKING:
+    from ciel import testing as testing
+    from ciel._session import Session as Session
+    from ciel._session import run as run
+    from ciel._shell import sh as sh
+    from ciel._shell import spawn_exec as spawn_exec
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancelled",
+    "CielError",
+    "CielWarning",
+    "DiskFull",
+    "Future",
+    "NoRun",
+    "NonDeterministic",
+    "NotSerializable",
+    "ObjectLost",
+    "OutOfMemory",
+    "Refused",
+    "Session",
+    "Task",
+    "TaskError",
+    "Timeout",
+    "WaitError",
+    "WorkerLost",
+    "as_completed",
+    "gather",
+    "map",
+    "put",
+    "run",
+    "scope",
+    "sh",
+    "spawn_exec",
+    "task",
+    "task_rng",
+    "testing",
+    "wait",
+]
+
+_LATER = {
+    "Session": "ciel._session",
+    "run": "ciel._session",
+    "sh": "ciel._shell",
+    "spawn_exec": "ciel._shell",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what a program may never need: sessions, shell, testing."""
+    import importlib
+
+    if name == "testing":
+        return importlib.import_module("ciel.testing")
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'ciel' has no attribute {name!r}")

@@ -1,0 +1,269 @@
+"""The identity of functions: how a task is found again in another process.
+
+A function that can be imported goes *by reference*: module, name and a hash of its code, so that a
+module edited during a run is noticed. Any other goes *by value*, pickled once in this process, at
+its first spawn. What it captures is frozen then; a global or cell that is rebound later is an error
+that names it. This module knows no connection. Read next: `_payload.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import pickle
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
+from ciel._faults import explained, largest
+from ciel._freeze import by_value
+from ciel._task import AnyTask, _named
+
+CAPTURED_BYTES_MAX = 1 << 20
+"""Captures above this are worth a warning: they go along with the function."""
+
+_PLAIN = (int, float, complex, str, bytes, bool, tuple, list, dict, set, frozenset)
+_MISSING = object()
+
+
+class Identity:
+    """How a task's function is named: `header` in payloads, `code` as the hash of its code.
+
+    `data` is the pickled function if it goes by value, else `None`.
+    """
+
+    __slots__ = ("header", "code", "data", "globals", "cells", "name")
+
+    def __init__(self, function: Callable[..., Any], name: str, data: bytes | None) -> None:
+        """Notes what the function captures as it is now."""
+        module = function.__module__ if data is None else ""
+        self.name = name
+        self.code = code_hash(function)
+        self.header = pickle.dumps((module, function.__qualname__, self.code), 5)
+        self.data = data
+        self.globals = list(_captured_globals(function, data is not None))
+        self.cells = list(_captured_cells(function))
+
+    def check(self) -> None:
+        """Raises CielError if something captured was rebound since the first spawn."""
+        for namespace, name, value in self.globals:
+            if namespace.get(name, _MISSING) is not value:
+                raise self._rebound("global", name)
+        for cell, name, value in self.cells:
+            try:
+                changed = cell.cell_contents is not value
+            except ValueError:  # emptied by del
+                changed = True
+            if changed:
+                raise self._rebound("captured variable", name)
+
+    def _rebound(self, kind: str, name: str) -> CielError:
+        return CielError(
+            f"{kind} {name!r} of task {self.name} was assigned again after it was first used by a "
+            "spawn",
+            hint="other processes would not see the change: pass it as an argument",
+        )
+
+
+def identify(task: AnyTask) -> Identity:
+    """The identity of a task's function; made once, at the first spawn.
+
+    Raises NotSerializable that names the captured value which has no bytes.
+    """
+    found: Identity | None = getattr(task.function, "__ciel_identity__", None)
+    if found is None:
+        found = _made(task)
+        task.function.__ciel_identity__ = found  # type: ignore[attr-defined]
+    task.identity = found
+    return found
+
+
+def _made(task: AnyTask) -> Identity:
+    function = task.function
+    if function.__module__ != "__main__" and _is_found(function):
+        return Identity(function, task.label, None)
+    try:
+        data = by_value(function)
+    except Exception as error:  # whatever the classes of captured values raise
+        raise explained(f"function {task.label}", function, error) from None
+    if len(data) > CAPTURED_BYTES_MAX:
+        path, size = largest(function, CAPTURED_BYTES_MAX)
+        warnings.warn(
+            f"task {task.label} carries {size >> 20} MiB with it:{path or ' its own code'}; pass it "
+            "as an argument, or ciel.put it once",
+            CielWarning,
+            stacklevel=5,
+        )
+    return Identity(function, task.label, data)
+
+
+def adopt(function: Callable[..., Any], data: bytes) -> Any:
+    """Names a function that came by value, so that spawns of it pass the same bytes on."""
+    name = getattr(function, "__name__", "function")
+    function.__ciel_identity__ = Identity(function, name, data)  # type: ignore[attr-defined]
+    return function
+
+
+def _is_found(function: Callable[..., Any]) -> bool:
+    found = _named(function)
+    if isinstance(found, (staticmethod, classmethod)):
+        found = found.__func__
+    return found is function or isinstance(found, AnyTask) and found.function is function
+
+
+def resolve(header: bytes) -> Callable[..., Any]:
+    """The function that a header names by reference.
+
+    Raises Refused if it is not there, NonDeterministic if its code is not the one of the caller.
+    """
+    module, name, code = pickle.loads(header)
+    function = function_of(find(module, name))
+    if code_hash(function) != code:
+        raise NonDeterministic(
+            f"{name} of module {module} is not the code that was spawned",
+            hint="a file was edited during the run: run the job again",
+        )
+    identify(AnyTask(function, _options_of(find(module, name))))
+    return function
+
+
+def _options_of(found: Any) -> Any:
+    from ciel._options import Options
+
+    return found.options_now if isinstance(found, AnyTask) else Options()
+
+
+def function_of(found: Any) -> Callable[..., Any]:
+    """The plain function of a task, or of a function."""
+    if isinstance(found, AnyTask):
+        return found.function
+    if not callable(found):
+        raise Refused(f"{found!r} is no function")
+    function: Callable[..., Any] = found
+    return function
+
+
+def find(module: str, name: str) -> Any:
+    """What `module` holds under the dotted `name`; a module `x.py` is loaded from that file."""
+    if module.endswith(".py"):
+        found: Any = load_file(module)
+    else:
+        job = os.environ.get("CIEL_JOB", "")
+        if module not in sys.modules and job and _stem(job) == module:
+            found = load_file(job)
+        else:
+            found = importlib.import_module(module)
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise Refused(f"module {module} has no {name!r}") from None
+    return found
+
+
+def load_file(path: str) -> types.ModuleType:
+    """Imports a file under its stem, never as `__main__`; once in this process."""
+    path = os.path.abspath(path)
+    stem = _stem(path)
+    known = sys.modules.get(stem)
+    if known is not None:
+        if os.path.abspath(getattr(known, "__file__", None) or "") == path:
+            return known
+        raise Refused(
+            f"{path} cannot be loaded: there is a module {stem!r} already",
+            hint="give the file another name",
+        )
+    spec = importlib.util.spec_from_file_location(stem, path)
+    if spec is None or spec.loader is None or not os.path.exists(path):
+        raise Refused(f"there is no Python file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[stem]
+        raise
+    for task in [found for found in vars(module).values() if isinstance(found, AnyTask)]:
+        if _is_found(task.function):
+            identify(task)
+    return module
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def code_hash(function: Callable[..., Any]) -> bytes:
+    """16 bytes that are equal for equal code with equal defaults, in every process."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return hashlib.blake2b(repr(function).encode(), digest_size=16).digest()
+    hasher = hashlib.blake2b(digest_size=16)
+    for part in _code_parts(code):
+        hasher.update(len(part).to_bytes(4, "big") + part)
+    defaults = (getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
+    hasher.update(_constant(defaults))
+    return hasher.digest()
+
+
+def _code_parts(code: types.CodeType) -> Iterator[bytes]:
+    yield code.co_code
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    yield repr((names, code.co_argcount, code.co_kwonlyargcount, code.co_flags)).encode()
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code_parts(constant)
+        else:
+            yield _constant(constant)
+
+
+def _constant(value: Any) -> bytes:
+    """Text of a constant that is the same in every process; objects count by their type only."""
+    if isinstance(value, frozenset):
+        return b"{" + b",".join(sorted(_constant(part) for part in value)) + b"}"
+    if isinstance(value, (tuple, list)):
+        return b"(" + b",".join(_constant(part) for part in value) + b")"
+    if isinstance(value, dict):
+        return _constant(tuple(value.items()))
+    if value is None or value is ... or type(value) in _PLAIN:
+        return repr(value).encode()
+    return type(value).__qualname__.encode()
+
+
+def _names_of(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_of(constant)
+
+
+def _captured_globals(
+    function: Callable[..., Any], everything: bool
+) -> Iterator[tuple[dict[str, Any], str, Any]]:
+    """Globals that the code names. By reference only plain data is watched: other processes import
+    the rest anew. `None` is not: it is where caches begin that each process fills for itself."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    namespace = function.__globals__
+    for name in sorted(set(_names_of(code))):
+        value = namespace.get(name, _MISSING)
+        if value is _MISSING or value is None or isinstance(value, types.ModuleType):
+            continue
+        if everything or type(value) in _PLAIN:
+            yield namespace, name, value
+
+
+def _captured_cells(function: Callable[..., Any]) -> Iterator[tuple[Any, str, Any]]:
+    code = getattr(function, "__code__", None)
+    names = code.co_freevars if code is not None else ()
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=True):
+        try:
+            yield cell, name, cell.cell_contents
+        except ValueError:  # a function that calls itself is captured before it is there
+            continue

@@ -1,0 +1,363 @@
+"""The serial program: every spawn runs at the spawn, in this process.
+
+This is the meaning of the language, and the oracle of its tests. Arguments and results are copied as
+they would be between processes, failures are kept until somebody asks, tails run in a loop, and each
+task has a greenlet of its own, started from one place, so depth is bounded by memory only. No engine
+and no socket. Read next: `_strand.py` for what a strand is, `testing.py` for its use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from greenlet import getcurrent, greenlet
+
+from ciel import _native
+from ciel._code import identify
+from ciel._errors import CielError, FailureTuple, Refused, WaitError, call_text, error_of
+from ciel._errors import failure_of
+from ciel._faults import explained
+from ciel._freeze import frozen_whole, revived
+from ciel._future import Future
+from ciel._options import Options
+from ciel._payload import Arguments, Copy, arguments_now
+from ciel._strand import Call, Strand, check_may_wait, here
+from ciel._surroundings import Surroundings
+from ciel._task import Tail
+
+PENDING, THERE, FAILED = 0, 1, 2
+IDLE_MAX = 64
+
+
+class Box:
+    """What is behind a future of the serial program; `asked` once somebody looked at it."""
+
+    __slots__ = ("state", "content", "asked", "start")
+
+    def __init__(self) -> None:
+        """Pending until the task has run."""
+        self.state = PENDING
+        self.content: Any = None
+        self.asked = False
+        self.start: Callable[[], None] | None = None
+
+
+class ArgumentFailed(Exception):  # noqa: N818
+    """A task cannot start: the value of an argument failed. Carries that failure as it is."""
+
+    def __init__(self, failure: FailureTuple) -> None:
+        """`failure` becomes the task's own."""
+        super().__init__(failure)
+        self.failure = failure
+
+
+class Elision:
+    """One serial run: where tasks are run, and which failures nobody asked for.
+
+    `outer` is the strand that runs tasks of other executors; without one they are refused.
+    """
+
+    def __init__(self, key: bytes = b"serial", outer: Strand | None = None) -> None:
+        """`key` names the run: equal keys give equal random numbers."""
+        self.outer = outer
+        self.root = ElisionStrand(self, _native.position_of_root(key), "main")
+        if outer is not None:
+            self.root.position, self.root.label = outer.position, outer.label
+            self.root.cores = outer.cores
+        self.failed: list[Box] = []
+        self._hub = greenlet(self._serve)
+        self._idle: list[greenlet] = []
+        self._surroundings = Surroundings()
+        self._installed = False
+
+    def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs `main` as the root; its value, or the failure of the run as an exception.
+
+        If the root ends well, that is the earliest failure nobody asked for.
+        """
+        with self:
+            value = main(*args, **kwargs)
+            while type(value) is Tail:
+                call = value.take()
+                self.root.step += 1
+                self.root.generator = None
+                args, kwargs = arguments_now(call, self.root.argument)
+                value = call.task.function(*args, **kwargs)
+        self.raise_unasked()
+        return value
+
+    def raise_unasked(self) -> None:
+        """Raises the earliest failure that nobody asked for, if there is one."""
+        for box in self.failed:
+            if not box.asked:
+                raise error_of(box.content)
+
+    def __enter__(self) -> Elision:
+        """The code that follows is the root's, in this thread."""
+        if here.strand is not None and here.strand is not self.outer:
+            raise WaitError(f"{here.strand.label} runs here already: runs cannot be nested")
+        self._before = here.strand
+        here.strand = self.root
+        if threading.current_thread() is threading.main_thread():
+            self._surroundings = Surroundings()
+            self._surroundings.install()
+            self._installed = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the run."""
+        here.strand = self._before
+        if self._installed:
+            self._surroundings.uninstall()
+            self._installed = False
+
+    def execute(self, strand: ElisionStrand, body: Callable[[], None]) -> None:
+        """Runs `body` as `strand` in a greenlet of its own, started from the hub."""
+        before = here.strand
+        aside = self._surroundings.leave(True) if self._is_touched() else None
+        here.strand = strand
+        try:
+            self._hub.switch((body, getcurrent()))
+        finally:
+            here.strand = before
+            if self._is_touched():
+                self._surroundings.leave(False)
+            if aside is not None:
+                self._surroundings.enter(aside)
+
+    def _is_touched(self) -> bool:
+        return self._installed and not self._surroundings.untouched
+
+    def _serve(self, request: tuple[Callable[[], None], greenlet]) -> None:
+        """The hub: starts bodies, and goes back to who asked when one has ended."""
+        waiting: list[greenlet] = []
+        while True:
+            body, asker = request
+            waiting.append(asker)
+            runner = self._idle.pop() if self._idle else greenlet(self._loop)
+            answer = runner.switch(body)
+            while answer is None:
+                if len(self._idle) < IDLE_MAX and not runner.dead:
+                    runner.gr_context = None
+                    self._idle.append(runner)
+                runner = waiting.pop()
+                answer = runner.switch()
+            request = answer
+
+    def _loop(self, body: Callable[[], None]) -> None:
+        while True:
+            body()
+            body = self._hub.switch(None)
+
+
+class ElisionStrand(Strand):
+    """A task of the serial program."""
+
+    def __init__(self, run: Elision, position: bytes, label: str) -> None:
+        """`position` names it; `label` is printed."""
+        super().__init__()
+        self.run = run
+        self.position = position
+        self.label = label
+        self.spawned = 0
+
+    def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
+        """Runs the call now, unless it is lazy, and keeps what comes of it."""
+        identity = call.task.identity or identify(call.task)
+        identity.check()
+        copy = Copy(call)
+        futures = self._futures(options.count)
+        boxes = [future._known for future in futures]
+        position = _native.position_of_spawn(self.position, self.spawned)
+        self.spawned += 1
+        child = ElisionStrand(self.run, position, _native.label_of(call.label, position))
+        child.cores = max(1, int(options.cores or 1))
+
+        def start() -> None:
+            self.run.execute(child, lambda: child.perform(call, copy, boxes))
+
+        if options.lazy:
+            for box in boxes:
+                box.start = start
+        else:
+            start()
+        return futures
+
+    def perform(self, call: Call, copy: Copy, boxes: list[Box]) -> None:
+        """Runs the call and its tails, and settles the boxes of its outputs."""
+        for box in boxes:
+            box.start = None
+        args: tuple[Any, ...] = ()
+        kwargs: dict[str, Any] = {}
+        try:
+            args, kwargs = copy.arguments(self.argument)
+            value = call.task.function(*args, **kwargs)
+            while type(value) is Tail:
+                call = value.take()
+                self._check_tail(call, len(boxes))
+                args, kwargs = self._next(call)
+                value = call.task.function(*args, **kwargs)
+            self._settle(boxes, value, call)
+        except ArgumentFailed as error:
+            self._fail(boxes, error.failure)
+        except BaseException as error:  # what leaves a task is its failure, whatever it is
+            text = call_text(call.label, args, kwargs)
+            self._fail(boxes, failure_of(error, self.label, text))
+
+    def _next(self, call: Call) -> Arguments:
+        """The arguments of a tail; the strand takes one step."""
+        self.step += 1
+        self.generator = None
+        identity = call.task.identity or identify(call.task)
+        identity.check()
+        return arguments_now(call, self.argument)
+
+    @staticmethod
+    def _check_tail(call: Call, outputs: int) -> None:
+        if call.task.options_now.count != outputs:
+            raise Refused(
+                f"{call.label}.tail(...) has {call.task.options_now.count} outputs instead of "
+                f"{outputs}"
+            )
+
+    def _settle(self, boxes: list[Box], value: Any, call: Call) -> None:
+        for box, (what, part) in zip(boxes, outputs_of(value, call.task.options_now.outputs), strict=True):
+            try:
+                box.content = frozen_whole(part)
+            except Exception as error:  # whatever the classes of results raise
+                raise explained(what, part, error) from None
+        for box in boxes:
+            box.state = THERE
+
+    def _fail(self, boxes: list[Box], failure: FailureTuple) -> None:
+        for box in boxes:
+            box.state, box.content = FAILED, failure
+        self.run.failed.extend(boxes)
+
+    def argument(self, future: Future[Any]) -> Any:
+        """The value of a future among the arguments; raises ArgumentFailed."""
+        box = self._box(future)
+        if box.state == FAILED:
+            raise ArgumentFailed(box.content)
+        return self._read(box)
+
+    def result(self, future: Future[Any]) -> Any:
+        """A copy of the value, or the task's exception."""
+        self._check_owner(future)
+        box = self._box(future)
+        if box.state == FAILED:
+            raise error_of(box.content)
+        return self._read(box)
+
+    def _read(self, box: Box) -> Any:
+        return revived(box.content, self._mine)
+
+    def _mine(self, future: Future[Any]) -> Future[Any]:
+        return Future(self, future._handle, future._known)
+
+    def _box(self, future: Future[Any]) -> Box:
+        box: Box = future._known
+        box.asked = True
+        if box.state == PENDING:
+            if box.start is None:
+                raise CielError(f"{self.label} waits for itself")
+            check_may_wait()
+            box.start()
+        return box
+
+    def _check_owner(self, future: Future[Any]) -> None:
+        if here.strand is not self or future._strand is not self:
+            future._check_here()
+            raise WaitError(f"{future!r} is used in {self.label}: pass it as an argument")
+
+    def _futures(self, count: int) -> tuple[Future[Any], ...]:
+        return tuple([Future(self, index, Box()) for index in range(count)])
+
+    def put(self, value: Any) -> Future[Any]:
+        """A copy of `value` behind a future."""
+        box = Box()
+        try:
+            box.content = frozen_whole(value)
+        except Exception as error:  # whatever the classes of values raise
+            raise explained("value", value, error) from None
+        box.state = THERE
+        return Future(self, 0, box)
+
+    def wait(
+        self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
+    ) -> list[Future[Any]]:
+        """All of them are there; the first is the first in order of spawn."""
+        chosen = list(futures[:1] if count_first else futures)
+        for future in chosen:
+            self._check_owner(future)
+            self._box(future)
+        return chosen
+
+    def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Everything is there but what is lazy and was not asked for."""
+        return [future._known.state != PENDING for future in futures]
+
+    def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
+        """Takes it: nothing is replayed here."""
+        outer = self.run.outer
+        return take() if outer is None else outer.input(kind, take)
+
+    def spawn_executor(
+        self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
+    ) -> tuple[Future[Any], ...]:
+        """Hands the task to the outer strand and waits for it."""
+        outer = self.run.outer
+        if outer is None:
+            raise Refused(
+                f"tasks of the executor {executor!r} need the engine",
+                hint="run the program with `ciel run job.py`",
+            )
+        position = _native.position_of_spawn(self.position, self.spawned)
+        self.spawned += 1
+        label = label or executor
+        moved = moved_futures(arguments, lambda future: outer.put(self.argument(future)))
+        futures = self._futures(outputs)
+        for future, theirs in zip(
+            futures, outer.spawn_executor(executor, moved, outputs, options, label), strict=True
+        ):
+            box: Box = future._known
+            self._take_over(box, outer, theirs, _native.label_of(label, position))
+        return futures
+
+    def _take_over(self, box: Box, outer: Strand, theirs: Future[Any], label: str) -> None:
+        before = here.strand
+        here.strand = outer
+        try:
+            box.content = frozen_whole(outer.result(theirs))
+            box.state = THERE
+        except Exception as error:  # the failure of that task, kept until somebody asks
+            self._fail([box], failure_of(error, label))
+        finally:
+            here.strand = before
+
+
+def outputs_of(value: Any, count: int | None) -> list[tuple[str, Any]]:
+    """The outputs in a returned value, each with what to call it; `None` for a plain result.
+
+    Raises TypeError if they are not as many as declared.
+    """
+    if count is None:
+        return [("result", value)]
+    if not isinstance(value, (tuple, list)) or len(value) != count:
+        found = f"{len(value)} values" if isinstance(value, (tuple, list)) else type(value).__name__
+        raise TypeError(f"a task with outputs={count} returned {found}")
+    return [(f"result → [{place}]", part) for place, part in enumerate(value)]
+
+
+def moved_futures(found: Any, move: Callable[[Future[Any]], Any]) -> Any:
+    """The same lists and dicts with every future replaced by what `move` gives."""
+    if isinstance(found, Future):
+        return move(found)
+    if isinstance(found, dict):
+        return {key: moved_futures(part, move) for key, part in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [moved_futures(part, move) for part in found]
+    return found
+

@@ -1,0 +1,160 @@
+"""The engine as a child process of a Python program.
+
+It finds the command `ciel`, starts it with one end of a socket pair, and shows what it prints where
+this program's own output goes. What is said on the socket is the business of `_session.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ciel import _native
+from ciel._errors import CielError, WorkerLost
+
+COMMAND = "CIEL_COMMAND"
+PIECE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What `Session` was asked for; see there."""
+
+    jobs: int | None
+    serial: bool
+    keep_going: bool
+    retries: int
+    timeout: float | None
+    state: str | os.PathLike[str] | None
+    stderr: str
+    progress: bool
+
+    def __post_init__(self) -> None:
+        """Checks what the command line could only refuse later."""
+        if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
+            raise ValueError(f"jobs is how many cores to use, from 1, not {self.jobs!r}")
+        if self.stderr not in ("live", "ordered"):
+            raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
+        if self.serial and self.jobs is not None:
+            raise ValueError("a serial run has one core: leave jobs out")
+
+    def words(self) -> list[str]:
+        """As the command takes them."""
+        words = [] if self.progress else ["--quiet"]
+        words += [] if self.jobs is None else [f"-j{self.jobs}"]
+        words += ["--serial"] if self.serial else []
+        words += ["--keep-going"] if self.keep_going else []
+        words += [f"--retries={self.retries}"] if self.retries else []
+        words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
+        words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
+        return [*words, f"--stderr={self.stderr}"]
+
+
+class Engine:
+    """The child process, its socket, and what it prints."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        """Starts it. Raises CielError if there is no command, OSError if it cannot be started."""
+        command = find_command()
+        own, theirs = socket.socketpair()
+        number = theirs.fileno()
+        path = [folder or os.getcwd() for folder in sys.path]
+        environment = {**os.environ, "CIEL_FD": str(number), "CIEL_PYTHON_PATH": json.dumps(path)}
+        script = sys.argv[0] if sys.argv and not sys.argv[0].startswith("-") else ""
+        words = [command, "__session", *options.words(), f"--python={sys.executable}"]
+        self._pumps: list[threading.Thread] = []
+        self._pumped = (not _is_descriptor(sys.stdout, 1), not _is_descriptor(sys.stderr, 2))
+        self.flush_own_output()
+        with theirs:
+            self._process = subprocess.Popen(
+                [*words, "--", script or "session", *sys.argv[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if self._pumped[0] else None,
+                stderr=subprocess.PIPE if self._pumped[1] else None,
+                env=environment,
+                pass_fds=[number],
+                process_group=0,
+            )
+        self.connection = _native.Connection(own.detach())
+        self._pump(self._process.stdout, sys.stdout)
+        self._pump(self._process.stderr, sys.stderr)
+
+    def _pump(self, source: IO[bytes] | None, sink: Any) -> None:
+        if source is not None:
+            thread = threading.Thread(target=_copy, args=(source, sink), daemon=True)
+            self._pumps.append(thread)
+            thread.start()
+
+    def flush_own_output(self) -> None:
+        """What this program has printed so far comes before what the engine prints from now on."""
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+
+    def end(self) -> None:
+        """Waits until it has ended and all that it printed was shown."""
+        self._process.wait()
+        for pump in self._pumps:
+            pump.join()
+
+    def failed(self) -> CielError:
+        """Why it has ended before it began, as an exception."""
+        status = self._process.wait()
+        for pump in self._pumps:
+            pump.join()
+        return WorkerLost(
+            f"the engine ended with status {status} before the session began",
+            hint="what it printed on standard error says why; try `ciel doctor`",
+        )
+
+
+def find_command() -> str:
+    """The command `ciel` that belongs to this module; raises CielError if there is none.
+
+    It is the one that `CIEL_COMMAND` names, else the one installed with this interpreter, else the
+    first on `PATH`.
+    """
+    named = os.environ.get(COMMAND)
+    if named:
+        return named
+    folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]
+    for folder in folders:
+        file = Path(folder) / "ciel"
+        if os.access(file, os.X_OK):
+            return str(file)
+    found = shutil.which("ciel")
+    if found is None:
+        raise CielError(
+            "the command ciel is not there, which comes with this module",
+            hint=f"install the module again with pip, or name the command in {COMMAND}",
+        )
+    return found
+
+
+def _is_descriptor(stream: Any, number: int) -> bool:
+    """Whether a stream of this program goes to that descriptor, and nowhere else."""
+    try:
+        return bool(stream.fileno() == number)
+    except (AttributeError, OSError, ValueError):  # notebooks and tests have streams of their own
+        return False
+
+
+def _copy(source: IO[bytes], sink: Any) -> None:
+    """Passes on what the engine prints, as text, cut where a character ends."""
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    with source:
+        while piece := os.read(source.fileno(), PIECE_BYTES):
+            sink.write(decoder.decode(piece))
+            sink.flush()
+        sink.write(decoder.decode(b"", final=True))

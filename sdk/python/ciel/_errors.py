@@ -1,0 +1,329 @@
+"""Exceptions of ciel, and the way an exception takes from a task to whoever asks for its result.
+
+A failing task's exception becomes a *failure*: plain data with kind, type name, message, frames and,
+if it can be carried, the exception itself. Whoever asks gets the user's own exception type back,
+with a traceback rebuilt so that it reads as one program. This module knows no strand and no socket.
+Read next: `_strand.py`.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import pickle
+import reprlib
+from types import TracebackType
+from typing import Any
+
+FRAMES_MAX = 32
+NOTES_MAX = 12
+CHAIN_MAX = 8
+
+Frame = tuple[str, int, str, str]
+FailureTuple = tuple[
+    str, str, str, str, "list[Frame]", str, bool, "tuple[str, bytes] | None", str, str
+]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OURS = tuple(
+    _HERE + name
+    for name in (
+        "_code.py", "_elision.py", "_errors.py", "_freeze.py", "_future.py", "_gathering.py",
+        "_hub.py", "_random.py", "_replaying.py", "_session.py", "_shell.py", "_speaking.py",
+        "_strand.py", "_streams.py", "_surroundings.py", "_task.py", "_worker.py", "testing.py",
+        "worker.py",
+    )
+)  # fmt: skip
+
+
+class CielError(Exception):
+    """What went wrong in words of ciel; `task` names the task, `hint` says what may help."""
+
+    kind = "REFUSED"
+
+    def __init__(self, message: str = "", *, hint: str = "", task: str = "") -> None:
+        """`message` says what happened, without task and hint."""
+        super().__init__(message)
+        self.hint = hint
+        self.task = task
+
+    def __str__(self) -> str:
+        """The message with its hint."""
+        message = super().__str__()
+        return f"{message}\n  hint: {self.hint}" if self.hint else message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keeps hint and task."""
+        return (_rebuilt, (type(self), self.args, self.__dict__))
+
+
+class TaskError(CielError):
+    """A task failed with an exception that cannot be carried here; `type_name` is its type."""
+
+    kind = "TASK_ERROR"
+    type_name: str = ""
+
+
+class WorkerLost(CielError):
+    """The process that ran the task died, more often than is forgiven."""
+
+    kind = "WORKER_LOST"
+
+
+class Timeout(CielError):
+    """The task took longer than its option `timeout` allows."""
+
+    kind = "TIMEOUT"
+
+
+class OutOfMemory(CielError):
+    """The task used more memory than its option `memory` allows, or than there is."""
+
+    kind = "OUT_OF_MEMORY"
+
+
+class NotSerializable(CielError):
+    """A value has no bytes; the message shows the path to the part that has none."""
+
+    kind = "NOT_SERIALIZABLE"
+
+
+class NonDeterministic(CielError):
+    """A task that was run again answered differently."""
+
+    kind = "NON_DETERMINISTIC"
+
+
+class ObjectLost(CielError):
+    """An object is gone and cannot be made again."""
+
+    kind = "OBJECT_LOST"
+
+
+class DiskFull(CielError):
+    """There is no room for what the task writes."""
+
+    kind = "DISK_FULL"
+
+
+class Refused(CielError):
+    """What was asked for cannot be had."""
+
+    kind = "REFUSED"
+
+
+class NoRun(CielError):
+    """A task was spawned where no run is."""
+
+
+class WaitError(CielError):
+    """Waiting is impossible here."""
+
+
+class Cancelled(BaseException):
+    """The task was cancelled. No `Exception`, so that `except Exception` does not swallow it."""
+
+    kind = "CANCELLED"
+    hint = ""
+    task = ""
+
+
+class CielWarning(UserWarning):
+    """Something that ciel noticed and that may be a mistake."""
+
+
+_KINDS: dict[str, type[CielError] | type[Cancelled]] = {
+    kind.kind: kind
+    for kind in (
+        TaskError, WorkerLost, Cancelled, Timeout, OutOfMemory, NotSerializable, NonDeterministic,
+        ObjectLost, DiskFull, Refused,
+    )
+}  # fmt: skip
+
+
+def _rebuilt(kind: type[CielError], args: tuple[Any, ...], state: dict[str, Any]) -> CielError:
+    error = kind(*args)
+    error.__dict__.update(state)
+    return error
+
+
+def failure_of(error: BaseException, task: str = "", call: str = "") -> FailureTuple:
+    """What is told of an exception that leaves a task.
+
+    `task` and `call` are the task's printed name and its call as the user wrote it, for the note
+    that the exception gets here.
+    """
+    if call:
+        add_note(error, f"in task {task}, {call}" if task else f"in {call}")
+    kind = getattr(error, "kind", None) if isinstance(error, (CielError, Cancelled)) else None
+    name = getattr(error, "type_name", "") or type(error).__qualname__
+    message = str(error.args[0]) if isinstance(error, CielError) and error.args else _text(error)
+    return (
+        kind or ("OUT_OF_MEMORY" if isinstance(error, MemoryError) else "TASK_ERROR"),
+        "python",
+        name,
+        message,
+        frames_of(error.__traceback__),
+        getattr(error, "hint", "") if kind else "",
+        False,
+        _carried(error),
+        getattr(error, "task", "") if kind else "",
+        "",
+    )
+
+
+def error_of(failure: FailureTuple) -> BaseException:
+    """The exception that stands for a failure: the user's own if it was carried, else ours."""
+    kind, _, type_name, message, frames, hint, _, exception, task, excerpt = failure
+    if exception is not None and exception[0] == "pickle":
+        try:
+            return _restored(pickle.loads(exception[1]))
+        except Exception:  # the user's own class may refuse in any way
+            pass
+    made = _KINDS.get(kind, TaskError)
+    whole = message if kind != "TASK_ERROR" or not type_name else f"{type_name}: {message}"
+    if excerpt:
+        whole = f"{whole}\n{excerpt}"
+    error = made(whole)
+    error.hint, error.task = hint, task
+    if isinstance(error, TaskError):
+        error.type_name = type_name
+    return error.with_traceback(_chain([_plain_frame(frame) for frame in frames]))
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Adds a note, unless the exception has come through so many tasks that it has enough."""
+    notes = getattr(error, "__notes__", ())
+    if len(notes) < NOTES_MAX:
+        error.add_note(note)
+    elif len(notes) == NOTES_MAX:
+        error.add_note("in more tasks, not shown")
+
+
+class _Shortened(reprlib.Repr):
+    """Short texts of arguments for notes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 40
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = 4
+        self.maxlevel = 3
+
+    def repr_ndarray(self, value: Any, level: int) -> str:
+        """Arrays by shape: their text may take seconds."""
+        return f"<array {value.dtype}{list(value.shape)}>"
+
+
+_SHORTENED = _Shortened()
+
+
+def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """`fib(30, deep=True)`, with long arguments shortened; never raises."""
+    try:
+        parts = [_SHORTENED.repr(value) for value in args]
+        parts += [f"{key}={_SHORTENED.repr(value)}" for key, value in kwargs.items()]
+    except Exception:  # a repr of the user's own may fail in any way
+        parts = ["..."]
+    text = ", ".join(parts)
+    return f"{name}({text if len(text) <= 200 else text[:197] + '...'})"
+
+
+def frames_of(trace: TracebackType | None) -> list[Frame]:
+    """Frames of the user's program, outermost first; of a long recursion its two ends."""
+    frames = []
+    for found in _entries(trace):
+        code = found.tb_frame.f_code
+        source = linecache.getline(code.co_filename, found.tb_lineno).strip()
+        frames.append((code.co_filename, found.tb_lineno, code.co_name, source))
+    return frames
+
+
+def _entries(trace: TracebackType | None) -> list[TracebackType]:
+    kept: list[TracebackType] = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename not in _OURS:
+            kept.append(trace)
+            if len(kept) > 2 * FRAMES_MAX:
+                del kept[FRAMES_MAX // 2 : -FRAMES_MAX // 2]
+        trace = trace.tb_next
+    if len(kept) > FRAMES_MAX:
+        del kept[FRAMES_MAX // 2 : -FRAMES_MAX // 2]
+    return kept
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # a __str__ of the user's own may fail in any way
+        return f"<{type(error).__name__} whose text cannot be made>"
+
+
+def _carried(error: BaseException) -> tuple[str, bytes] | None:
+    try:
+        data = pickle.dumps(_state(error, CHAIN_MAX), 5)
+        pickle.loads(data)
+    except Exception:  # whatever the user's own class does: then it travels as text
+        return None
+    return ("pickle", data)
+
+
+def _state(error: BaseException, depth: int) -> tuple[Any, ...]:
+    """An exception with what pickle leaves out: notes, frames, cause and context."""
+    code = [entry.tb_frame.f_code for entry in _entries(error.__traceback__)]
+    lines = [entry.tb_lineno for entry in _entries(error.__traceback__)]
+    frames = [(c.co_filename, c.co_name, line) for c, line in zip(code, lines, strict=True)]
+    cause, context = error.__cause__, error.__context__
+    data = _pickled(error)
+    deeper = depth - 1
+    return (
+        data,
+        list(getattr(error, "__notes__", ())),
+        frames,
+        _state(cause, deeper) if cause is not None and deeper else None,
+        _state(context, deeper) if context is not None and context is not cause and deeper else None,
+        error.__suppress_context__,
+    )
+
+
+def _pickled(error: BaseException) -> bytes:
+    try:
+        return pickle.dumps(error, 5)
+    except Exception:  # classes of notebooks and of functions have no name to be found by
+        import cloudpickle
+
+        data: bytes = cloudpickle.dumps(error, 5)
+        return data
+
+
+def _restored(state: tuple[Any, ...]) -> BaseException:
+    data, notes, frames, cause, context, suppressed = state
+    error: BaseException = pickle.loads(data)
+    if not isinstance(error, BaseException):
+        raise TypeError(f"{type(error).__name__} is no exception")
+    error.__notes__ = notes
+    if not notes:
+        del error.__notes__
+    error.__cause__ = _restored(cause) if cause is not None else None
+    error.__context__ = _restored(context) if context is not None else error.__cause__
+    error.__suppress_context__ = suppressed
+    return error.with_traceback(_chain(frames))
+
+
+def _plain_frame(frame: Frame) -> tuple[str, str, int]:
+    return (frame[0], frame[2], frame[1])
+
+
+def _chain(frames: list[tuple[str, str, int]]) -> TracebackType | None:
+    """A traceback that shows `frames`, made of (file, function, line)."""
+    if not frames:
+        return None
+    from tblib import Traceback
+
+    chain: dict[str, Any] | None = None
+    for file, function, line in reversed(frames):
+        code = {"co_filename": file, "co_name": function, "co_firstlineno": line}
+        frame = {"f_globals": {"__name__": "", "__file__": file}, "f_code": code, "f_lineno": line}
+        frame["f_locals"] = {}
+        chain = {"tb_frame": frame, "tb_lineno": line, "tb_next": chain}
+    made: TracebackType | None = Traceback.from_dict(chain).as_traceback()
+    return made

@@ -1,0 +1,236 @@
+"""Values to bytes and back.
+
+Freezing is what gives arguments and results their meaning: as if copied at the spawn. Bytes and text
+stay what they are, anything else becomes a pickle of protocol 5; futures inside become references,
+and the memory of arrays lies beside the pickle, so that a file of it can be mapped and arrays arrive
+read-only without a copy. This module knows no task and no connection. Read next: `_payload.py` for
+calls, `_faults.py` for the path to what has no bytes.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import json
+import mmap
+import os
+import pickle
+import struct
+import threading
+from collections import ChainMap
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ciel._errors import ObjectLost
+
+if TYPE_CHECKING:
+    from ciel._future import Future
+
+ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
+"""Types whose values are shared instead of copied: nobody can change them."""
+
+ALIGNMENT = 64
+MAGIC = b"CielBufs"
+_ENTRY = struct.Struct("<QQB")
+_COUNT = struct.Struct("<I")
+_NONE = pickle.dumps(None, 5)
+
+Thaw = Callable[[int], Any]
+
+
+class Frozen:
+    """A value as bytes: a pickle, the futures in it by number, and the memory beside it."""
+
+    __slots__ = ("data", "references", "buffers")
+
+    def __init__(
+        self, data: bytes, references: list[Future[Any]], buffers: list[pickle.PickleBuffer]
+    ) -> None:
+        """`buffers` still point into the value: use or copy them before it may change."""
+        self.data = data
+        self.references = references
+        self.buffers = buffers
+
+
+class _Freezing(threading.local):
+    """What this thread is freezing or thawing; `Future` asks it."""
+
+    number: Callable[[Future[Any]], int] | None = None
+    thaw: Thaw | None = None
+
+
+freezing = _Freezing()
+
+
+def freeze(
+    value: Any, references: list[Future[Any]] | None = None, apart: bool = True
+) -> Frozen:
+    """Pickles `value`; raises whatever pickle raises, see `_faults.explained`.
+
+    Futures are numbered on from `references`, which grows. Memory of arrays is kept beside the
+    pickle unless `apart` is false.
+    """
+    found: list[Future[Any]] = [] if references is None else references
+    buffers: list[pickle.PickleBuffer] = []
+
+    def number(future: Future[Any]) -> int:
+        found.append(future)
+        return len(found) - 1
+
+    beside = buffers.append if apart else None
+    before = len(found)
+    outer, freezing.number = freezing.number, number
+    try:
+        try:
+            data = pickle.dumps(value, 5, buffer_callback=beside)
+            if b"__main__" not in data:
+                return Frozen(data, found, buffers)
+        except Exception:  # functions without a name fail in many ways; what is left fails again
+            pass
+        del found[before:]
+        buffers.clear()
+        return Frozen(_by_value(value, beside), found, buffers)
+    finally:
+        freezing.number = outer
+
+
+def thaw(
+    data: Any, references: Thaw | None = None, buffers: Sequence[Any] | None = None
+) -> Any:
+    """The value of a pickle; `references` gives what stands for the i-th future."""
+    outer, freezing.thaw = freezing.thaw, references
+    try:
+        return pickle.loads(data, buffers=buffers)
+    finally:
+        freezing.thaw = outer
+
+
+def thaw_reference(number: int) -> Any:
+    """Stands in pickles for the future with that number."""
+    found = freezing.thaw
+    if found is None:
+        raise pickle.UnpicklingError("this pickle holds futures of ciel: only ciel can read it")
+    return found(number)
+
+
+def frozen_whole(value: Any) -> Any:
+    """Bytes of `value` that keep their meaning when it changes; for `revived`."""
+    if type(value) in ATOMS:
+        return (value,)
+    frozen = freeze(value)
+    return (frozen.data, frozen.references, [bytes(buffer) for buffer in frozen.buffers])
+
+
+def revived(whole: Any, mine: Callable[[Future[Any]], Any]) -> Any:
+    """A fresh copy of what `frozen_whole` kept; `mine` makes its futures the reader's."""
+    if len(whole) == 1:
+        return whole[0]
+    data, references, buffers = whole
+    return thaw(data, lambda number: mine(references[number]), buffers)
+
+
+def object_of(value: Any) -> tuple[str, list[Any], list[Future[Any]]]:
+    """Form, pieces and references of the object that carries `value`.
+
+    The pieces, one after the other, are the object's bytes; some still point into the value.
+    """
+    kind = type(value)
+    if value is None:
+        return ("pickle", [_NONE], [])
+    if kind is bytes:
+        return ("bytes", [value], [])
+    if kind is str:
+        try:
+            return ("text", [value.encode()], [])
+        except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; pickle carries it
+            return ("pickle", [pickle.dumps(value, 5)], [])
+    if kind in ATOMS:
+        return ("pickle", [pickle.dumps(value, 5)], [])
+    frozen = freeze(value)
+    pieces = _joined(frozen) if frozen.buffers else [frozen.data]
+    return ("pickle", pieces, frozen.references)
+
+
+def value_of(data: Any, form: str, references: Thaw | None) -> Any:
+    """The value of an object that has `data`, any buffer that is not changed afterwards."""
+    if form == "pickle":
+        if data[-8:] == MAGIC:
+            return _value_with_buffers(memoryview(data), references)
+        return thaw(data, references)
+    if form == "text":
+        return str(data, "utf-8")
+    if form == "json":
+        return _from_json(json.loads(bytes(data)), references)
+    if form == "skywriting":
+        raise ObjectLost("this value of the Skywriting language has no form that Python can read")
+    return bytes(data)
+
+
+def value_of_file(path: str, form: str, references: Thaw | None) -> Any:
+    """As `value_of`, of a file, which is mapped: memory of arrays is not copied."""
+    with open(path, "rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return value_of(b"", form, references)
+        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    return value_of(mapped, form, references)
+
+
+def _from_json(found: Any, references: Thaw | None) -> Any:
+    """JSON in which `{"$ref": i}` stands for a reference."""
+    if isinstance(found, list):
+        return [_from_json(part, references) for part in found]
+    if isinstance(found, dict):
+        if references is not None and len(found) == 1 and isinstance(found.get("$ref"), int):
+            return references(found["$ref"])
+        return {key: _from_json(part, references) for key, part in found.items()}
+    return found
+
+
+def _joined(frozen: Frozen) -> list[Any]:
+    """Pickle, buffers at whole alignments, their table, its length, and the mark."""
+    pieces: list[Any] = [frozen.data]
+    table = []
+    offset = len(frozen.data)
+    for buffer in frozen.buffers:
+        raw = buffer.raw()
+        padding = -offset % ALIGNMENT
+        pieces += [bytes(padding), raw]
+        table.append(_ENTRY.pack(offset + padding, raw.nbytes, raw.readonly))
+        offset += padding + raw.nbytes
+    return [*pieces, *table, _COUNT.pack(len(table)), MAGIC]
+
+
+def _value_with_buffers(view: memoryview, references: Thaw | None) -> Any:
+    end = len(view) - len(MAGIC) - _COUNT.size
+    (count,) = _COUNT.unpack_from(view, end)
+    begin = end - count * _ENTRY.size
+    entries = [_ENTRY.unpack_from(view, begin + i * _ENTRY.size) for i in range(count)]
+    view = view.toreadonly()
+    buffers = [view[offset : offset + length] for offset, length, _ in entries]
+    return thaw(view, references, buffers)
+
+
+def by_value(value: Any) -> bytes:
+    """Pickles `value` with functions and classes of notebooks and functions inside."""
+    return _by_value(value, None)
+
+
+def _by_value(value: Any, callback: Any) -> bytes:
+    file = io.BytesIO()
+    _pickler()(file, protocol=5, buffer_callback=callback).dump(value)
+    return file.getvalue()
+
+
+_PICKLER: list[Any] = []
+
+
+def _pickler() -> Any:
+    """cloudpickle's pickler, imported when first needed, which refuses open files."""
+    if not _PICKLER:
+        import cloudpickle
+
+        table = dict(cloudpickle.Pickler._dispatch_table)
+        table.pop(io.TextIOWrapper, None)
+        chain = ChainMap(table, copyreg.dispatch_table)  # type: ignore[arg-type]
+        _PICKLER.append(type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": chain}))
+    return _PICKLER[0]

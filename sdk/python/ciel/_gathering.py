@@ -1,0 +1,138 @@
+"""Waiting for many: gather, as_completed, wait, map, and scope.
+
+All of them are spoken in words of the current strand; nothing here knows how it waits. `as_completed`
+and `wait` ask about time, so their answers are recorded: a replay gets the same ones, but another
+number of cores may give others. Read next: `_strand.py`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, TypeVar, cast, overload
+
+from ciel._future import Future
+from ciel._strand import current
+from ciel._task import AnyTask, BoundTask, Task
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MAP_WINDOW = 256
+"""Calls of a `map` that are spawned ahead. It is the same on every machine, so that what a program
+prints between them has the same place everywhere."""
+
+
+def put(value: T) -> Future[T]:
+    """Stores a copy of `value` once; the future can be passed to many tasks."""
+    future: Future[T] = current().put(value)
+    return future
+
+
+@overload
+def gather(futures: Iterable[Future[T]], /) -> list[T]: ...
+@overload
+def gather(*futures: Future[T]) -> list[T]: ...
+def gather(*futures: Any) -> list[Any]:
+    """Waits for all futures, given one by one or as one iterable; their values in that order.
+
+    Raises the exception of the first failed one in that order.
+    """
+    listed = _listed(futures)
+    owner = listed[0]._strand if listed else current()
+    owner.wait(listed, False, None)
+    return [future.result() for future in listed]
+
+
+def wait(
+    futures: Iterable[Future[Any]], *, count: str = "all", timeout: float | None = None
+) -> tuple[list[Future[Any]], list[Future[Any]]]:
+    """Waits for `count`, `"all"` or `"first"`, at most `timeout` seconds.
+
+    Gives the futures that are there, failed ones too, and those that are not, in the order given.
+    """
+    if count not in ("all", "first"):
+        raise ValueError(f"count is 'all' or 'first', not {count!r}")
+    listed = list(futures)
+    if not listed:
+        return [], []
+    there = {id(future) for future in listed[0]._strand.wait(listed, count == "first", timeout)}
+    done = [future for future in listed if id(future) in there]
+    return done, [future for future in listed if id(future) not in there]
+
+
+def as_completed(
+    futures: Iterable[Future[T]], *, timeout: float | None = None
+) -> Iterator[Future[T]]:
+    """Yields futures as they become there. Ends early if nothing comes for `timeout` seconds."""
+    waiting = list(futures)
+    while waiting:
+        done, waiting = wait(waiting, count="first", timeout=timeout)
+        if not done:
+            return
+        yield from done
+
+
+def map(  # noqa: A001
+    function: Task[..., R] | BoundTask[..., R], *iterables: Iterable[Any], window: int = MAP_WINDOW
+) -> Iterator[R]:
+    """Yields the values of `function` called with the items of `iterables`, in their order.
+
+    Lazy: at most `window` calls are spawned ahead, so the iterables may be endless.
+    """
+    if window < 1:
+        raise ValueError(f"window must be at least 1, not {window}")
+    ahead: deque[Future[R]] = deque()
+    for items in zip(*iterables, strict=False):
+        ahead.append(function.spawn(*items))
+        if len(ahead) >= window:
+            yield ahead.popleft().result()
+    while ahead:
+        yield ahead.popleft().result()
+
+
+class Scope:
+    """What is spawned inside `with ciel.scope():` has ended when the block ends."""
+
+    def __init__(self) -> None:
+        """Begins empty."""
+        self.futures: list[Future[Any]] = []
+
+    def __enter__(self) -> Scope:
+        """Opens the scope in the current strand."""
+        self._strand = current()
+        self._strand.scopes.append(self.futures)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Waits for all; raises the first failure in order of spawn unless the block raised."""
+        scopes = self._strand.scopes
+        scopes[:] = [inner for inner in scopes if inner is not self.futures]
+        if not isinstance(error, Exception) and error is not None:
+            return
+        if self.futures:
+            self._strand.wait(self.futures, False, None)
+        if error is None:
+            for future in self.futures:
+                future.result()
+
+
+def scope() -> Scope:
+    """`with ciel.scope():` waits at its end for every task spawned inside by this strand."""
+    return Scope()
+
+
+def _listed(futures: Sequence[Any]) -> list[Future[Any]]:
+    if len(futures) == 1 and not isinstance(futures[0], Future):
+        futures = list(futures[0])
+    for future in futures:
+        if not isinstance(future, Future):
+            hint = " (spawn it first)" if isinstance(future, (AnyTask, BoundTask)) else ""
+            raise TypeError(f"gather takes futures, not {type(future).__name__}{hint}")
+    return cast("list[Future[Any]]", list(futures))

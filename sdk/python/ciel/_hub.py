@@ -1,0 +1,262 @@
+"""The hub of a worker: one greenlet that hears the engine and gives each strand its turn.
+
+Every strand runs in a greenlet that is switched to from here and from nowhere else, so depth costs no
+stack. A strand that waits is parked: it stays as it is until the engine resumes or drops it. Dropped
+ones are kept for ever, since ending a greenlet would run clean-up code of the task. This module does
+not know what a task is. Read next: `_worker.py`, protocol/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from greenlet import getcurrent, greenlet
+
+from ciel import _native, _streams
+from ciel._code import adopt, resolve
+from ciel._errors import Cancelled
+from ciel._freeze import thaw
+from ciel._strand import here
+from ciel._surroundings import Surroundings
+from ciel._worker import WorkerStrand
+
+DROPPED_MAX = 256
+IDLE_MAX = 64
+FUNCTIONS_MAX = 512
+CANCEL_WAIT_S = 0.02
+LOG_WARNING = 2
+
+
+class Hub:
+    """The strands of one worker process, and the connection they share."""
+
+    def __init__(self, connection: _native.Connection, captured: Any, serial: bool = False) -> None:
+        """`captured` gives what was written to descriptor 1; `serial` runs roots serially."""
+        self.connection = connection
+        self.captured = captured
+        self.serial = serial
+        self.running: WorkerStrand | None = None
+        self.forked = False
+        self.used_up = False
+        self.surroundings = Surroundings()
+        self._greenlet = getcurrent()
+        self._thread = threading.get_ident()
+        self._threads_known = threading.active_count()
+        self._owners: dict[threading.Thread, WorkerStrand | None] = {}
+        self._told: set[threading.Thread] = set()
+        self._idle: list[greenlet] = []
+        self._parked: dict[Any, WorkerStrand] = {}
+        self._dropped: list[WorkerStrand] = []
+        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._functions: dict[bytes, Callable[..., Any]] = {}
+        self._by_value: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def serve(self) -> None:
+        """Hears the engine until it is gone or says shutdown."""
+        while True:
+            message = self._waiting.popleft() if self._waiting else self.connection.receive()
+            if message is None or message[0] == "shutdown":
+                return
+            self.handle(message)
+
+    def handle(self, message: tuple[Any, ...]) -> None:
+        """Does what a message asks for; those about tasks not held here are stale."""
+        kind = message[0]
+        if kind == "start":
+            runner = self._idle.pop() if self._idle else greenlet(self._loop)
+            strand = WorkerStrand(self, message)
+            self._give_turn(strand, runner, strand)
+        elif kind == "resume":
+            parked = self._parked.pop(message[1], None)
+            if parked is not None and parked.where is not None:
+                self._give_turn(parked, parked.where, (message[2], message[3]))
+        elif kind == "drop" or kind == "cancel":
+            self._drop(message[1])
+
+    def _give_turn(self, strand: WorkerStrand, runner: greenlet, word: Any) -> None:
+        """Lets a strand run until it parks or ends."""
+        self.running = here.strand = strand
+        if strand.aside is not None:
+            self.surroundings.enter(strand.aside)
+            strand.aside = None
+        runner.switch(word)
+        self.running = here.strand = None
+        if not self.surroundings.untouched:
+            strand.aside = self.surroundings.leave(not strand.ended)
+
+    def _loop(self, strand: WorkerStrand) -> None:
+        """The body of a greenlet: one task after another; it never ends while it may be of use."""
+        me = getcurrent()
+        while True:
+            strand.run()
+            me.gr_context = None
+            if len(self._idle) >= IDLE_MAX:
+                return
+            self._idle.append(me)
+            strand = self._greenlet.switch()
+
+    def park(self, strand: WorkerStrand) -> Any:
+        """Gives the turn away; comes back with the answers of the engine."""
+        self._note_threads(strand)
+        strand.where = getcurrent()
+        self._parked[strand.tag] = strand
+        return self._greenlet.switch()
+
+    def _drop(self, tag: Any) -> None:
+        strand = self._parked.pop(tag, None)
+        if strand is not None:
+            strand.ended = True
+            self._dropped.append(strand)
+            self.used_up = self.used_up or len(self._dropped) > DROPPED_MAX
+
+    def receive(self) -> tuple[Any, ...]:
+        """The next message, for a strand that needs an answer at once; ends if there is none."""
+        message = self.connection.receive()
+        if message is None or message[0] == "shutdown":
+            self.leave()
+        return message
+
+    def put_off(self, message: tuple[Any, ...]) -> None:
+        """Keeps a message for later."""
+        self._waiting.append(message)
+
+    def leave(self) -> NoReturn:
+        """Ends the process and runs nothing more of any task."""
+        self.connection.flush()
+        os._exit(0)
+
+    def function(self, header: bytes) -> Callable[..., Any]:
+        """The function that a header names, imported once."""
+        found = self._functions.get(header)
+        if found is None:
+            found = self._functions[header] = resolve(header)
+        return found
+
+    def function_by_value(self, key: Any, read: Callable[[], bytes]) -> Callable[..., Any]:
+        """The function in an object; `key` is the same for the same object."""
+        found = self._by_value.get(key)
+        if found is None:
+            data = read()
+            found = self._by_value[key] = adopt(thaw(data), data)
+            if len(self._by_value) > FUNCTIONS_MAX:
+                self._by_value.popitem(last=False)
+        return found
+
+    def write(self, sink: int, data: bytes) -> None:
+        """What a task prints; called from any thread, and in forked children."""
+        if self.forked:
+            os.write(sink + 1, data)
+            return
+        if threading.get_ident() == self._thread:
+            strand = self.running
+        else:
+            strand = self._owner(threading.current_thread())
+        if strand is None:
+            return
+        if sink:
+            strand.errors.append(data)
+        else:
+            captured = self.captured.take() if strand is self.running else b""
+            if captured:
+                strand.pieces.append(captured)
+            strand.pieces.append(data)
+        if strand is self.running and (not data or data.endswith(b"\n")):
+            self.send(strand)
+
+    def send(self, strand: WorkerStrand) -> None:
+        """Sends what was printed and not sent yet."""
+        with self._lock:
+            for sink, pieces in enumerate((strand.pieces, strand.errors)):
+                data = b"".join(pieces)
+                pieces.clear()
+                if data:
+                    self.connection.write(strand.tag, sink, data)
+
+    def _owner(self, thread: threading.Thread) -> WorkerStrand | None:
+        """The strand that started a thread; `None` if that has ended, which is said once."""
+        owner = self._owners[thread] if thread in self._owners else self.running
+        if owner is not None and not owner.ended:
+            return owner
+        if thread not in self._told:
+            self._told.add(thread)
+            os.write(2, f"what thread {thread.name} prints after its task is dropped\n".encode())
+        return None
+
+    def _note_threads(self, strand: WorkerStrand) -> None:
+        """Notes which threads were started in this turn."""
+        count = threading.active_count()
+        if count == self._threads_known:
+            return
+        alive = threading.enumerate()
+        self._owners = {
+            thread: self._owners.get(thread, strand)
+            for thread in alive
+            if thread.ident != self._thread
+        }
+        self._threads_known = len(alive)
+
+    def note_end(self, strand: WorkerStrand) -> None:
+        """Looks for threads that outlive the task that is about to end, and names them."""
+        if threading.active_count() == 1:
+            self._threads_known = 1
+            return
+        self._note_threads(strand)
+        left = [thread.name for thread, owner in self._owners.items() if owner is strand]
+        if not left:
+            return
+        self.used_up = True
+        strand.ended = True
+        names = ", ".join(left)
+        self.connection.log(
+            strand.tag, LOG_WARNING, f"threads of {strand.label} outlive it: {names}"
+        )
+
+    def on_forked(self) -> None:
+        """In a forked child: the connection belongs to the parent."""
+        self.forked = True
+        self.connection.forked()
+
+    def check_forked(self, error: BaseException | None) -> None:
+        """Ends a forked child that came to where only the task itself may be."""
+        if not self.forked:
+            return
+        label = self.running.label if self.running is not None else "a task"
+        text = f"a process forked in {label} ended outside of its code: end it with os._exit\n"
+        if error is not None:
+            text = f"a process forked in {label} ended with {error!r}\n"
+        os.write(2, text.encode())
+        os._exit(0 if error is None else 1)
+
+    def on_interrupt(self, number: int, frame: Any) -> None:
+        """The signal beside `cancel`: raises Cancelled in the strand that has its turn."""
+        running = self.running
+        if running is None or self.forked or running.ended:
+            return
+        deadline = time.monotonic() + CANCEL_WAIT_S
+        while True:
+            while self.connection.poll():
+                message = self.connection.receive()
+                if message is None:
+                    self.leave()
+                if message[0] == "cancel" and message[1] == running.tag:
+                    raise Cancelled("the task was cancelled")
+                self._waiting.append(message)
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.001)
+
+
+def install(hub: Hub) -> None:
+    """Makes this process a worker of `hub`: streams, signals, forks, surroundings."""
+    _streams.install(hub.write)
+    hub.surroundings = Surroundings()
+    signal.signal(signal.SIGUSR2, hub.on_interrupt)
+    hub.surroundings.install()
+    os.register_at_fork(after_in_child=hub.on_forked)

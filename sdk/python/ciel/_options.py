@@ -1,0 +1,123 @@
+"""What a spawn may ask for: cores, memory, retries, a time limit, a name.
+
+Options are frozen values; a task has one set and `Task.options` makes a changed copy. Everything is
+checked here, when the program says it, so that a misspelt amount is an error at its own line. This
+module knows neither tasks nor the engine. Read next: `_task.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+
+OUTPUTS_MAX = 10_000
+RETRIES_MAX = 1_000
+
+Wire = tuple[
+    "int | None", "int | None", "dict[str, int] | None", "int | None", "int | None", bool, int, bool
+]
+
+
+def bytes_of(amount: int | str) -> int:
+    """Reads an amount of memory: a number of bytes, or text such as `"2 GiB"` or `"500 MB"`.
+
+    Raises ValueError if it is no positive amount, TypeError if it is neither number nor text.
+    """
+    if isinstance(amount, bool) or not isinstance(amount, (int, str)):
+        raise TypeError(f"memory is bytes or text like '2 GiB', not {amount!r}")
+    if isinstance(amount, int):
+        count = amount
+    else:
+        match = _AMOUNT.fullmatch(amount)
+        if match is None:
+            raise ValueError(f"memory is bytes or text like '2 GiB', not {amount!r}")
+        count = int(float(match[1]) * _UNITS[(match[2] or "").lower()])
+    if count < 1:
+        raise ValueError(f"memory must be at least one byte, not {amount!r}")
+    return count
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a task asks for; `None` and `False` mean the run's default.
+
+    `cores` counts cores and may be a fraction, `memory` is in bytes or text, `timeout` in seconds
+    for one attempt, `resources` counts pieces by name. `outputs` is how many futures a spawn gives.
+    `live` shows what a command prints while it runs.
+    """
+
+    cores: float | None = None
+    memory: int | str | None = None
+    retries: int | None = None
+    timeout: float | None = None
+    name: str | None = None
+    pure: bool | None = None
+    outputs: int | None = None
+    lazy: bool = False
+    live: bool = False
+    resources: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Checks every part; raises TypeError or ValueError that names it."""
+        _check_number("cores", self.cores, above=0)
+        _check_number("timeout", self.timeout, above=0)
+        _check_count("retries", self.retries, 0, RETRIES_MAX)
+        _check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
+        for name, amount in self.resources:
+            _check_number(f"resource {name!r}", amount, above=0)
+        if self.memory is not None:
+            object.__setattr__(self, "memory", bytes_of(self.memory))
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise TypeError(f"name is text, not {self.name!r}")
+        object.__setattr__(self, "_wire", self._told())
+
+    @property
+    def count(self) -> int:
+        """How many outputs the task has."""
+        return 1 if self.outputs is None else self.outputs
+
+    @property
+    def wire(self) -> Wire | None:
+        """As `ciel._native.Connection.spawn` takes them; `None` if nothing is asked for."""
+        wire: Wire | None = self._wire  # type: ignore[attr-defined]
+        return wire
+
+    def changed(self, **changes: Any) -> Options:
+        """A copy with `changes`; `outputs` cannot be changed after the task was defined."""
+        if "outputs" in changes:
+            raise TypeError("outputs belongs to the definition: @ciel.task(outputs=n)")
+        if isinstance(changes.get("resources"), dict):
+            changes["resources"] = tuple(sorted(changes["resources"].items()))
+        return replace(self, **changes)
+
+    def _told(self) -> Wire | None:
+        cores = None if self.cores is None else max(1, round(self.cores * 1000))
+        others = {name: max(1, round(amount * 1000)) for name, amount in self.resources}
+        limit = None if self.timeout is None else max(1, round(self.timeout * 1000))
+        memory = None if self.memory is None else bytes_of(self.memory)
+        purity = 0 if self.pure is None else 1 if self.pure else 2
+        wire = (cores, memory, others or None, self.retries, limit, self.lazy, purity, self.live)
+        return None if wire == (None, None, None, None, None, False, 0, False) else wire
+
+
+def _check_number(name: str, value: object, above: float) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if not above < value < float("inf"):
+        raise ValueError(f"{name} must be above {above}, not {value!r}")
+
+
+def _check_count(name: str, value: object, least: int, most: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {value!r}")

@@ -1,0 +1,227 @@
+"""What is written into the payload of a Python task, and how it is read.
+
+A payload is a head of fixed size, the header of the function (`_code.Identity`), and a pickle of the
+arguments. Its inputs are, in this order: the function if it goes by value, the references among the
+arguments, large buffers, and the pickle itself if that is large. `Store` is what packing needs of a
+strand; nothing here knows how a strand does it. Read next: `_freeze.py`, `_speaking.py`.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ciel._code import Identity, identify
+from ciel._faults import explained_call
+from ciel._freeze import ATOMS, Frozen, freeze, thaw
+
+if TYPE_CHECKING:
+    from ciel._future import Future
+    from ciel._strand import Call
+
+OBJECT_BYTES_MIN = 64 << 10
+"""Buffers and arguments from this size on become objects, which processes map and share."""
+
+BY_VALUE, BODY_IS_OBJECT, HAS_BUFFERS, MANY = 2, 4, 8, 16
+_HEAD = struct.Struct(">BHIQ")
+
+
+class Store(Protocol):
+    """What packing a call needs of the strand that spawns it."""
+
+    def handle_of(self, future: Future[Any]) -> int:
+        """The handle of a future of this strand; raises WaitError for another's."""
+
+    def function_handle(self, identity: Identity) -> int:
+        """The object that holds a function by value."""
+
+    def buffer_handle(self, buffer: Any) -> int:
+        """An object that holds these bytes; equal ones are stored once."""
+
+
+class Reader(Protocol):
+    """What reading a payload needs of the strand that runs it: its inputs by number."""
+
+    def value(self, number: int) -> Any:
+        """The value of an input that is there."""
+
+    def future(self, number: int) -> Any:
+        """The future of an input that is kept as a reference."""
+
+    def raw(self, number: int) -> Any:
+        """The bytes of an input, read-only."""
+
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+Packed = tuple[bytes, Sequence[int], "Sequence[bool] | None"]
+
+
+def pack(call: Call, store: Store, step: int = 0) -> Packed:
+    """Payload, inputs, and which of them are kept as references (`None`: none of them).
+
+    `step` counts the tails of the strand before this call. Raises NotSerializable that names the
+    argument, CielError if what the function captures was rebound.
+    """
+    task = call.task
+    identity: Identity = task.identity or identify(task)
+    if identity.globals or identity.cells:
+        identity.check()
+    args = call.args
+    if not call.kwargs and identity.data is None:
+        for value in args:
+            if type(value) not in ATOMS:
+                break
+        else:
+            body = pickle.dumps((args,), 5) if args else b""
+            if len(body) < OBJECT_BYTES_MIN:
+                header = identity.header
+                flags = 1 if task.options_now.outputs is None else 1 | MANY
+                return _HEAD.pack(flags, len(header), 0, step) + header + body, (), None
+    return _packed_whole(call, identity, store, step)
+
+
+def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Packed:
+    frozen, kept_count = _frozen(call)
+    inputs = [] if identity.data is None else [store.function_handle(identity)]
+    flags = 1 if identity.data is None else 1 | BY_VALUE
+    if call.task.options_now.outputs is not None:
+        flags |= MANY
+    references = frozen.references
+    inputs += [store.handle_of(future) for future in references]
+    kept = None
+    if kept_count:
+        kept = [False] * len(inputs)
+        first = len(inputs) - len(references)
+        kept[first : first + kept_count] = [True] * kept_count
+    body = frozen.data
+    if frozen.buffers:
+        flags |= HAS_BUFFERS
+        body = pickle.dumps((body, [_placed(buffer, store, inputs) for buffer in frozen.buffers]))
+    if len(body) >= OBJECT_BYTES_MIN:
+        flags |= BODY_IS_OBJECT
+        inputs.append(store.buffer_handle(body))
+        body = b""
+    if kept is not None:
+        kept += [False] * (len(inputs) - len(kept))
+    header = identity.header
+    head = _HEAD.pack(flags, len(header), len(references), step)
+    return head + header + body, inputs, kept
+
+
+def _placed(buffer: pickle.PickleBuffer, store: Store, inputs: list[int]) -> bytes | None:
+    """A small buffer's bytes; a large one becomes an input, for which `None` stands."""
+    raw = buffer.raw()
+    if raw.nbytes < OBJECT_BYTES_MIN:
+        return bytes(raw)
+    inputs.append(store.buffer_handle(raw))
+    return None
+
+
+def _frozen(call: Call) -> tuple[Frozen, int]:
+    """The arguments as bytes; futures that are kept as references come first."""
+    args, kwargs, keeps = call.args, call.kwargs, call.task.keeps
+    references: list[Future[Any]] = []
+    try:
+        if not keeps:
+            return freeze((args, kwargs), references), 0
+        kept, args, kwargs = _parted(args, kwargs, keeps)
+        inside = freeze(kept, references, apart=False)
+        count = len(references)
+        return freeze((args, kwargs, inside.data), references), count
+    except Exception as error:  # whatever the classes of arguments raise
+        raise explained_call(call.task.parameters, call.args, call.kwargs, error) from None
+
+
+def _parted(
+    args: tuple[Any, ...], kwargs: dict[str, Any], keeps: frozenset[str | int]
+) -> tuple[dict[Any, Any], tuple[Any, ...], dict[str, Any]]:
+    """Takes the arguments of parameters that keep futures out of the others."""
+    rest = [place for place in keeps if isinstance(place, int) and place < 0]
+    begin = -1 - rest[0] if rest else len(args)
+    kept: dict[Any, Any] = {
+        place: value for place, value in enumerate(args) if place in keeps or place >= begin
+    }
+    kept |= {name: value for name, value in kwargs.items() if name in keeps}
+    others = tuple(None if place in kept else value for place, value in enumerate(args))
+    return kept, others, {name: value for name, value in kwargs.items() if name not in keeps}
+
+
+class Unpacked:
+    """A payload taken apart: the function's header, the step of its strand, its arguments."""
+
+    __slots__ = ("header", "body", "flags", "count", "step")
+
+    def __init__(self, payload: bytes) -> None:
+        """Reads the head; raises struct.error if it is none of ours."""
+        self.flags, length, self.count, self.step = _HEAD.unpack_from(payload)
+        end = _HEAD.size + length
+        self.header = payload[_HEAD.size : end]
+        self.body = payload[end:]
+
+    def arguments(self, read: Reader, total: int) -> Arguments:
+        """The arguments of the call; `read` reads its inputs, of which there are `total`."""
+        body: Any = self.body
+        if self.flags | MANY == 1 | MANY and not self.count:
+            return (pickle.loads(body)[0], {}) if body else ((), {})
+        if self.flags & BODY_IS_OBJECT:
+            body = read.raw(total - 1)
+        first = 1 if self.flags & BY_VALUE else 0
+        buffers = None
+        if self.flags & HAS_BUFFERS:
+            body, placed = pickle.loads(body)
+            large = iter(range(first + self.count, total))
+            buffers = [read.raw(next(large)) if piece is None else piece for piece in placed]
+        return _thawed(
+            body, buffers, lambda i: read.value(first + i), lambda i: read.future(first + i)
+        )
+
+
+def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
+    """The arguments of a call that runs at once in this process, copied; `value` as in `Copy`."""
+    if not call.kwargs:
+        for part in call.args:
+            if type(part) not in ATOMS:
+                break
+        else:
+            return call.args, call.kwargs
+    return Copy(call).arguments(value)
+
+
+class Copy:
+    """The arguments of a call as bytes, for a call that runs in this process."""
+
+    __slots__ = ("frozen", "buffers")
+
+    def __init__(self, call: Call) -> None:
+        """Copies the arguments now; raises NotSerializable that names the one without bytes."""
+        self.frozen, _ = _frozen(call)
+        self.buffers = [bytes(buffer) for buffer in self.frozen.buffers]
+
+    def arguments(self, value: Callable[[Any], Any]) -> Arguments:
+        """The arguments anew; `value` gives the value of a future that is not kept as one."""
+        futures = self.frozen.references
+        return _thawed(
+            self.frozen.data, self.buffers, lambda i: value(futures[i]), futures.__getitem__
+        )
+
+
+def _thawed(
+    body: Any,
+    buffers: Sequence[Any] | None,
+    value: Callable[[int], Any],
+    future: Callable[[int], Any],
+) -> Arguments:
+    found = thaw(body, value, buffers)
+    if len(found) == 1:
+        return found[0], {}
+    if len(found) == 2:
+        return found
+    args, kwargs = list(found[0]), found[1]
+    for place, kept in thaw(found[2], future).items():
+        if isinstance(place, int):
+            args[place] = kept
+        else:
+            kwargs[place] = kept
+    return tuple(args), kwargs

@@ -1,0 +1,443 @@
+"""`ciel.run` and `ciel.Session`: tasks submitted by an ordinary Python program.
+
+The engine is a child process, the command `ciel`, and this program plays its root task by the
+executor protocol: what is submitted is a spawn, what is asked for is watched. A thread of ours
+hears the answers, so that any thread may submit and wait, and asyncio code may await. Read next:
+`_engine.py` for the child process, `_speaking.py`, `_strand.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+
+from ciel import _native
+from ciel._engine import Engine, EngineOptions
+from ciel._errors import CielError, NoRun, WorkerLost, error_of, failure_of
+from ciel._future import Future
+from ciel._options import Options
+from ciel._shell import spawn_command
+from ciel._speaking import Speaker
+from ciel._strand import Call, here
+from ciel._task import AnyTask, BoundTask, Task
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+KEEP_UNSPECIFIED = 0
+_NULL = (0, b"null", "json", ())
+
+
+class Watched:
+    """An object that somebody waits for: what became of it, and whom to tell."""
+
+    __slots__ = ("reference", "there", "callbacks")
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.reference: tuple[Any, ...] | None = None
+        self.there = threading.Event()
+        self.callbacks: list[Callable[[], None]] = []
+
+
+class Client(Speaker):
+    """The root strand of a session: spoken to from any thread."""
+
+    def __init__(self, connection: _native.Connection, tag: Any, label: str) -> None:
+        """The connection has been greeted and the strand was started."""
+        super().__init__(connection, tag, 0)
+        self.label = label
+        self.saying = threading.RLock()
+        self._telling = threading.Lock()
+        self._answers: dict[int, Watched] = {}
+        self._expected: dict[int, Watched] = {}
+        self._lost: CielError | None = None
+        self.failures: list[Any] = []
+        self.closed = threading.Event()
+
+    def hear(self) -> None:
+        """Hears what the engine says until it is gone; runs in a thread of its own."""
+        said: tuple[Any, ...] | None = None
+        try:
+            while (said := self.connection.receive()) is not None and said[0] != "shutdown":
+                if said[0] == "answer":
+                    self._answered(said[2], said[3])
+        finally:
+            if said is not None:
+                self.failures = said[1]
+            self._end(said is not None)
+
+    def _answered(self, request: int, result: tuple[Any, ...]) -> None:
+        watched = self._answers.pop(request, None)
+        if watched is None:
+            return
+        with self._telling:
+            watched.reference = result
+            told = watched.callbacks
+            watched.callbacks = []
+        watched.there.set()
+        for callback in told:
+            callback()
+
+    def _end(self, well: bool) -> None:
+        why = "the session is closed" if well else "the engine of the session has ended"
+        self._lost = NoRun(why) if well else WorkerLost(why)
+        self.closed.set()
+        for request in list(self._answers):
+            self._answered(request, ("lost",))
+
+    def _ask(self, say: Callable[[int], None]) -> Watched:
+        """Says a request and gives what its answer will come into."""
+        with self.saying:
+            if self._lost is not None:
+                raise self._lost
+            request = super().next_request()
+            watched = self._answers[request] = Watched()
+            say(request)
+            self.connection.flush()
+        return watched
+
+    def _taken(self, watched: Watched) -> tuple[Any, ...]:
+        watched.there.wait()
+        result = watched.reference
+        assert result is not None
+        if result[0] == "lost":
+            raise self._lost or WorkerLost("the engine of the session has ended")
+        if result[0] == "refused":
+            raise error_of(result[1])
+        return result
+
+    def answer(self, request: int) -> tuple[Any, ...]:
+        """Waits for the answer to a request that was said just now."""
+        self.connection.flush()
+        return self._taken(self._expected.pop(request))
+
+    def store(self, form: str, pieces: list[Any], references: Sequence[int]) -> int:
+        """As every strand does, one thread at a time."""
+        with self.saying:
+            return super().store(form, pieces, references)
+
+    def next_request(self) -> int:
+        """Its answer is waited for from now on: it may come before anybody looks."""
+        request = super().next_request()
+        self._expected[request] = self._answers[request] = Watched()
+        return request
+
+    def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
+        """As every strand does, one thread at a time, and said at once."""
+        with self.saying:
+            if self._lost is not None:
+                raise self._lost
+            made = super().spawn(call, options)
+            self.connection.flush()
+        return made
+
+    def spawn_executor(
+        self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
+    ) -> tuple[Future[Any], ...]:
+        """As every strand does, one thread at a time, and said at once."""
+        with self.saying:
+            if self._lost is not None:
+                raise self._lost
+            made = super().spawn_executor(executor, arguments, outputs, options, label)
+            self.connection.flush()
+        return made
+
+    def watch(self, future: Future[Any]) -> Watched:
+        """Asks for a future once, however many wait for it."""
+        handle = self.handle_of(future)
+        with self.saying:
+            known: Watched | None = future._known
+            if known is None:
+                known = future._known = self._ask(
+                    lambda request: self.connection.open_reference(self.tag, request, handle, True)
+                )
+            return known
+
+    def result(self, future: Future[Any]) -> Any:
+        """Waits in this thread; other threads go on."""
+        return self.read(self._taken(self.watch(future))[1])
+
+    def wait(
+        self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
+    ) -> list[Future[Any]]:
+        """Waits for all, or for the first; gives those that are there, in the order given."""
+        watched = [self.watch(future) for future in futures]
+        changed = threading.Semaphore(0)
+        with self._telling:
+            missing = [one for one in watched if one.reference is None]
+            for one in missing:
+                one.callbacks.append(changed.release)
+        wanted = len(missing) if not count_first else min(1, len(missing))
+        if count_first and len(missing) < len(watched):
+            wanted = 0
+        deadline = threading.TIMEOUT_MAX if timeout_s is None else timeout_s
+        for _ in range(wanted):
+            if not changed.acquire(timeout=deadline):
+                break
+        pairs = zip(futures, watched, strict=True)
+        return [future for future, one in pairs if one.reference is not None]
+
+    def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Asks the engine."""
+        handles = [self.handle_of(future) for future in futures]
+        asked = self._ask(
+            lambda request: self.connection.ask(self.tag, request, "done", handles)
+        )
+        found: list[bool] = json.loads(self._taken(asked)[1])
+        return found
+
+    def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
+        """Takes it: a session is not replayed."""
+        return take()
+
+    def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
+        """Waits in asyncio code."""
+        loop = asyncio.get_running_loop()
+        there = loop.create_future()
+        watched = self.watch(future)
+
+        def tell() -> None:
+            if not there.done():
+                there.set_result(None)
+
+        with self._telling:
+            is_there = watched.reference is not None
+            if not is_there:
+                watched.callbacks.append(lambda: _call_soon(loop, tell))
+        if not is_there:
+            yield from there
+        return self.result(future)
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
+    try:
+        loop.call_soon_threadsafe(tell)
+    except RuntimeError:  # the loop was closed: nobody waits any more
+        pass
+
+
+class Session:
+    """An engine of one's own, to which work is submitted as one goes.
+
+    Use it in `with`, or call `close()`. Each submit is a job of its own: its output comes in the
+    order of submission, and its failure hurts no other. It may be used from several threads.
+
+    `jobs` is how many cores to use, all by default; `serial` runs one task at a time; `retries` and
+    `timeout` (seconds) hold for tasks that do not say themselves; `state` is the state folder,
+    `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether the failure of a
+    submit leaves the others alone; `progress` shows a progress line on a terminal.
+    """
+
+    def __init__(
+        self,
+        *,
+        jobs: int | None = None,
+        serial: bool = False,
+        keep_going: bool = True,
+        retries: int = 0,
+        timeout: float | None = None,
+        state: str | os.PathLike[str] | None = None,
+        stderr: str = "live",
+        progress: bool = False,
+    ) -> None:
+        """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
+        if here.strand is not None:
+            raise NoRun(
+                f"{here.strand.label} is a task, which is in a run already",
+                hint="spawn tasks there; start runs outside of tasks",
+            )
+        options = EngineOptions(
+            jobs, serial, keep_going, retries, timeout, state, stderr, progress
+        )
+        self._engine = Engine(options)
+        self._client = _greeted(self._engine)
+        self._listener = threading.Thread(
+            target=self._client.hear, name="ciel-session", daemon=True
+        )
+        self._listener.start()
+        self._is_open = True
+        _OPEN.add(self)
+
+    @overload
+    def submit(
+        self, task: Task[P, R] | BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[R]: ...
+    @overload
+    def submit(
+        self, task: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[R]: ...
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Lets a task, or a function, run with these arguments; gives the future of its value.
+
+        Raises NoRun if the session is closed, NotSerializable for what has no bytes.
+        """
+        self._check_open()
+        self._engine.flush_own_output()
+        if isinstance(task, BoundTask):
+            task, args = task._task, (task._instance, *args)
+        if not isinstance(task, AnyTask):
+            task = Task(task, Options())
+        frame = sys._getframe(1)
+        call = Call(task, args, kwargs, frame.f_code.co_filename, frame.f_lineno)
+        return self._client.spawn(call, task.options_now)[0]
+
+    def put(self, value: R) -> Future[R]:
+        """Stores a copy of `value` once; the future can be passed to many submits."""
+        self._check_open()
+        return cast("Future[R]", self._client.put(value))
+
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = None,
+        env: Mapping[str, Any] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        options: Options | None = None,
+        live: bool = False,
+        **inputs: Any,
+    ) -> Future[bytes] | dict[str, Future[bytes]]:
+        """As `ciel.sh`, as a submit of its own."""
+        self._check_open()
+        return spawn_command(
+            self._client, command, inputs, stdin=stdin, env=env, cwd=cwd, outputs=outputs,
+            options=options, live=live,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Waits for all that was submitted, and ends the engine.
+
+        Raises the earliest failure that nobody asked for.
+        """
+        if not self._is_open:
+            return
+        self._leave()
+        self._client.connection.exit(self._client.tag, [_NULL], KEEP_UNSPECIFIED)
+        self._finish()
+        if self._client.failures:
+            raise error_of(self._client.failures[0])
+
+    def cancel(self) -> None:
+        """Ends all that was submitted, at once, and the engine."""
+        if self._is_open:
+            self._leave()
+            self._client.connection.close()
+            self._finish()
+
+    def _fail(self, error: BaseException) -> None:
+        """Closes it with a failure, after which nothing more is begun."""
+        self._leave()
+        self._client.connection.error(self._client.tag, failure_of(error))
+        self._finish()
+
+    def _leave(self) -> None:
+        self._is_open = False
+        _OPEN.discard(self)
+
+    def _finish(self) -> None:
+        self._client.connection.flush()
+        try:
+            self._client.closed.wait()
+        except KeyboardInterrupt:
+            self._client.connection.close()
+            self._engine.end()
+            raise
+        self._client.connection.close()
+        self._engine.end()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise NoRun("the session is closed")
+
+    def __enter__(self) -> Session:
+        """The session itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes it; if an exception leaves the block, cancels what was submitted."""
+        if error is None:
+            self.close()
+        else:
+            self.cancel()
+
+
+_OPEN: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _greeted(engine: Engine) -> Client:
+    """Says hello and waits for the start of the root."""
+    connection = engine.connection
+    connection.hello(f"ciel-python {sys.version.split()[0]}", "", "session", ["watching"], True, 0)
+    while (said := connection.receive()) is not None:
+        if said[0] == "start":
+            return Client(connection, said[1], said[5])
+        if said[0] == "refusal":
+            engine.end()
+            raise CielError(said[1], hint=said[2])
+    raise engine.failed()
+
+
+@atexit.register
+def _close_open_sessions() -> None:
+    """A session that nobody closed is ended, and said to have been left open."""
+    for session in list(_OPEN):
+        print(
+            "ciel: a session was never closed: what it had not finished is cancelled\n"
+            "  hint: use `with ciel.Session() as session`, or call session.close()",
+            file=sys.stderr,
+        )
+        session.cancel()
+
+
+def run(
+    main: Callable[..., R] | Task[..., R],
+    /,
+    *args: Any,
+    jobs: int | None = None,
+    serial: bool = False,
+    keep_going: bool = False,
+    retries: int = 0,
+    timeout: float | None = None,
+    state: str | os.PathLike[str] | None = None,
+    stderr: str = "live",
+    progress: bool = False,
+    **kwargs: Any,
+) -> R:
+    """Runs `main(*args, **kwargs)` as the root of a run, on all cores, and gives its value.
+
+    The options are those of `Session`; arguments of `main` with such names go by place. Raises what
+    leaves `main`, or else the earliest failure of a task that nobody asked for. Ctrl-C cancels.
+    """
+    session = Session(
+        jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
+        state=state, stderr=stderr, progress=progress,
+    )  # fmt: skip
+    try:
+        value: R = session.submit(main, *args, **kwargs).result()
+    except (KeyboardInterrupt, NoRun, WorkerLost):
+        session.cancel()
+        raise
+    except BaseException as error:
+        session._fail(error)
+        raise
+    session.close()
+    return value

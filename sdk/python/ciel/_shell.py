@@ -1,0 +1,197 @@
+"""`ciel.sh` and `ciel.spawn_exec`: tasks that are commands, scripts or another language's code.
+
+A command is a template. Its placeholders become quoted variables of the shell's environment, so no
+value can break out of its place; the engine's executor `shell` does that, and this module only says
+which names are inputs and which are outputs. Read next: `_strand.py`; the reference of executors.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
+
+from ciel._errors import CielError
+from ciel._future import Future
+from ciel._options import Options
+from ciel._strand import Strand, current
+
+_PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_PREFIX = "out."
+_ONLY = "out"
+
+
+@overload
+def sh(
+    command: str,
+    /,
+    *,
+    stdin: Any = ...,
+    env: Mapping[str, Any] | None = ...,
+    cwd: str | os.PathLike[str] | None = ...,
+    outputs: None = ...,
+    options: Options | None = ...,
+    live: bool = ...,
+    **inputs: Any,
+) -> Future[bytes]: ...
+
+
+@overload
+def sh(
+    command: str,
+    /,
+    *,
+    stdin: Any = ...,
+    env: Mapping[str, Any] | None = ...,
+    cwd: str | os.PathLike[str] | None = ...,
+    outputs: Sequence[str],
+    options: Options | None = ...,
+    live: bool = ...,
+    **inputs: Any,
+) -> dict[str, Future[bytes]]: ...
+
+
+def sh(
+    command: str,
+    /,
+    *,
+    stdin: Any = None,
+    env: Mapping[str, Any] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    options: Options | None = None,
+    live: bool = False,
+    **inputs: Any,
+) -> Future[bytes] | dict[str, Future[bytes]]:
+    """Spawns a command for `sh` and gives what it writes, as bytes.
+
+    `{name}` in the command stands for the input of that name: a future for the path of a file with
+    its bytes, anything else for its text. `{out}` stands for the path of the file that the result
+    is read from; without it the result is what the command prints. With `outputs=["a", "b"]` the
+    command writes to `{out.a}` and `{out.b}`, and the futures come in a dictionary. `stdin` is a
+    future, bytes, text, or a list of them; `env` adds variables; `cwd` is the working folder.
+
+    Raises CielError at once if the command names what was not given. A command that fails raises
+    TaskError at `result()`, with its exit status and the last lines of its standard error.
+    """
+    given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
+    return spawn_command(current(), command, inputs, **given)
+
+
+def spawn_command(
+    strand: Strand,
+    command: str,
+    inputs: dict[str, Any],
+    *,
+    stdin: Any,
+    env: Mapping[str, Any] | None,
+    cwd: str | os.PathLike[str] | None,
+    outputs: Sequence[str] | None,
+    options: Options | None,
+    live: bool,
+) -> Future[bytes] | dict[str, Future[bytes]]:
+    """`sh` on a given strand; see there."""
+    asked = options if options is not None else Options()
+    names = _outputs_of(command, inputs, outputs)
+    arguments: dict[str, Any] = {
+        "command": command,
+        "inputs": {name: _word(strand, name, value) for name, value in inputs.items()},
+    }
+    if names:
+        arguments["outputs"] = names
+    if stdin is not None:
+        arguments["stdin"] = [_file(strand, "stdin", one) for one in _listed(stdin)]
+    if env is not None:
+        arguments["environment"] = {name: _word(strand, name, env[name]) for name in env}
+    if cwd is not None:
+        arguments["folder"] = os.fspath(cwd)
+    label = asked.name or _label(command)
+    count = max(len(names), 1)
+    asked = asked.changed(live=True) if live else asked
+    made = strand.spawn_executor("shell", arguments, count, asked, label)
+    strand.note(made)
+    return made[0] if outputs is None else dict(zip(names, made, strict=True))
+
+
+def _outputs_of(
+    command: str, inputs: Mapping[str, Any], outputs: Sequence[str] | None
+) -> list[str]:
+    """The names of the outputs, checked against what the command says."""
+    if not isinstance(command, str):
+        raise TypeError(f"a command is text, not {command!r}")
+    named = {match[1] for match in _PLACEHOLDER.finditer(command) if match[1]}
+    wanted = {name.removeprefix(_PREFIX) for name in named if name.startswith(_PREFIX)}
+    if outputs is not None:
+        names = list(outputs)
+    elif _ONLY in named and _ONLY not in inputs:
+        names = [_ONLY]
+    else:
+        names = []
+    missing = sorted(wanted - set(names))
+    if missing:
+        raise CielError(
+            f"the command writes to {{out.{missing[0]}}}, which is no output of it",
+            hint=f"name the outputs: outputs={sorted(wanted)}",
+        )
+    known = {*names, *inputs, *(f"in.{name}" for name in inputs)}
+    unknown = sorted(name for name in named - known if not name.startswith(_PREFIX))
+    if unknown:
+        raise CielError(
+            f"the command names {{{unknown[0]}}}, which it was not given",
+            hint=f"pass {unknown[0]}=…; for a brace of the shell itself write {{{{ or }}}}",
+        )
+    return names
+
+
+def _word(strand: Strand, name: str, value: Any) -> Any:
+    """An input as the executor takes it: a reference, or text."""
+    if isinstance(value, (Future, str, bool, int, float)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return strand.put(bytes(value))
+    raise TypeError(
+        f"{name} must be a future, text, bytes, a path or a number for a command, "
+        f"not {type(value).__name__}"
+    )
+
+
+def _file(strand: Strand, name: str, value: Any) -> Future[Any]:
+    """An input as a reference."""
+    if isinstance(value, Future):
+        return value
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        return strand.put(value if isinstance(value, str) else bytes(value))
+    raise TypeError(f"{name} must be futures, bytes or text, not {type(value).__name__}")
+
+
+def _listed(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _label(command: str) -> str:
+    first = command.split(maxsplit=1)[0] if command.split() else ""
+    name = first.rsplit("/", 1)[-1]
+    return name if re.fullmatch(r"[A-Za-z0-9._+-]+", name) else "shell"
+
+
+def spawn_exec(
+    executor: str,
+    arguments: Mapping[str, Any],
+    outputs: int = 1,
+    *,
+    options: Options | None = None,
+) -> tuple[Future[Any], ...]:
+    """Spawns a task of any executor by its name and gives the futures of its outputs.
+
+    `arguments` are plain data as JSON has it, in which futures may stand anywhere. Raises
+    NotSerializable for anything else.
+    """
+    asked = options if options is not None else Options()
+    strand = current()
+    label = asked.name or ""
+    made = strand.spawn_executor(executor, dict(arguments), outputs, asked, label)
+    strand.note(made)
+    return made

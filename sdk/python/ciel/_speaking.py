@@ -1,0 +1,213 @@
+"""The part of a strand that speaks to the engine: what worker strands and sessions share.
+
+A `Speaker` counts handles as the engine does, packs calls, and stores values, large ones through
+files. It knows the verbs of the connection and no way to wait: that is `answer` and the abstract
+rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ciel import _native
+from ciel._code import Identity
+from ciel._elision import moved_futures
+from ciel._errors import WaitError, error_of
+from ciel._faults import explained
+from ciel._freeze import object_of, value_of, value_of_file
+from ciel._future import Future
+from ciel._payload import OBJECT_BYTES_MIN, pack
+from ciel._strand import Call, Strand
+
+if TYPE_CHECKING:
+    from ciel._options import Options
+
+EXECUTOR = "python"
+REQUESTS_FROM = 1 << 16
+"""Requests that store objects count from here; those of outputs are their numbers."""
+
+Reference = tuple[Any, ...]
+
+
+class Speaker(Strand):
+    """A strand that has a connection and a tag."""
+
+    def __init__(self, connection: _native.Connection, tag: Any, inputs: int) -> None:
+        """`inputs` is how many handles the strand was given."""
+        self.scopes = []
+        self.connection = connection
+        self.tag = tag
+        self.next_handle = inputs
+        self.recorded: dict[int, Reference] = {}
+        self._request = REQUESTS_FROM
+        self._functions: dict[Identity, int] | None = None
+        self._stored: dict[bytes, int] | None = None
+
+    @abstractmethod
+    def answer(self, request: int) -> tuple[Any, ...]:
+        """Waits for the answer to a request; raises the failure if it was refused."""
+
+    def tidy(self) -> None:
+        """Sends what the strand has printed, so that it comes before what is said next."""
+
+    def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
+        """Says spawn; the futures are handles that the engine counts alike."""
+        payload, inputs, kept = pack(call, self)
+        self.tidy()
+        task = call.task
+        count = options.outputs
+        self.connection.spawn(
+            self.tag,
+            EXECUTOR,
+            payload,
+            inputs,
+            kept,
+            1 if count is None else count,
+            options.wire,
+            task.label,
+            task.identity.code,
+            call.file,
+            call.line,
+        )
+        if count is None and not self.recorded:
+            handle = self.next_handle
+            self.next_handle = handle + 1
+            return (Future(self, handle),)
+        return self.futures(1 if count is None else count)
+
+    def tail_spawn(self, call: Call, step: int) -> None:
+        """Says tailSpawn: the strand goes on as a task of its own, `step` tails from its start."""
+        payload, inputs, kept = pack(call, self, step)
+        task, options = call.task, call.task.options_now
+        self.tidy()
+        self.connection.tail_spawn(
+            self.tag, EXECUTOR, payload, inputs, kept, options.count, options.wire, task.label,
+            task.identity.code, call.file, call.line,
+        )  # fmt: skip
+
+    def spawn_executor(
+        self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
+    ) -> tuple[Future[Any], ...]:
+        """Says spawn for another executor: JSON in which a future is `{"$ref": i}`."""
+        inputs: list[int] = []
+
+        def move(future: Future[Any]) -> dict[str, int]:
+            inputs.append(self.handle_of(future))
+            return {"$ref": len(inputs) - 1}
+
+        moved = moved_futures(arguments, move)
+        try:
+            payload = json.dumps(moved).encode()
+        except (TypeError, ValueError) as error:
+            raise explained(f"arguments of {executor}", arguments, error) from None
+        self.tidy()
+        self.connection.spawn(
+            self.tag, executor, payload, inputs, None, outputs, options.wire, label or executor,
+            b"", "", 0,
+        )  # fmt: skip
+        return self.futures(outputs)
+
+    def futures(self, count: int) -> tuple[Future[Any], ...]:
+        """The next `count` handles."""
+        first = self.next_handle
+        self.next_handle = first + count
+        known = self.recorded.get
+        return tuple([Future(self, h, known(h)) for h in range(first, first + count)])
+
+    def handle_of(self, future: Future[Any]) -> int:
+        """The handle of a future of this strand; WaitError for another's."""
+        if future._strand is not self:
+            raise WaitError(
+                f"this future belongs to {future._strand.label} and is used in {self.label}: "
+                "pass it as an argument"
+            )
+        return future._handle
+
+    def function_handle(self, identity: Identity) -> int:
+        """The object that holds a function by value: stored once by each strand."""
+        if self._functions is None:
+            self._functions = {}
+        found = self._functions.get(identity)
+        if found is None:
+            assert identity.data is not None
+            found = self._functions[identity] = self.store("pickle", [identity.data], ())
+        return found
+
+    def buffer_handle(self, buffer: Any) -> int:
+        """The object that holds these bytes: equal ones are stored once by each strand."""
+        if self._stored is None:
+            self._stored = {}
+        name = _native.hash_of(buffer)
+        found = self._stored.get(name)
+        if found is None:
+            found = self._stored[name] = self.store("bytes", [buffer], ())
+        return found
+
+    def put(self, value: Any) -> Future[Any]:
+        """Stores a copy of `value`."""
+        form, pieces, references = self.frozen("value", value)
+        handle = self.store(form, pieces, [self.handle_of(future) for future in references])
+        return Future(self, handle, self.recorded.get(handle))
+
+    def store(self, form: str, pieces: list[Any], references: Sequence[int]) -> int:
+        """Makes an object of `pieces`; gives its handle."""
+        if size_of(pieces) < OBJECT_BYTES_MIN:
+            self.tidy()
+            self.connection.construct(self.tag, joined(pieces), form, references)
+        else:
+            request = self.next_request()
+            self.connection.open_construct(self.tag, request)
+            write_file(self.answer(request)[1], pieces)
+            self.connection.commit(self.tag, request, form, references)
+        handle = self.next_handle
+        self.next_handle = handle + 1
+        return handle
+
+    def next_request(self) -> int:
+        """A number that this task has not used."""
+        self._request += 1
+        return self._request
+
+    @staticmethod
+    def frozen(what: str, value: Any) -> tuple[str, list[Any], list[Future[Any]]]:
+        """As `object_of`; raises NotSerializable with the path from `what`."""
+        try:
+            return object_of(value)
+        except Exception as error:  # whatever the classes of values raise
+            raise explained(what, value, error) from None
+
+    def read(self, reference: Reference) -> Any:
+        """The value behind a reference that is there; raises the failure of one that failed."""
+        state = reference[1]
+        if state == 1:
+            return value_of(reference[2], reference[3], self._inside(reference[4]))
+        if state == 2:
+            return value_of_file(reference[2], reference[4], self._inside(reference[5]))
+        raise error_of(reference[2])
+
+    def _inside(self, handles: Sequence[int]) -> Callable[[int], Future[Any]]:
+        return lambda number: Future(self, handles[number], self.recorded.get(handles[number]))
+
+
+def size_of(pieces: list[Any]) -> int:
+    """Bytes of all pieces together."""
+    return sum(piece.nbytes if type(piece) is memoryview else len(piece) for piece in pieces)
+
+
+def joined(pieces: list[Any]) -> bytes:
+    """The pieces as one."""
+    if len(pieces) == 1 and type(pieces[0]) is bytes:
+        return pieces[0]
+    return b"".join(pieces)
+
+
+def write_file(path: str, pieces: list[Any]) -> None:
+    """Writes the pieces into the file that the engine has opened."""
+    with open(path, "wb", buffering=0) as file:
+        for piece in pieces:
+            view = memoryview(piece).cast("B") if not isinstance(piece, memoryview) else piece
+            while view:
+                view = view[file.write(view) :]

@@ -1,0 +1,151 @@
+"""A strand: one sequential thread of control, and what the language asks of it.
+
+Three things are strands: a task in a worker (`_worker.py`), a task of the serial program in this
+process (`_elision.py`), and a session (`_session.py`). The rest of the package speaks to the
+abstract `Strand` only. This module knows nothing of sockets, greenlets or bytes. Read next:
+`_future.py` and `_task.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ciel._errors import NoRun, WaitError
+
+if TYPE_CHECKING:
+    import random
+
+    from ciel._future import Future
+    from ciel._options import Options
+    from ciel._task import AnyTask
+
+
+STEPS_FROM = 1 << 63
+"""Names of steps lie above those of spawns, so that a tail moves no sibling's name."""
+
+
+class Call:
+    """One call of a task: what is run with which arguments, and the line that asks for it."""
+
+    __slots__ = ("task", "args", "kwargs", "file", "line")
+
+    def __init__(
+        self, task: AnyTask, args: tuple[Any, ...], kwargs: dict[str, Any], file: str, line: int
+    ) -> None:
+        """`file` and `line` are the place of the spawn; both may be unknown: `""` and 0."""
+        self.task = task
+        self.args = args
+        self.kwargs = kwargs
+        self.file = file
+        self.line = line
+
+    @property
+    def label(self) -> str:
+        """The name for people, without the digits that the engine adds."""
+        return self.task.label
+
+
+class Strand(ABC):
+    """One thread of control, as the language sees it.
+
+    A strand is used by the code that runs in it and by nobody else; a session is used from any
+    thread. `label` is its printed name, `position` the 16 bytes of its name, `step` counts its
+    tails, `cores` is how many cores it may keep busy.
+    """
+
+    label: str = ""
+    position: bytes = bytes(16)
+    step: int = 0
+    cores: int = 1
+    generator: random.Random | None = None
+
+    def __init__(self) -> None:
+        """Begins with no scope open."""
+        self.scopes: list[list[Future[Any]]] = []
+
+    @property
+    def seed(self) -> int:
+        """Fixes random numbers: depends on the strand's name and on how many tails came before."""
+        from ciel import _native
+
+        position = self.position
+        if self.step:
+            position = _native.position_of_spawn(position, STEPS_FROM + self.step)
+        return _native.seed_of(position)
+
+    @abstractmethod
+    def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
+        """Spawns a call and gives the futures of its outputs; arguments are copied now."""
+
+    @abstractmethod
+    def spawn_executor(
+        self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
+    ) -> tuple[Future[Any], ...]:
+        """Spawns a task of another executor; futures anywhere in `arguments` are its inputs."""
+
+    @abstractmethod
+    def put(self, value: Any) -> Future[Any]:
+        """Stores a copy of `value` once and gives a future that is there already."""
+
+    @abstractmethod
+    def result(self, future: Future[Any]) -> Any:
+        """Waits for a future of this strand; gives a copy of its value or raises its exception."""
+
+    @abstractmethod
+    def wait(
+        self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
+    ) -> list[Future[Any]]:
+        """Waits for all, or for the first; gives those that are there, in the order given."""
+
+    @abstractmethod
+    def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Asks which futures are there now; the answer is recorded for replays."""
+
+    @abstractmethod
+    def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
+        """Takes bytes from outside, or what a replay has recorded of them."""
+
+    def note(self, futures: Sequence[Future[Any]]) -> None:
+        """Remembers what is spawned inside the innermost `ciel.scope()`."""
+        if self.scopes:
+            self.scopes[-1].extend(futures)
+
+
+class _Here(threading.local):
+    """The strand that runs in this thread; threads that tasks start have none."""
+
+    strand: Strand | None = None
+
+
+here = _Here()
+
+
+def current() -> Strand:
+    """The strand that this code runs in; raises NoRun outside of a run."""
+    strand = here.strand
+    if strand is None:
+        raise outside()
+    return strand
+
+
+def outside() -> NoRun:
+    """The error of code that runs in no strand."""
+    if threading.current_thread() is not threading.main_thread():
+        return NoRun(
+            "this thread runs no task: spawn and wait in the task itself, not in a thread of it"
+        )
+    return NoRun("there is no run: start with ciel.run(main) or `ciel run job.py`")
+
+
+def check_may_wait() -> None:
+    """Refuses to put a strand aside inside a running event loop: others would find it running."""
+    events = sys.modules.get("asyncio.events")
+    if events is not None and events._get_running_loop() is not None:
+        raise WaitError(
+            "a task cannot wait inside a running event loop: get the result before asyncio.run, "
+            "or pass the future to a task of its own"
+        )

@@ -1,0 +1,152 @@
+"""Standard output and standard error of strands.
+
+`sys.stdout` and `sys.stderr` of a worker are stand-ins that hand text and bytes to the strand that
+has its turn. What commands started by a task write to descriptor 1 goes to an unlinked file that is
+read before each word the strand says, so it keeps its place between prints and spawns. This module
+knows neither strands nor the connection, only a `Writer`. Read next: `_hub.py`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+STDOUT, STDERR = 0, 1
+CAPTURED_BYTES_MAX = 64 << 20
+"""Above this the captured file is begun anew when a task ends."""
+
+Write = Callable[[int, bytes], None]
+
+
+class Captured:
+    """Descriptor 1 of this process, gathered in a file without a name."""
+
+    def __init__(self) -> None:
+        """From now on, what is written to descriptor 1 comes out of `take`."""
+        self._read = 0
+        self._open()
+
+    def _open(self) -> None:
+        with tempfile.TemporaryFile(buffering=0) as file:
+            descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDWR | os.O_APPEND)
+        os.dup2(descriptor, 1)
+        self._file = descriptor
+        os.set_inheritable(descriptor, False)
+
+    def take(self) -> bytes:
+        """What was written since the last time; usually nothing."""
+        end = os.lseek(self._file, 0, os.SEEK_END)
+        if end == self._read:
+            return b""
+        pieces = []
+        while self._read < end:
+            piece = os.pread(self._file, min(end - self._read, 1 << 20), self._read)
+            if not piece:
+                break
+            pieces.append(piece)
+            self._read += len(piece)
+        return b"".join(pieces)
+
+    def renew(self) -> None:
+        """Gives the room of a large file back; to be called when no command of a task is left."""
+        if self._read > CAPTURED_BYTES_MAX:
+            os.close(self._file)
+            self._open()
+            self._read = 0
+
+
+class StrandBytes(io.RawIOBase):
+    """`sys.stdout.buffer` of a worker."""
+
+    def __init__(self, sink: int, write: Write) -> None:
+        """Hands all bytes to `write` with the number of the sink."""
+        super().__init__()
+        self._sink = sink
+        self._write = write
+
+    def write(self, data: Any) -> int:
+        """Hands the bytes on at once."""
+        raw = bytes(data)
+        self._write(self._sink, raw)
+        return len(raw)
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor that commands inherit."""
+        return self._sink + 1
+
+    def close(self) -> None:
+        """Does nothing: the stream is not the task's own."""
+
+
+class StrandText(io.TextIOBase):
+    """`sys.stdout` or `sys.stderr` of a worker: text to the strand that has its turn."""
+
+    def __init__(self, sink: int, write: Write) -> None:
+        """As `StrandBytes`."""
+        super().__init__()
+        self._sink = sink
+        self._write = write
+        self._bytes = StrandBytes(sink, write)
+
+    @property
+    def buffer(self) -> StrandBytes:
+        """The stream for bytes."""
+        return self._bytes
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Always UTF-8."""
+        return "utf-8"
+
+    @property
+    def errors(self) -> str:  # type: ignore[override]
+        """Names of files that are no text pass unharmed."""
+        return "surrogateescape"
+
+    @property
+    def name(self) -> str:
+        """As Python names them."""
+        return "<stderr>" if self._sink else "<stdout>"
+
+    def write(self, text: str) -> int:
+        """Hands the text on; it is sent at the end of a line, and before anything else is said."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._write(self._sink, text.encode("utf-8", "surrogateescape"))
+        return len(text)
+
+    def flush(self) -> None:
+        """Sends what was begun of a line."""
+        self._write(self._sink, b"")
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def isatty(self) -> bool:
+        """Never: the engine puts output in order first."""
+        return False
+
+    def fileno(self) -> int:
+        """The descriptor that commands inherit."""
+        return self._sink + 1
+
+    def reconfigure(self, **_: Any) -> None:
+        """Accepted and without effect: text is always UTF-8 and sent by lines."""
+
+    def close(self) -> None:
+        """Does nothing: the stream is not the task's own."""
+
+
+def install(write: Write) -> None:
+    """Makes `sys.stdout` and `sys.stderr` stand-ins that hand everything to `write`."""
+    sys.stdout = sys.__stdout__ = StrandText(STDOUT, write)  # type: ignore[misc,assignment]
+    sys.stderr = StrandText(STDERR, write)  # type: ignore[assignment]

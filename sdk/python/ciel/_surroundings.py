@@ -1,0 +1,119 @@
+"""What of the process belongs to a strand: standard streams, working folder, signal handlers.
+
+Strands take turns in one process. What a task changes here is put aside when another has its turn,
+put back when the strand goes on, and undone when it ends. Changes are noticed by standing in for the
+few functions that make them, so a task that changes nothing costs nothing. Context variables need no
+care here: greenlets have their own. This module knows no strand. Read next: `_hub.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_Handlers = dict[int, Any]
+
+
+class Changed:
+    """What one strand has changed; `None` parts are unchanged."""
+
+    __slots__ = ("stdout", "stderr", "folder", "handlers")
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.stdout: Any = None
+        self.stderr: Any = None
+        self.folder: int | None = None
+        self.handlers: _Handlers = {}
+
+
+class Surroundings:
+    """The process as a strand finds it, and the way back to that."""
+
+    def __init__(self) -> None:
+        """Takes the process as it is now for what every strand finds."""
+        self.stdout = sys.stdout
+        self.stderr = sys.stderr
+        self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+        self._moved = False
+        self._handled: _Handlers = {}
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Begins to notice changes of folder and signal handlers."""
+        self._stand_in(os, "chdir", self._note_move)
+        self._stand_in(os, "fchdir", self._note_move)
+        original = signal.signal
+
+        def handle(number: int, handler: Any) -> Any:
+            before = original(number, handler)
+            self._handled.setdefault(int(number), before)
+            return before
+
+        handle.__doc__ = original.__doc__
+        signal.signal = handle
+        self._set_signal = original
+        self._undo.append(lambda: setattr(signal, "signal", original))
+
+    def uninstall(self) -> None:
+        """Puts the functions back that `install` stood in for."""
+        while self._undo:
+            self._undo.pop()()
+
+    def _note_move(self) -> None:
+        self._moved = True
+
+    def _stand_in(self, module: Any, name: str, note: Callable[[], None]) -> None:
+        original = getattr(module, name)
+
+        def changed(*args: Any, **kwargs: Any) -> Any:
+            note()
+            return original(*args, **kwargs)
+
+        changed.__name__, changed.__doc__ = name, original.__doc__
+        setattr(module, name, changed)
+        self._undo.append(lambda: setattr(module, name, original))
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the strand that has its turn has changed nothing."""
+        return (
+            sys.stdout is self.stdout
+            and sys.stderr is self.stderr
+            and not self._moved
+            and not self._handled
+        )
+
+    def leave(self, keep: bool) -> Changed | None:
+        """Puts everything back; gives what was changed if `keep`, for `enter`."""
+        changed = Changed() if keep else None
+        if changed is not None:
+            changed.stdout = sys.stdout if sys.stdout is not self.stdout else None
+            changed.stderr = sys.stderr if sys.stderr is not self.stderr else None
+        sys.stdout, sys.stderr = self.stdout, self.stderr
+        if self._moved:
+            if changed is not None:
+                changed.folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+            os.fchdir(self._home)
+            self._moved = False
+        for number, before in self._handled.items():
+            now = self._set_signal(number, signal.SIG_DFL if before is None else before)
+            if changed is not None:
+                changed.handlers[number] = now
+        self._handled = {}
+        return changed
+
+    def enter(self, changed: Changed) -> None:
+        """Makes again what a strand had changed when it was left."""
+        if changed.stdout is not None:
+            sys.stdout = changed.stdout
+        if changed.stderr is not None:
+            sys.stderr = changed.stderr
+        if changed.folder is not None:
+            os.fchdir(changed.folder)
+            os.close(changed.folder)
+        for number, handler in changed.handlers.items():
+            signal.signal(number, handler)

@@ -1,0 +1,47 @@
+"""The worker process of Python tasks: `python -P -m ciel.worker`.
+
+It inherits a socket, whose descriptor is in `CIEL_FD`, makes the process ready, and serves until the
+engine is gone. It knows no tasks. Read next: `_hub.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+
+PARKED_STRANDS_MAX = 10_000
+FEATURES = ["parked", "timeouts", "no_scratch", "interrupt"]
+
+
+def main() -> None:
+    """Serves the engine; leaves without running anything of any task."""
+    descriptor = os.environ.pop("CIEL_FD", "")
+    if not descriptor.isdigit():
+        sys.exit("ciel.worker is started by ciel, with a socket in CIEL_FD")
+    _set_path()
+    from ciel import __version__, _hub, _native, _streams
+
+    connection = _native.Connection(int(descriptor))
+    runtime = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
+    build = f"ciel {__version__}, {platform.python_implementation()} {platform.python_version()}"
+    connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
+    hub = _hub.Hub(connection, _streams.Captured(), os.environ.get("CIEL_SERIAL") == "1")
+    _hub.install(hub)
+    hub.serve()
+    hub.leave()
+
+
+def _set_path() -> None:
+    """The folder of the job comes first, as `python job.py` would have it."""
+    path = os.environ.get("CIEL_PYTHON_PATH", "")
+    if path:
+        sys.path[:] = json.loads(path)
+    job = os.environ.get("CIEL_JOB", "")
+    if job:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(job)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,536 @@
+"""The native half over a socket pair: golden vectors, waiting, ends, bad input.
+
+What is said is compared with the bytes of `protocol/vectors`, so it knows no other codec.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ciel import _native
+from ciel._native import Connection, Tag
+
+VECTORS = Path(__file__).resolve().parents[3] / "protocol" / "vectors"
+# Longest wait for what must come, in seconds.
+DEADLINE_S = 20.0
+
+Wire = tuple[Connection, socket.socket]
+
+
+def vector(name: str) -> bytes:
+    text = (VECTORS / f"{name}.json").read_text(encoding="utf-8")
+    return bytes.fromhex(json.loads(text)["bytes"])
+
+
+def names_of(sender: str) -> set[str]:
+    return {path.stem for path in VECTORS.glob(f"{sender}-*.json")}
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    engine, worker = socket.socketpair()
+    engine.settimeout(DEADLINE_S)
+    connection = Connection(worker.detach())
+    with engine:
+        yield connection, engine
+
+
+def heard(connection: Connection) -> tuple[Any, ...]:
+    message = connection.receive()
+    assert message is not None
+    return message
+
+
+def tag_from(wire: Wire) -> Tag:
+    connection, engine = wire
+    engine.sendall(vector("engine-cancel"))
+    tag = heard(connection)[1]
+    assert isinstance(tag, Tag)
+    return tag
+
+
+def read_exactly(engine: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        piece = engine.recv(count - len(data))
+        assert piece, f"the end came after {data!r}"
+        data += piece
+    return data
+
+
+def read_frame(engine: socket.socket) -> bytes:
+    prefix = read_exactly(engine, 4)
+    return prefix + read_exactly(engine, int.from_bytes(prefix, "big"))
+
+
+EXCEPTION = ("pickle", b"\x80\x05N.")
+SAID: dict[str, Callable[[Connection, Tag], None]] = {
+    "worker-block-on-first": lambda c, tag: c.block(tag, [3, 4], True, 250),
+    "worker-block-on-parked": lambda c, tag: c.block(tag, (2, 3), True, 1000),
+    "worker-commit": lambda c, tag: c.commit(tag, 3, "pickle", [0, 2]),
+    "worker-construct": lambda c, tag: c.construct(tag, b'[{"$ref":0}]', "json", [1 << 31]),
+    "worker-construct-text": lambda c, tag: c.construct(tag, "té".encode(), "text", ()),
+    "worker-error-not-retryable": lambda c, tag: c.error(
+        tag,
+        ("TASK_ERROR", "python", "KeyError", "'tea'", [], "", False, EXCEPTION, "", ""),
+    ),
+    "worker-exit-as-committed": lambda c, tag: c.exit(tag, [], 0),
+    "worker-exit-used-up": lambda c, tag: c.exit(tag, [(0, b"1", "json", [])], 3),
+    "worker-log": lambda c, tag: c.log(tag, 2, "slow disk"),
+    "worker-observe": lambda c, tag: c.observe(tag, "clock", b"1700000000.5"),
+    "worker-observe-question": lambda c, tag: c.ask(tag, 4, "done", [1, 2]),
+    "worker-open-construct": lambda c, tag: c.open_construct(tag, 3),
+    "worker-open-reference-must-block": lambda c, tag: c.open_reference(tag, 6, 2, True),
+    "worker-publish": lambda c, tag: c.publish(tag, 1, b"42", "json", []),
+    "worker-tail-spawn": lambda c, tag: c.tail_spawn(
+        tag, "wordfreq", b'{"do":"collatz"}', [], None, 1, None, "collatz", b"", "", 0
+    ),
+    "worker-write": lambda c, tag: c.write(tag, 0, b"a line\n"),
+    "worker-write-stderr": lambda c, tag: c.write(tag, 1, b"\xff\x00"),
+}
+NOT_SAID = {
+    "worker-block-on-no-time": "waits by replay",
+    "worker-block-on-replay": "waits by replay",
+    "worker-block-on-saved": "waits by a saved strand",
+    "worker-error": "has the column of a call",
+    "worker-exit": "has cache keys",
+    "worker-hello": "has the identity of loaded code",
+    "worker-hello-length-of-a-brace": "has no pool",
+    "worker-open-output": "has hints for streams",
+    "worker-open-reference": "has hints for streams",
+    "worker-pong": "is said inside, see below",
+    "worker-spawn": "has two tasks, see below",
+}
+
+
+def test_vectors_of_workers_are_said_or_have_their_reason() -> None:
+    assert SAID.keys() | NOT_SAID.keys() == names_of("worker")
+    assert not SAID.keys() & NOT_SAID.keys()
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_verb_said_gives_the_bytes_of_its_vector(wire: Wire, name: str) -> None:
+    connection, engine = wire
+    SAID[name](connection, tag_from(wire))
+    connection.flush()
+    assert read_frame(engine) == vector(name)
+
+
+def test_spawn_said_has_the_bytes_of_its_task(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    options = (None, None, None, None, None, True, 0, False)
+    payload = b'{"do":"piece"}'
+    connection.spawn(tag, "wordfreq", payload, [0], [True], 1, options, "", b"", "", 0)
+    connection.flush()
+    task = read_frame(engine)[-38:]
+    assert task[:2] == b"\x0a\x24"
+    assert vector("worker-spawn").endswith(task)
+
+
+def test_options_of_a_spawn_are_all_said(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    options = (1500, 1 << 30, {"gpu": 1000}, 0, 5000, False, 2, True)
+    connection.spawn(tag, "python", b"p", [1], None, 2, options, "fib", b"\x01", "job.py", 12)
+    connection.flush()
+    # As in the vector, without its cache keys, which stand before `live`.
+    golden = vector("worker-spawn")
+    resources = golden[golden.index(b"\x0a\x0a\x0a\x05cores") : golden.index(b"2\x05table")]
+    frame = read_frame(engine)
+    assert resources + b"8\x01" in frame
+    assert golden[golden.index(b"2\x03fib") : golden.index(b"\x0a\x24\x0a\x08wordfreq")] in frame
+
+
+def test_hello_said_names_executor_features_and_pool(wire: Wire) -> None:
+    connection, engine = wire
+    connection.hello("ciel 0.1.0", "cpython-313", "python", ["parked"], True, 1000)
+    connection.flush()
+    golden = vector("worker-hello")
+    # As in the vector, without the identity of code at its end.
+    length = len(golden) - 4 - 4
+    expected = length.to_bytes(4, "big") + golden[4:5] + bytes([golden[5] - 4]) + golden[6:-4]
+    assert read_frame(engine) == expected
+
+
+REFUSED = ("REFUSED", "", "", "there is no handle 9", [], "", None, None, "", "")
+FAILED = ("TASK_ERROR", "", "ValueError", "négatif", [], "", None, None, "f@3f9c12ab", "")
+TOLD = (
+    "TASK_ERROR",
+    "python",
+    "ValueError",
+    "négatif",
+    [("job.py", 7, "root", "x = f(-1)")],
+    "",
+    True,
+    EXCEPTION,
+    "root@3f9c12ab",
+    "",
+)
+CANCELLED = ("CANCELLED", "", "", "cancelled", [], "", None, None, "fib@3f9c12ab", "")
+FILE = (1, 2, "/run/objects/ab", 4096, "pickle", [1 << 31])
+POSITION = bytes.fromhex("3f9c12ab000102030405060708090a0b")
+NO_OPTIONS = (None, None, None, None, None, False, 0, False)
+# What is heard of each vector, without the tag.
+HEARD: dict[str, tuple[Any, ...]] = {
+    "engine-answer-error": ("answer", 6, ("reference", (2, 3, TOLD))),
+    "engine-answer-observed": ("answer", 4, ("observed", b"[true,false]")),
+    "engine-answer-opened": ("answer", 2, ("opened", "/run/scratch/1/output")),
+    "engine-answer-reference": ("answer", 1, ("reference", (1 << 31, 1, b"7", "json", []))),
+    "engine-answer-refused": ("answer", 5, ("refused", REFUSED)),
+    "engine-cancel": ("cancel", 1000),
+    "engine-drop": ("drop",),
+    "engine-hello": ("hello", "ciel 0.1.0", ["parked"]),
+    "engine-refusal": (
+        "refusal",
+        "this worker speaks protocol 9",
+        "install the executor that came with this ciel",
+    ),
+    "engine-resume": ("resume", [FILE], False),
+    "engine-resume-first": ("resume", [(4, 1, "té".encode(), "text", [])], False),
+    "engine-resume-timed-out": ("resume", [], True),
+    "engine-shutdown": ("shutdown", []),
+    "engine-shutdown-failures": ("shutdown", [FAILED]),
+    "engine-start": (
+        "start",
+        b'{"do":"count"}',
+        [(0, 1, b"7", "json", []), FILE, (2, 0), (3, 3, CANCELLED), (4, 0)],
+        1,
+        "count@3f9c12ab",
+        11400714819323198485,
+        b"",
+        1,
+        "/run/scratch/1",
+        "/home/user",
+        None,
+        (1000, *NO_OPTIONS[1:]),
+    ),
+    "engine-start-position": (
+        *("start", b"\x01\x02", [], 1, "fib@3f9c12ab", 0, POSITION, 2, "", "/home/user"),
+        *(None, NO_OPTIONS),
+    ),
+    "engine-start-replay": (
+        *("start", b'{"do":"count"}', [(0, 1, b"7", "json", [])], 1, "count@3f9c12ab", 0, b""),
+        *(0, "", "", ([FILE], [("clock", b"1700000000.5", []), ("first", b"", [1])])),
+        NO_OPTIONS,
+    ),
+    "engine-start-replay-first": (
+        *("start", b"\x01\x02", [], 1, "fib@3f9c12ab", 0, POSITION, 0, "", ""),
+        *(([], [("first", b"[1]", [4]), ("timeout", b"[]", [])]), NO_OPTIONS),
+    ),
+}
+NOT_HEARD = {
+    "engine-ping": "is answered inside, see below",
+    "engine-start-saved": "has a saved strand, see below",
+}
+
+
+def test_vectors_of_the_engine_are_heard_or_have_their_reason() -> None:
+    assert HEARD.keys() | NOT_HEARD.keys() == names_of("engine")
+
+
+@pytest.mark.parametrize("name", sorted(HEARD))
+def test_vector_of_the_engine_gives_its_tuple(wire: Wire, name: str) -> None:
+    connection, engine = wire
+    engine.sendall(vector(name))
+    message = heard(connection)
+    has_tag = len(message) > 1 and isinstance(message[1], Tag)
+    assert has_tag == (message[0] not in ("hello", "refusal", "shutdown"))
+    assert message[:1] + message[1 + has_tag :] == HEARD[name]
+
+
+def test_saved_strand_is_refused_with_a_reason(wire: Wire) -> None:
+    connection, engine = wire
+    engine.sendall(vector("engine-start-saved") + vector("engine-shutdown"))
+    with pytest.raises(RuntimeError, match="no worker has saved"):
+        connection.receive()
+    assert connection.receive() == ("shutdown", [])
+
+
+def test_ping_among_messages_is_answered_and_not_heard(wire: Wire) -> None:
+    connection, engine = wire
+    engine.sendall(vector("engine-ping") + vector("engine-shutdown"))
+    assert connection.receive() == ("shutdown", [])
+    connection.flush()
+    assert read_frame(engine) == vector("worker-pong")
+
+
+def test_tags_of_one_attempt_are_equal_and_hash_alike(wire: Wire) -> None:
+    connection, engine = wire
+    first, second = tag_from(wire), tag_from(wire)
+    engine.sendall(vector("engine-cancel").replace(b"\x10\x03", b"\x10\x04"))
+    other = heard(connection)[1]
+    assert first == second and hash(first) == hash(second)
+    assert first != other and len({first, second, other}) == 2
+
+
+def test_messages_cut_anywhere_come_whole_and_in_order(wire: Wire) -> None:
+    connection, engine = wire
+    stream = vector("engine-start") + vector("engine-cancel") + vector("engine-shutdown")
+
+    def send() -> None:
+        for at in range(len(stream)):
+            engine.sendall(stream[at : at + 1])
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert [heard(connection)[0] for _ in range(3)] == ["start", "cancel", "shutdown"]
+    sender.join()
+
+
+def test_poll_tells_whether_receive_would_wait(wire: Wire) -> None:
+    connection, engine = wire
+    assert not connection.poll()
+    engine.sendall(vector("engine-ping"))
+    assert not connection.poll()
+    engine.sendall(vector("engine-drop") * 2)
+    assert connection.poll()
+    assert heard(connection)[0] == "drop"
+    assert connection.poll()
+    assert heard(connection)[0] == "drop"
+    assert not connection.poll()
+    engine.close()
+    assert connection.poll()
+    assert connection.receive() is None
+
+
+def test_message_said_leaves_without_a_flush(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    for _ in range(3):
+        connection.write(tag, 0, b"a line\n")
+        assert read_frame(engine) == vector("worker-write")
+
+
+def test_message_after_long_silence_leaves_too(wire: Wire) -> None:
+    """The thread that sends goes to sleep when nothing is said; a message must wake it."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    for _ in range(50):
+        connection.write(tag, 0, b"a line\n")
+        assert read_frame(engine) == vector("worker-write")
+        engine.settimeout(0.003)
+        with pytest.raises(TimeoutError):
+            engine.recv(1)
+        engine.settimeout(DEADLINE_S)
+
+
+def test_more_than_the_socket_holds_comes_whole_and_in_order(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    pieces = [bytes([index % 251]) * 50_000 for index in range(200)]
+    frames: list[bytes] = []
+
+    def read() -> None:
+        frames.extend(read_frame(engine) for _ in pieces)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for piece in pieces:
+        connection.write(tag, 0, piece)
+    connection.flush()
+    reader.join()
+    assert all(frame.endswith(piece) for frame, piece in zip(frames, pieces, strict=True))
+
+
+def test_verbs_of_many_threads_come_whole(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    count = 500
+
+    def say() -> None:
+        for _ in range(count):
+            connection.write(tag, 0, b"a line\n")
+
+    threads = [threading.Thread(target=say) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    connection.flush()
+    assert {read_frame(engine) for _ in range(4 * count)} == {vector("worker-write")}
+    for thread in threads:
+        thread.join()
+
+
+def test_engine_that_has_gone_is_no_error(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    engine.close()
+    for _ in range(1000):
+        connection.write(tag, 0, b"x" * 10_000)
+    connection.flush()
+    assert connection.receive() is None
+    assert connection.receive() is None
+
+
+def test_end_inside_a_message_is_the_end(wire: Wire) -> None:
+    connection, engine = wire
+    engine.sendall(vector("engine-drop") + vector("engine-start")[:-1])
+    engine.close()
+    assert heard(connection)[0] == "drop"
+    assert connection.receive() is None
+
+
+def test_bytes_that_are_no_message_raise_every_time(wire: Wire) -> None:
+    connection, engine = wire
+    engine.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="HTTP/1.1"):
+            connection.receive()
+
+
+def test_close_by_another_thread_ends_the_wait(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    results: list[tuple[Any, ...] | None] = []
+    receiver = threading.Thread(target=lambda: results.append(connection.receive()))
+    receiver.start()
+    connection.write(tag, 0, b"a line\n")
+    connection.close()
+    receiver.join(DEADLINE_S)
+    assert results == [None]
+    assert read_frame(engine) == vector("worker-write")
+    assert engine.recv(1) == b""
+    connection.write(tag, 0, b"lost")
+    connection.close()
+
+
+def test_connection_let_go_sends_what_was_said_and_closes() -> None:
+    engine, worker = socket.socketpair()
+    engine.settimeout(DEADLINE_S)
+    connection = Connection(worker.detach())
+    tag = tag_from((connection, engine))
+    connection.write(tag, 0, b"a line\n")
+    del connection
+    assert read_frame(engine) == vector("worker-write")
+    assert engine.recv(1) == b""
+
+
+class Alarm(Exception):
+    """Raised by a signal handler."""
+
+
+def test_signal_during_a_wait_runs_its_handler(wire: Wire) -> None:
+    connection, engine = wire
+    rings: list[int] = []
+
+    def ring(number: int, _frame: object) -> None:
+        rings.append(number)
+        if len(rings) == 2:
+            raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        with pytest.raises(Alarm):
+            connection.receive()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    engine.sendall(vector("engine-drop"))
+    assert heard(connection)[0] == "drop"
+
+
+def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    connection.write(tag, 0, b"a line\n")
+    child = os.fork()
+    if child == 0:
+        connection.forked()
+        connection.write(tag, 0, b"not heard")
+        connection.flush()
+        is_well = connection.receive() is None and connection.poll()
+        connection.close()
+        os._exit(0 if is_well else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    connection.write(tag, 0, b"a line\n")
+    connection.flush()
+    assert read_frame(engine) + read_frame(engine) == vector("worker-write") * 2
+    engine.sendall(vector("engine-drop"))
+    assert heard(connection)[0] == "drop"
+
+
+def test_socket_taken_over_is_closed_on_exec() -> None:
+    engine, worker = socket.socketpair()
+    worker.set_inheritable(True)
+    descriptor = worker.detach()
+    connection = Connection(descriptor)
+    assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+    engine.close()
+    assert connection.receive() is None
+
+
+def test_descriptor_that_is_no_socket_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "file", "wb") as file:
+        for descriptor in (-1, 1 << 20, file.fileno()):
+            with pytest.raises(OSError):
+                Connection(descriptor)
+        file.write(b"still open")
+
+
+BAD: list[tuple[type[Exception], Callable[[Connection, Any], None]]] = [
+    (TypeError, lambda c, tag: c.write("no tag", 0, b"")),  # type: ignore[arg-type]
+    (TypeError, lambda c, tag: c.write(tag, 0, "text")),  # type: ignore[arg-type]
+    (ValueError, lambda c, tag: c.write(tag, 2, b"")),
+    (ValueError, lambda c, tag: c.log(tag, 9, "")),
+    (ValueError, lambda c, tag: c.exit(tag, [], 9)),
+    (OverflowError, lambda c, tag: c.block(tag, [-1], False, None)),
+    (OverflowError, lambda c, tag: c.block(tag, [1 << 32], False, None)),
+    (TypeError, lambda c, tag: c.block(tag, 7, False, None)),  # type: ignore[arg-type]
+    (
+        ValueError,
+        lambda c, tag: c.spawn(tag, "python", b"", [1], [], 1, None, "", b"", "", 0),
+    ),
+    (
+        ValueError,
+        lambda c, tag: c.spawn(
+            tag, "p", b"", [], None, 1, (*NO_OPTIONS[:6], 3, False), "", b"", "", 0
+        ),
+    ),
+    (ValueError, lambda c, tag: c.error(tag, ("NO_KIND", *REFUSED[1:]))),
+    (UnicodeEncodeError, lambda c, tag: c.log(tag, 0, "\ud800")),
+    (ValueError, lambda c, tag: c.write(tag, 0, bytes(64 << 20))),
+]
+
+
+@pytest.mark.parametrize(("error", "act"), BAD)
+def test_bad_argument_raises_and_nothing_is_said(
+    wire: Wire, error: type[Exception], act: Callable[[Connection, Any], None]
+) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    with pytest.raises(error):
+        act(connection, tag)
+    connection.write(tag, 0, b"a line\n")
+    assert read_frame(engine) == vector("worker-write")
+
+
+def test_hash_of_nothing_is_that_of_the_standard() -> None:
+    assert _native.hash_of(b"").hex() == "af1349b9f5f9a1a6a0404dea36dcc949"
+
+
+def test_hash_of_any_contiguous_buffer_is_that_of_its_bytes() -> None:
+    data = bytes(range(256)) * 1000
+    assert _native.hash_of(bytearray(data)) == _native.hash_of(data)
+    assert _native.hash_of(memoryview(data)[256:]) == _native.hash_of(data[256:])
+    with pytest.raises(BufferError):
+        _native.hash_of(memoryview(data)[::2])
+
+
+def test_names_are_hashes_of_the_path_to_the_task() -> None:
+    root = _native.position_of_root(b"job")
+    assert root == _native.hash_of(b"job")
+    child = _native.position_of_spawn(root, 3)
+    assert child == _native.hash_of(root + b"\x01" + (3).to_bytes(8, "big"))
+    assert _native.label_of("fib", POSITION) == "fib@3f9c12ab"
+    assert _native.seed_of(POSITION) == int.from_bytes(POSITION[8:], "big")
+    with pytest.raises(ValueError):
+        _native.seed_of(b"short")

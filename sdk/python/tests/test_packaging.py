@@ -1,0 +1,243 @@
+"""The wheel: one file with the module and the native command, for every CPython that is allowed.
+
+The wheel is that of `CIEL_WHEELS` if it is set, otherwise it is built here, unoptimised. What the
+package does is the business of the other tests.
+"""
+
+import importlib
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import ciel
+from ciel import _interpreter
+
+ROOT = Path(__file__).resolve().parents[3]
+VERSIONS = ["3.11", "3.12", "3.13"]
+COMMAND = "data/scripts/ciel"
+STARTS = 15
+# A script around the command would take ten times as long, as it starts a Python.
+START_RATIO_MAX = 2.0
+# How long a program of a test may take, in seconds.
+DEADLINE_S = 300.0
+
+SMOKE = """\
+import sys
+import ciel
+from ciel import _native
+position = _native.position_of_root(b"job")
+assert _native.label_of("job", position).startswith("job@")
+print("%d.%d" % sys.version_info[:2], ciel.__version__)
+"""
+
+
+def pyproject(*keys: str) -> object:
+    table: object = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for key in keys:
+        assert isinstance(table, dict)
+        table = table[key]
+    return table
+
+
+def output_of(command: list[str | Path], **extra: str) -> str:
+    """What a program prints; it must end well. It sees no packages but its own."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        command,
+        env=environment | extra,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("CIEL_WHEELS") or tmp_path_factory.mktemp("wheels"))
+    if "CIEL_WHEELS" not in os.environ:
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation"]
+        output_of([*build, "--no-deps", "--wheel-dir", folder, ROOT], CIEL_WHEEL_PROFILE="dev")
+    wheels = list(folder.glob("ciel-*.whl"))
+    assert len(wheels) == 1
+    return wheels[0]
+
+
+@pytest.fixture(scope="session")
+def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("command") / "ciel"
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(COMMAND)]
+        assert len(names) == 1
+        path.write_bytes(archive.read(names[0]))
+    path.chmod(0o755)
+    return path
+
+
+def python_of(version: str) -> Path | None:
+    """A CPython of that version, on PATH or where pyenv keeps its own."""
+    on_path = [Path(found)] if (found := shutil.which(f"python{version}")) else []
+    versions = Path.home() / ".pyenv" / "versions"
+    candidates = [*on_path, *versions.glob(f"{version}.*/bin/python{version}")]
+    asked = "import sys; print('%s %d.%d' % (sys.implementation.name, *sys.version_info[:2]))"
+    for path in candidates:
+        done = subprocess.run([path, "-c", asked], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == f"cpython {version}":
+            return path
+    return None
+
+
+def free_threaded_python() -> Path | None:
+    """A CPython without the interpreter's lock, on PATH or where pyenv keeps its own."""
+    names = ["python3.13t", "python3.14t"]
+    on_path = [Path(found) for name in names if (found := shutil.which(name))]
+    kept = [*(Path.home() / ".pyenv" / "versions").glob("*t/bin/python3")]
+    for path in [*on_path, *kept]:
+        if subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+@pytest.fixture(scope="session")
+def backend() -> ModuleType:
+    folder = str(ROOT / "scripts" / "wheel")
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module("backend")
+    finally:
+        sys.path.remove(folder)
+
+
+def test_wheel_has_module_types_and_command(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ["ciel/__init__.py", "ciel/_native.abi3.so", "ciel/_native.pyi", "ciel/py.typed"]:
+        assert name in names
+    assert [name for name in names if name.endswith(".so")] == ["ciel/_native.abi3.so"]
+    assert not [name for name in names if "tests/" in name]
+
+
+def test_wheel_is_of_the_version_and_for_every_python_from_the_first(wheel: Path) -> None:
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    version = manifest["workspace"]["package"]["version"]
+    assert wheel.name.startswith(f"ciel-{version}-cp311-abi3-")
+    assert ciel.__version__ == version
+
+
+def test_command_in_the_wheel_is_the_program_itself(command: Path, wheel: Path) -> None:
+    assert command.read_bytes()[:4] == b"\x7fELF"
+    assert output_of([command, "--version"]).startswith("ciel ")
+    with zipfile.ZipFile(wheel) as archive:
+        entries = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+    assert entries == []
+
+
+def start_ms(path: Path) -> float:
+    """How long the command takes to start and tell its version, in milliseconds."""
+    began = time.perf_counter()
+    subprocess.run([path, "--version"], stdout=subprocess.DEVNULL, check=True)
+    return (time.perf_counter() - began) * 1000
+
+
+def test_command_of_an_environment_starts_as_fast_as_the_program(
+    command: Path, environments: dict[str, Path]
+) -> None:
+    """The command that an installer leaves was once a Python script, which took 30 ms more."""
+    if not environments:
+        pytest.skip("no CPython is here but the one of the tests")
+    installed = next(iter(environments.values())) / "bin" / "ciel"
+    assert installed.read_bytes() == command.read_bytes()
+    times: dict[Path, list[float]] = {command: [], installed: []}
+    for _ in range(STARTS):
+        for path, taken in times.items():
+            taken.append(start_ms(path))
+    ratio = statistics.median(times[installed]) / statistics.median(times[command])
+    assert ratio <= START_RATIO_MAX, f"medians of {times} ms"
+
+
+@pytest.fixture(scope="session")
+def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Virtual environments with the one wheel, by version, for each CPython found."""
+    made: dict[str, Path] = {}
+    for version in VERSIONS:
+        python = python_of(version)
+        if python is None:
+            continue
+        environment = tmp_path_factory.mktemp(f"python-{version}")
+        output_of([python, "-m", "venv", "--without-pip", environment])
+        pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", environment / "bin/python"]
+        options = ["--quiet", "--disable-pip-version-check", "--prefer-binary"]
+        output_of([*pip, "install", *options, "-r", ROOT / "sdk/python/requirements.txt", wheel])
+        made[version] = environment
+    return made
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_one_wheel_works_with_each_python(version: str, environments: dict[str, Path]) -> None:
+    if version not in environments:
+        pytest.skip(f"no CPython {version} here")
+    python = environments[version] / "bin" / "python"
+    assert output_of([python, "-c", SMOKE]).split() == [version, ciel.__version__]
+    pip = [sys.executable, "-m", "pip", "--python", python, "check"]
+    assert "No broken requirements" in output_of([*pip])
+
+
+def test_ranges_of_the_wheel_allow_the_pinned_versions() -> None:
+    from packaging.requirements import Requirement
+
+    pinned = {}
+    for line in (ROOT / "sdk/python/requirements.txt").read_text(encoding="utf-8").splitlines():
+        name, version = line.split("==")
+        pinned[name] = version
+    ranges = [Requirement(str(one)) for one in list(pyproject("project", "dependencies"))]  # type: ignore[call-overload]
+    assert {one.name for one in ranges} == pinned.keys()
+    assert all(one.specifier.contains(pinned[one.name]) for one in ranges)
+
+
+def test_build_needs_exactly_the_pinned_packages() -> None:
+    pinned = (ROOT / "sdk/python/requirements-build.txt").read_text(encoding="utf-8").splitlines()
+    assert pyproject("build-system", "requires") == pinned
+
+
+def test_interpreters_that_cannot_work_are_refused_with_a_reason(backend: ModuleType) -> None:
+    assert backend.refusal("cpython", (3, 11), False) is None
+    assert backend.refusal("cpython", (3, 13), False) is None
+    for bad in [("cpython", (3, 13), True), ("cpython", (3, 10), False), ("pypy", (3, 11), False)]:
+        assert re.search(r"\b[Uu]se\b|newer", backend.refusal(*bad))
+    assert backend.refusal("cpython", (3, 13), True) == _interpreter.refusal(True)
+
+
+def test_import_by_a_free_threaded_python_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    _interpreter.check()
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    with pytest.raises(ImportError, match="Use the ordinary build"):
+        _interpreter.check()
+
+
+def test_free_threaded_python_is_refused_when_it_imports() -> None:
+    python = free_threaded_python()
+    if python is None:
+        pytest.skip("no free-threaded CPython here")
+    package = ROOT / "sdk" / "python"
+    done = subprocess.run(
+        [python, "-c", "import ciel"],
+        env={"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Use the ordinary build" in done.stderr

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step};
+use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
 use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Name, TaskKey, Value};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -81,6 +81,7 @@ impl Driver {
             attempt: FIRST,
             kept: Some(vec![on]),
             on: vec![Handle(0)],
+            wait: Wait::ALL,
             continuation: Continuation::Live,
         });
     }

@@ -114,6 +114,10 @@ impl Graph {
             && at <= now
         {
             let task = &self.tasks[&key];
+            if matches!(task.state, State::Suspended { .. }) {
+                self.on_wait_expired(now, key, actions);
+                continue;
+            }
             let attempt = task.attempt;
             let limit = task.descriptor.options.timeout_us.unwrap_or(0);
             let message = format!("it ran longer than {}", seconds(limit));

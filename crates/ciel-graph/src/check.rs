@@ -4,7 +4,7 @@ use ciel_model::{ObjectKey, TaskKey};
 use rustc_hash::FxHashMap;
 
 use crate::graph::Graph;
-use crate::objects::ObjectState;
+use crate::objects::{ObjectState, Waiter};
 use crate::task::State;
 
 /// Tasks up to which a debug build checks everything after every event.
@@ -77,20 +77,37 @@ impl Graph {
 
     fn check_waiters(&self) {
         let mut waits: FxHashMap<TaskKey, u32> = FxHashMap::default();
+        let mut watching = 0;
         for (_, object) in self.objects.iter() {
             if let ObjectState::Future {
                 waiters, producer, ..
             } = &object.state
             {
-                waiters
-                    .iter()
-                    .for_each(|task| *waits.entry(*task).or_default() += 1);
+                for waiter in waiters {
+                    match waiter {
+                        Waiter::Blocked(task) => *waits.entry(*task).or_default() += 1,
+                        Waiter::Watching(task, handle) => {
+                            let known = self.watches.get(task);
+                            let known = known.is_some_and(|known| known.contains(handle));
+                            assert!(known, "{task:?} watches {handle:?} unknown to itself");
+                            watching += 1;
+                        }
+                    }
+                }
                 assert!(
                     self.tasks.contains_key(producer),
                     "{:?} has no producer",
                     object.name
                 );
             }
+        }
+        let watches: usize = self.watches.values().map(|watched| watched.len()).sum();
+        assert_eq!(watches, watching, "watches of which objects know");
+        for key in self.watches.keys() {
+            assert!(
+                matches!(self.tasks[key].state, State::Running { .. }),
+                "{key:?} watches while it does not run"
+            );
         }
         for (key, task) in &self.tasks {
             if let State::Waiting { missing } | State::Suspended { missing, .. } = &task.state {

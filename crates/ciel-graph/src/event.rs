@@ -35,7 +35,8 @@ pub enum Event {
         /// What.
         step: Step,
     },
-    /// A running task can go no further before all of `on` are there.
+    /// A running task can go no further before what it waits for is there. It thereby asks for
+    /// all of `on`.
     TaskBlocked {
         /// Which.
         task: TaskKey,
@@ -45,8 +46,20 @@ pub enum Event {
         kept: Option<Vec<Handle>>,
         /// What it waits for, in the new numbering.
         on: Vec<Handle>,
+        /// When its waiting ends.
+        wait: Wait,
         /// How it goes on.
         continuation: Continuation,
+    },
+    /// A running task wants to be told when something is there, and goes on. It thereby asks for
+    /// it. What it watches when its turn ends is forgotten.
+    TaskWatched {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What it watches.
+        handle: Handle,
     },
     /// A running task came to its end.
     TaskFinished {
@@ -146,6 +159,33 @@ pub enum Output {
     Published,
 }
 
+/// When a wait for references ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// As soon as one of them is there; else when all are.
+    pub first: bool,
+    /// After so many microseconds, whatever is there.
+    pub limit_us: Option<Micros>,
+}
+
+impl Wait {
+    /// When all are there, however long that takes.
+    pub const ALL: Wait = Wait {
+        first: false,
+        limit_us: None,
+    };
+}
+
+/// How a wait ended whose end depends on time. It is an input from outside: whoever tells the
+/// strand records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitEnd {
+    /// Places, in the list of what was waited for, of what is there now.
+    pub places: Vec<u32>,
+    /// The time was over.
+    pub timed_out: bool,
+}
+
 /// How a suspended strand goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Continuation {
@@ -188,8 +228,19 @@ pub enum Action {
         task: TaskKey,
         /// Which attempt.
         attempt: Attempt,
-        /// What it asked for, in order.
+        /// What is there of what it asked for, in order.
         answers: Vec<(Handle, Resolution)>,
+        /// How its wait ended, if that depends on time.
+        ended: Option<WaitEnd>,
+    },
+    /// What a running task watched is there, be it as a failure.
+    Told {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// What.
+        handle: Handle,
     },
     /// It waits; its place is free.
     Suspend {
@@ -263,10 +314,14 @@ pub struct Assignment {
     pub strand: StrandKey,
     /// As people call it.
     pub label: Label,
+    /// The name of its strand, from which the names of what it makes come.
+    pub position: Name,
     /// What to run.
     pub descriptor: Arc<Descriptor>,
     /// How to enter it.
     pub entry: Entry,
+    /// How its wait ended, if it waited and that depends on time.
+    pub ended: Option<WaitEnd>,
 }
 
 /// How an attempt is entered.
@@ -285,10 +340,10 @@ pub enum Entry {
     Restore {
         /// The state.
         bytes: Arc<[u8]>,
-        /// What it waited for.
+        /// What is there of what it waited for.
         answers: Vec<(Handle, Resolution)>,
     },
-    /// The live copy.
+    /// The live copy, with what is there of what it waited for.
     Resume(Vec<(Handle, Resolution)>),
 }
 

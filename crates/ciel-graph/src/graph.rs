@@ -1,21 +1,22 @@
 //! The graph's door and its state.
 //!
-//! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin, block, wake), `settle`
-//! (finish, fail, retry), `cancel`, `verdict` (the job's failure and end), `view` (what people may
+//! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin), `wait` (block, wake,
+//! watch), `settle` (finish, fail, retry), `cancel`, `verdict` (the job's failure and end), `view` (what people may
 //! ask), `check` (invariants). Each handler reads the state of one task and moves it to the next; a
 //! stale event finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ciel_model::{Attempt, Failure, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey};
-use rustc_hash::FxHashMap;
+use ciel_model::{Attempt, Failure, Handle, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Action, Event, Step, TaskSummary};
 use crate::objects::{Objects, Released};
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
 use crate::view::Counts;
+use crate::wait::Block;
 
 /// What a failure does to the rest of the job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Graph {
     pub(crate) calls: FxHashMap<Name, Call>,
     pub(crate) calls_purge_at: usize,
     pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
+    /// What running tasks want to be told of.
+    pub(crate) watches: FxHashMap<TaskKey, FxHashSet<Handle>>,
     /// Tasks that have not ended and will run, i.e. all but the dormant ones.
     pub(crate) live: u64,
     pub(crate) verdict: Verdict,
@@ -65,6 +68,7 @@ impl Graph {
             calls: FxHashMap::default(),
             calls_purge_at: 1024,
             deadlines: BTreeSet::new(),
+            watches: FxHashMap::default(),
             live: 0,
             verdict: Verdict::default(),
             counts: Counts::default(),
@@ -99,8 +103,22 @@ impl Graph {
                 attempt,
                 kept,
                 on,
+                wait,
                 continuation,
-            } => self.on_task_blocked(now, task, attempt, kept, on, continuation, actions),
+            } => {
+                let block = Block {
+                    kept,
+                    on,
+                    wait,
+                    continuation,
+                };
+                self.on_task_blocked(now, task, attempt, block, actions)
+            }
+            Event::TaskWatched {
+                task,
+                attempt,
+                handle,
+            } => self.on_task_watched(now, task, attempt, handle, actions),
             Event::TaskFinished {
                 task,
                 attempt,

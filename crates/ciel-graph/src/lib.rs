@@ -19,9 +19,11 @@ mod turn;
 mod twins;
 mod verdict;
 mod view;
+mod wait;
 
 pub use event::{
-    Action, Assignment, Continuation, Ending, Entry, Event, Output, Step, StrandChange, TaskSummary,
+    Action, Assignment, Continuation, Ending, Entry, Event, Output, Step, StrandChange,
+    TaskSummary, Wait, WaitEnd,
 };
 pub use graph::{Graph, Policy};
 pub use recall::Recalled;

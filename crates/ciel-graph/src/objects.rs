@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ciel_model::{Content, Failure, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{Content, Failure, Handle, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::FxHashMap;
 
 /// What an object is at the moment.
@@ -14,7 +14,7 @@ pub(crate) enum ObjectState {
     /// Its task has not finished.
     Future {
         producer: TaskKey,
-        waiters: Vec<TaskKey>,
+        waiters: Vec<Waiter>,
         aliases: Vec<ObjectKey>,
     },
     /// It will be what another, unfinished one will be.
@@ -27,6 +27,15 @@ pub(crate) enum ObjectState {
         /// The output of the failed task itself; whoever asks for a copy of it asks for this.
         source: ObjectKey,
     },
+}
+
+/// Who wants to know when an object is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// A task that goes no further before.
+    Blocked(TaskKey),
+    /// A task that runs, and calls the object so.
+    Watching(TaskKey, Handle),
 }
 
 /// A finished object; several keys may share it.
@@ -144,6 +153,15 @@ impl Objects {
 
     /// Makes `task` wait for `key`; false if there is nothing to wait for.
     pub(crate) fn wait(&mut self, key: ObjectKey, task: TaskKey) -> bool {
+        self.add_waiter(key, Waiter::Blocked(task))
+    }
+
+    /// Makes `task` watch `key`, which it calls `handle`; false if there is nothing to wait for.
+    pub(crate) fn watch(&mut self, key: ObjectKey, task: TaskKey, handle: Handle) -> bool {
+        self.add_waiter(key, Waiter::Watching(task, handle))
+    }
+
+    fn add_waiter(&mut self, key: ObjectKey, waiter: Waiter) -> bool {
         let target = self.target(key);
         match &mut self
             .table
@@ -152,7 +170,7 @@ impl Objects {
             .state
         {
             ObjectState::Future { waiters, .. } => {
-                waiters.push(task);
+                waiters.push(waiter);
                 true
             }
             ObjectState::Ready(_) | ObjectState::Failed { .. } => false,
@@ -162,13 +180,22 @@ impl Objects {
 
     /// `task` does not wait for `key` any more.
     pub(crate) fn wait_no_more(&mut self, key: ObjectKey, task: TaskKey) {
+        self.remove_waiter(key, Waiter::Blocked(task));
+    }
+
+    /// `task` does not watch `key` as `handle` any more.
+    pub(crate) fn watch_no_more(&mut self, key: ObjectKey, task: TaskKey, handle: Handle) {
+        self.remove_waiter(key, Waiter::Watching(task, handle));
+    }
+
+    fn remove_waiter(&mut self, key: ObjectKey, gone: Waiter) {
         let target = self.target(key);
         if let Some(Object {
             state: ObjectState::Future { waiters, .. },
             ..
         }) = self.table.get_mut(&target)
         {
-            waiters.retain(|waiter| *waiter != task);
+            waiters.retain(|waiter| *waiter != gone);
         }
     }
 
@@ -189,7 +216,7 @@ impl Objects {
     /// The future `key` becomes `state`, with all its aliases; gives who waited.
     ///
     /// Returns `None` if nobody holds it any more: then there is nothing to settle.
-    pub(crate) fn settle(&mut self, key: ObjectKey, state: &ObjectState) -> Option<Vec<TaskKey>> {
+    pub(crate) fn settle(&mut self, key: ObjectKey, state: &ObjectState) -> Option<Vec<Waiter>> {
         let object = self.table.get_mut(&key)?;
         let asked = object.asked;
         let before = std::mem::replace(&mut object.state, state.clone());

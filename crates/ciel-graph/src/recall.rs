@@ -114,7 +114,7 @@ mod tests {
     use ciel_model::{Class, Descriptor, Form, Name, Value};
 
     use super::*;
-    use crate::event::{Action, Event, Output, Step};
+    use crate::event::{Action, Event, Output, Step, Wait};
     use crate::graph::Policy;
 
     const ROOT: TaskKey = TaskKey(0);
@@ -147,6 +147,7 @@ mod tests {
             attempt: FIRST,
             kept: None,
             on: vec![on],
+            wait: Wait::ALL,
             continuation,
         };
         tell(graph, event);

@@ -7,9 +7,9 @@ use ciel_model::{
     limits,
 };
 
-use crate::event::{Action, Continuation, Output, StrandChange};
+use crate::event::{Action, Output, StrandChange};
 use crate::graph::Graph;
-use crate::objects::{ObjectState, Released, Stored};
+use crate::objects::{ObjectState, Released, Stored, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::task::{Resume, State, Strand, Task};
@@ -231,7 +231,10 @@ impl Graph {
             let waiters = self.objects.settle(object, &state).unwrap_or_default();
             drop(state);
             for waiter in waiters {
-                self.wake(now, waiter, actions);
+                match waiter {
+                    Waiter::Blocked(task) => self.wake(now, task, actions),
+                    Waiter::Watching(task, handle) => self.tell_watcher(task, handle, actions),
+                }
             }
             self.objects.collect(object, &mut released);
         }
@@ -320,7 +323,7 @@ impl Graph {
         let over = self.verdict.is_over();
         let task = self.task_mut(key);
         let retries = task.descriptor.options.retries;
-        if over || !failure.kind.is_retryable() || task.failures >= retries {
+        if over || !failure.is_retryable() || task.failures >= retries {
             return self.fail_task(now, key, failure, actions);
         }
         task.failures += 1;
@@ -363,10 +366,7 @@ impl Graph {
         task.attempt.0 += 1;
         task.ran_us = 0;
         task.story.add(now, why);
-        let resume = task.descriptor.replayable.then(|| Resume {
-            on: Vec::new(),
-            continuation: Continuation::Replay,
-        });
+        let resume = task.descriptor.replayable.then(Resume::replay);
         if resume.is_none() {
             self.begin_from_scratch(now, key, actions);
         }

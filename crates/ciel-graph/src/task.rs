@@ -28,11 +28,17 @@ pub(crate) enum State {
     Suspended { missing: u32, resume: Resume },
 }
 
-/// How a suspended attempt goes on when all is there.
+/// How a suspended attempt goes on when its wait is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Resume {
     /// What it waits for.
     pub(crate) on: Vec<Handle>,
+    /// It waits for one of them only.
+    pub(crate) first: bool,
+    /// What ends the wait depends on time, so the strand is told.
+    pub(crate) timely: bool,
+    /// The wait is over because its time was.
+    pub(crate) timed_out: bool,
     /// By what means.
     pub(crate) continuation: Continuation,
 }
@@ -87,9 +93,22 @@ pub(crate) struct Task {
     pub(crate) call: Option<Name>,
     /// Microseconds it ran in this attempt, up to its last suspension.
     pub(crate) ran_us: Micros,
-    /// When its current turn must end.
+    /// When its current turn must end, or its wait.
     pub(crate) deadline: Option<Micros>,
     pub(crate) story: Story,
+}
+
+impl Resume {
+    /// The program is run again from its start, and nothing was waited for.
+    pub(crate) fn replay() -> Resume {
+        Resume {
+            on: Vec::new(),
+            first: false,
+            timely: false,
+            timed_out: false,
+            continuation: Continuation::Replay,
+        }
+    }
 }
 
 impl Task {

@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step};
+use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
 use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Name, Needs, Options, TaskKey, Value};
 
 /// The system's allocator, which counts the bytes in use.
@@ -199,6 +199,7 @@ fn chain_of_lazy_tasks_is_woken_without_recursion() {
         attempt: Attempt(0),
         kept: None,
         on: vec![Handle(PENDING as u32 - 1)],
+        wait: Wait::ALL,
         continuation: Continuation::Live,
     });
     let offered = driver.actions.iter().any(|action| {

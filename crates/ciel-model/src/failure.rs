@@ -4,6 +4,7 @@
 //! told in terms of the user's program: which task, which line, why, what to do.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::name::Label;
 
@@ -104,6 +105,45 @@ pub struct Frame {
     pub note: String,
 }
 
+/// One call of a traceback, as the language of the code tells it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Call {
+    /// File of the code.
+    pub file: String,
+    /// Line, from 1; 0 if unknown.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    pub column: u32,
+    /// Function.
+    pub function: String,
+    /// The text of the line; may be empty.
+    pub source: String,
+}
+
+/// The error itself, in a form that readers of the same language understand.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Exception {
+    /// How to read the bytes.
+    pub form: String,
+    /// At most [`crate::limits::EXCEPTION_BYTES_MAX`]; not part of a history.
+    #[serde(skip)]
+    pub bytes: Vec<u8>,
+}
+
+/// What the code that failed said of it in its own language. Nothing here is read by the engine
+/// but `retryable`; who asks for the failure gets it back as it was told.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Told {
+    /// The language, for example `python`.
+    pub language: String,
+    /// Where, outermost call first; bounded by [`crate::limits::TRACEBACK_CALLS_MAX`].
+    pub calls: Vec<Call>,
+    /// The error itself, if it could be carried.
+    pub exception: Option<Exception>,
+    /// Whether another attempt may succeed, if it said so.
+    pub retryable: Option<bool>,
+}
+
 /// Why a task failed.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Failure {
@@ -123,6 +163,9 @@ pub struct Failure {
     pub hint: Option<String>,
     /// The value thrown, as JSON text, if the language has such.
     pub value: Option<String>,
+    /// What the code that failed said of it in its own language.
+    #[serde(default)]
+    pub told: Option<Arc<Told>>,
 }
 
 impl Failure {
@@ -137,7 +180,14 @@ impl Failure {
             excerpt: String::new(),
             hint: None,
             value: None,
+            told: None,
         }
+    }
+
+    /// Whether another attempt may succeed: as the code that failed says, else as the kind says.
+    pub fn is_retryable(&self) -> bool {
+        let said = self.told.as_ref().and_then(|told| told.retryable);
+        said.unwrap_or_else(|| self.kind.is_retryable())
     }
 
     /// The same with a hint.
@@ -169,6 +219,26 @@ mod tests {
     fn every_code_reads_back() {
         for kind in FailureKind::ALL {
             assert_eq!(FailureKind::from_code(kind.code()), Some(kind));
+        }
+    }
+
+    #[test]
+    fn what_the_failed_code_says_of_another_attempt_counts_before_the_kind() {
+        let origin = Label {
+            what: "f".into(),
+            name: crate::Name(1),
+        };
+        for kind in FailureKind::ALL {
+            let mut failure = Failure::new(kind, origin.clone(), "no");
+            assert_eq!(failure.is_retryable(), kind.is_retryable());
+            for said in [None, Some(false), Some(true)] {
+                let retryable = said;
+                failure.told = Some(Arc::new(Told {
+                    retryable,
+                    ..Told::default()
+                }));
+                assert_eq!(failure.is_retryable(), said.unwrap_or(kind.is_retryable()));
+            }
         }
     }
 

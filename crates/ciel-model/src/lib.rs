@@ -15,7 +15,7 @@ pub mod resources;
 pub mod task;
 
 pub use fact::Fact;
-pub use failure::{Failure, FailureKind, Frame};
+pub use failure::{Call, Exception, Failure, FailureKind, Frame, Told};
 pub use name::{Label, Name};
 pub use order::{Mark, SerialOrder};
 pub use reference::{Content, Form, Handle, ObjectKey, Resolution, Value};

@@ -15,6 +15,12 @@ pub const RETRIES_MAX: u32 = 1_000;
 /// Frames that a failure keeps on its way to the root.
 pub const FAILURE_FRAMES_MAX: usize = 32;
 
+/// Calls of a traceback, as a worker told them, that a failure keeps: the innermost.
+pub const TRACEBACK_CALLS_MAX: usize = 256;
+
+/// Bytes of an exception that a failure carries; a longer one is left out.
+pub const EXCEPTION_BYTES_MAX: usize = 256 << 10;
+
 /// Transitions that a task's story keeps; older ones are dropped from the middle.
 pub const STORY_ENTRIES_MAX: usize = 16;
 
@@ -28,7 +34,7 @@ pub const OVERTAKEN_MAX: u32 = 200;
 pub const SPARE_WORKERS_MAX: usize = 2;
 
 /// Strands that may be parked in one pooled worker.
-pub const PARKED_STRANDS_MAX: usize = 10_000;
+pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 
 /// Bytes of held-back output that stay in memory; the rest lies on disk.
 pub const HELD_OUTPUT_BYTES_MAX: usize = 8 << 20;

@@ -30,6 +30,8 @@ pub struct Handle(pub u32);
 pub enum Form {
     /// Plain bytes, as a shell command writes them.
     Bytes,
+    /// UTF-8 text: a string in every language.
+    Text,
     /// JSON text in which `{"$ref": i}` is the i-th embedded reference.
     Json,
     /// A Skywriting value in its wire form.

@@ -76,6 +76,12 @@ pub enum Event {
         /// Which.
         worker: WorkerKey,
     },
+    /// A worker is used up: it gets no new task, goes on with what is parked in it, and ends after
+    /// the last of that.
+    WorkerRetired {
+        /// Which.
+        worker: WorkerKey,
+    },
     /// A worker process is gone, with what was parked in it.
     WorkerGone {
         /// Which.
@@ -256,6 +262,7 @@ impl Node {
             Event::TaskPreempted { run } => self.on_task_preempted(run),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
+            Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
         }
         self.place(order, actions);

@@ -24,8 +24,17 @@ pub(crate) enum WorkerState {
 pub(crate) struct Worker {
     pub(crate) executor: Arc<str>,
     pub(crate) state: WorkerState,
+    /// It gets no new task; it only goes on with what is parked in it.
+    pub(crate) retired: bool,
     /// Strands whose live copies it keeps.
     pub(crate) parked: Vec<TaskKey>,
+}
+
+impl Worker {
+    /// Whether a task may be given to it that it does not know.
+    fn is_free(&self) -> bool {
+        self.state == WorkerState::Idle && !self.retired
+    }
 }
 
 /// All workers of this machine.
@@ -64,7 +73,7 @@ impl Pools {
             return (self.workers[&home].state == WorkerState::Idle).then_some(home);
         }
         let fits = |worker: &Worker| worker.executor == *executor;
-        let idle = self.pick(|worker| fits(worker) && worker.state == WorkerState::Idle);
+        let idle = self.pick(|worker| fits(worker) && worker.is_free());
         let coming = self.pick(|worker| fits(worker) && worker.state == WorkerState::Starting);
         if idle.is_none() && coming.is_none() && self.make_room(actions) {
             self.start(executor, actions);
@@ -91,6 +100,7 @@ impl Pools {
             Worker {
                 executor: executor.clone(),
                 state,
+                retired: false,
                 parked: Vec::new(),
             },
         );
@@ -99,24 +109,44 @@ impl Pools {
 
     /// Whether there may be one more worker, if need be after an idle one of another kind goes. One
     /// that keeps strands goes only when no worker is about to become idle: those strands may wait
-    /// for the very task that wants the room, and can be replayed.
+    /// for the very task that wants the room, and can be replayed. Those that have retired take no
+    /// room from others.
     fn make_room(&mut self, actions: &mut Vec<Action>) -> bool {
-        if self.workers.len() < self.most {
+        let active = || self.workers.values().filter(|worker| !worker.retired);
+        if active().count() < self.most {
             return true;
         }
-        let idle = |worker: &Worker| worker.state == WorkerState::Idle;
-        let mut leaving = self.pick(|worker| idle(worker) && worker.parked.is_empty());
-        if leaving.is_none() && self.workers.values().all(idle) {
-            leaving = self.pick(idle);
+        let mut leaving = self.pick(|worker| worker.is_free() && worker.parked.is_empty());
+        if leaving.is_none() && active().all(Worker::is_free) {
+            leaving = self.pick(Worker::is_free);
         }
         let Some(worker) = leaving else {
             return false;
         };
+        self.send_away(worker, actions);
+        true
+    }
+
+    fn send_away(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
         for task in self.on_gone(worker) {
             actions.push(Action::ContinuationLost { task });
         }
         actions.push(Action::StopWorker { worker });
-        true
+    }
+
+    /// A worker gets nothing new any more. There are at most as many of these as of others: of more,
+    /// the oldest one that runs nothing goes, and its strands are replayed.
+    pub(crate) fn on_retired(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
+        if let Some(worker) = self.workers.get_mut(&worker) {
+            worker.retired = true;
+        }
+        let retired = self.workers.values().filter(|worker| worker.retired);
+        if retired.count() > self.most
+            && let Some(oldest) =
+                self.pick(|worker| worker.retired && worker.state == WorkerState::Idle)
+        {
+            self.send_away(oldest, actions);
+        }
     }
 
     pub(crate) fn on_taken(&mut self, worker: WorkerKey, task: TaskKey) {

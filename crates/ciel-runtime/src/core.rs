@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, StrandChange};
+use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, StrandChange, WaitEnd};
 use ciel_model::{
     Attempt, Class, Descriptor, Failure, FailureKind, Handle, Label, Micros, Options, Resolution,
     StrandKey, TaskKey,
@@ -41,6 +41,12 @@ pub(crate) enum Order {
     },
     /// End a task that runs in that worker.
     StopInWorker { worker: WorkerKey, run: Run },
+    /// What a task that runs in that worker watched is there.
+    TellWatcher {
+        worker: WorkerKey,
+        run: Run,
+        handle: Handle,
+    },
     /// Forget a parked strand.
     DropParked { worker: WorkerKey, task: TaskKey },
     /// A file of the store can go.
@@ -119,6 +125,8 @@ pub(crate) struct Core {
     pub(crate) stopping: FxHashMap<Run, ()>,
     /// What the caller's task asked for, if it is there already.
     pub(crate) continued: Option<(Run, Answers)>,
+    /// How that wait ended, if that depends on time.
+    pub(crate) ended: Option<WaitEnd>,
     pub(crate) ending: Option<Ending>,
     /// All threads are to go home.
     pub(crate) closed: bool,
@@ -161,6 +169,7 @@ impl Core {
             places: FxHashMap::default(),
             stopping: FxHashMap::default(),
             continued: None,
+            ended: None,
             ending: None,
             closed: false,
             output_ready: false,
@@ -276,7 +285,16 @@ impl Core {
                 task,
                 attempt,
                 answers,
-            } => self.continued = Some((Run { task, attempt }, answers)),
+                ended,
+            } => {
+                self.continued = Some((Run { task, attempt }, answers));
+                self.ended = ended;
+            }
+            Action::Told {
+                task,
+                attempt,
+                handle,
+            } => self.tell_watcher(Run { task, attempt }, handle),
             Action::Suspend { task, attempt } => self.suspend(now, Run { task, attempt }),
             Action::Stop { task, attempt } => self.stop(now, Run { task, attempt }),
             Action::Strand(change) => self.change_strand(change),
@@ -363,6 +381,17 @@ impl Core {
         self.places.remove(&run);
         let parked = self.graph.keeps_live_copy(run.task);
         self.feed_node(now, node::Event::TaskLeft { run, parked })
+    }
+
+    /// Only workers watch.
+    fn tell_watcher(&self, run: Run, handle: Handle) {
+        if let Some(Place::Worker(worker)) = self.places.get(&run).copied() {
+            self.order(Order::TellWatcher {
+                worker,
+                run,
+                handle,
+            });
+        }
     }
 
     /// The graph is done with an attempt that runs or waits.

@@ -182,6 +182,7 @@ impl Desk for TaskDesk<'_> {
         };
         match form {
             Form::Bytes | Form::Pickle => Ok(text.strip_suffix('\n').unwrap_or(text).to_string()),
+            Form::Text => Ok(text.to_string()),
             Form::Json | Form::Skywriting => match serde_json::from_str(text) {
                 Ok(serde_json::Value::String(text)) => Ok(text),
                 _ => Ok(text.to_string()),

@@ -127,7 +127,7 @@ pub(crate) fn plain_bytes(
         return Err(PlainTrouble::NotPlain("it contains references".to_string()));
     }
     match value.form {
-        Form::Bytes | Form::Json | Form::Pickle => Ok(bytes),
+        Form::Bytes | Form::Text | Form::Json | Form::Pickle => Ok(bytes),
         Form::Skywriting => match ciel_skywriting::wire::to_json(&bytes) {
             Ok(json) => Ok(json.to_string().into_bytes().into()),
             Err(error) => Err(PlainTrouble::NotPlain(error.to_string())),

@@ -428,7 +428,7 @@ fn shown<R>(engine: &Engine, name: Name, value: &Value<R>) -> Json {
     match value.form {
         Form::Json => serde_json::from_slice(&bytes).unwrap_or_else(|_| whole()),
         Form::Skywriting => ciel_skywriting::wire::to_json(&bytes).unwrap_or_else(|_| whole()),
-        Form::Bytes => match std::str::from_utf8(&bytes) {
+        Form::Bytes | Form::Text => match std::str::from_utf8(&bytes) {
             Ok(text) => Json::String(text.to_string()),
             Err(_) => whole(),
         },

@@ -331,6 +331,7 @@ fn wait(
             attempt,
             kept,
             on,
+            wait: ciel_graph::Wait::ALL,
             continuation,
         },
     );
@@ -409,9 +410,20 @@ pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Arc<[u8]>, references:
     match form {
         Form::Skywriting => Answer::Value { bytes, references },
         Form::Json => Answer::Json { bytes, references },
+        Form::Text => Answer::Json {
+            bytes: quoted(&bytes),
+            references,
+        },
         Form::Bytes | Form::Pickle => Answer::Bytes {
             name: name.to_string(),
             bytes,
         },
     }
+}
+
+/// Text as a JSON string.
+fn quoted(text: &[u8]) -> Arc<[u8]> {
+    let text = String::from_utf8_lossy(text);
+    let quoted = serde_json::to_vec(&*text).expect("a string is JSON");
+    quoted.into()
 }

@@ -131,6 +131,11 @@ impl Shell {
             Order::StopWorker(worker) => self.workers.dismiss(worker),
             Order::StartInWorker { worker, assignment } => self.workers.begin(worker, assignment),
             Order::StopInWorker { worker, run } => self.workers.stop(worker, run),
+            Order::TellWatcher {
+                worker,
+                run,
+                handle,
+            } => self.workers.tell_watcher(worker, run, handle),
             Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
             Order::DropObject(name) => self.drop_object(name),
             Order::Rearm => self.rearm(),

@@ -192,7 +192,7 @@ class ElisionStrand(Strand):
         args: tuple[Any, ...] = ()
         kwargs: dict[str, Any] = {}
         try:
-            args, kwargs = copy.arguments(self.argument)
+            args, kwargs = copy.arguments(self.argument, self._mine)
             value = call.task.function(*args, **kwargs)
             while type(value) is Tail:
                 call = value.take()

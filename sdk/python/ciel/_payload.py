@@ -163,8 +163,8 @@ class Unpacked:
     def arguments(self, read: Reader, total: int) -> Arguments:
         """The arguments of the call; `read` reads its inputs, of which there are `total`."""
         body: Any = self.body
-        if self.flags | MANY == 1 | MANY and not self.count:
-            return (pickle.loads(body)[0], {}) if body else ((), {})
+        if not body and not self.flags & BODY_IS_OBJECT:
+            return (), {}
         if self.flags & BODY_IS_OBJECT:
             body = read.raw(total - 1)
         first = 1 if self.flags & BY_VALUE else 0
@@ -186,7 +186,7 @@ def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
                 break
         else:
             return call.args, call.kwargs
-    return Copy(call).arguments(value)
+    return Copy(call).arguments(value, lambda future: future)
 
 
 class Copy:
@@ -199,11 +199,17 @@ class Copy:
         self.frozen, _ = _frozen(call)
         self.buffers = [bytes(buffer) for buffer in self.frozen.buffers]
 
-    def arguments(self, value: Callable[[Any], Any]) -> Arguments:
-        """The arguments anew; `value` gives the value of a future that is not kept as one."""
+    def arguments(
+        self, value: Callable[[Any], Any], mine: Callable[[Any], Any]
+    ) -> Arguments:
+        """The arguments anew; `value` gives the value of a future that is not kept as one, `mine`
+        makes one that is kept the future of the strand that runs the call."""
         futures = self.frozen.references
         return _thawed(
-            self.frozen.data, self.buffers, lambda i: value(futures[i]), futures.__getitem__
+            self.frozen.data,
+            self.buffers,
+            lambda number: value(futures[number]),
+            lambda number: mine(futures[number]),
         )
 
 

@@ -17,8 +17,10 @@ import tomllib
 import zipfile
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 import ciel
 from ciel import _interpreter
@@ -42,12 +44,14 @@ print("%d.%d" % sys.version_info[:2], ciel.__version__)
 """
 
 
-def pyproject(*keys: str) -> object:
-    table: object = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    for key in keys:
-        assert isinstance(table, dict)
-        table = table[key]
-    return table
+def settings() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def pinned(name: str) -> dict[str, str]:
+    """The exact versions of a list of packages."""
+    lines = (ROOT / "sdk/python" / name).read_text(encoding="utf-8").splitlines()
+    return {line.split("==")[0]: line.split("==")[1] for line in lines}
 
 
 def output_of(command: list[str | Path], **extra: str) -> str:
@@ -71,7 +75,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(os.environ.get("CIEL_WHEELS") or tmp_path_factory.mktemp("wheels"))
     if "CIEL_WHEELS" not in os.environ:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation"]
-        output_of([*build, "--no-deps", "--wheel-dir", folder, ROOT], CIEL_WHEEL_PROFILE="dev")
+        build += ["--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+        output_of([*build], CIEL_WHEEL_PROFILE="dev")
     wheels = list(folder.glob("ciel-*.whl"))
     assert len(wheels) == 1
     return wheels[0]
@@ -178,9 +183,10 @@ def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
             continue
         environment = tmp_path_factory.mktemp(f"python-{version}")
         output_of([python, "-m", "venv", "--without-pip", environment])
-        pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", environment / "bin/python"]
-        options = ["--quiet", "--disable-pip-version-check", "--prefer-binary"]
-        output_of([*pip, "install", *options, "-r", ROOT / "sdk/python/requirements.txt", wheel])
+        pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
+        lists = ["-r", str(ROOT / "sdk/python/requirements.txt")]
+        options = ["--quiet", "--disable-pip-version-check", "--prefer-binary", *lists]
+        output_of([*pip, "install", *options, str(wheel)])
         made[version] = environment
     return made
 
@@ -191,25 +197,21 @@ def test_one_wheel_works_with_each_python(version: str, environments: dict[str, 
         pytest.skip(f"no CPython {version} here")
     python = environments[version] / "bin" / "python"
     assert output_of([python, "-c", SMOKE]).split() == [version, ciel.__version__]
-    pip = [sys.executable, "-m", "pip", "--python", python, "check"]
-    assert "No broken requirements" in output_of([*pip])
+    check: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "check"]
+    assert "No broken requirements" in output_of(check)
 
 
 def test_ranges_of_the_wheel_allow_the_pinned_versions() -> None:
-    from packaging.requirements import Requirement
-
-    pinned = {}
-    for line in (ROOT / "sdk/python/requirements.txt").read_text(encoding="utf-8").splitlines():
-        name, version = line.split("==")
-        pinned[name] = version
-    ranges = [Requirement(str(one)) for one in list(pyproject("project", "dependencies"))]  # type: ignore[call-overload]
-    assert {one.name for one in ranges} == pinned.keys()
-    assert all(one.specifier.contains(pinned[one.name]) for one in ranges)
+    versions = pinned("requirements.txt")
+    ranges = [Requirement(one) for one in settings()["project"]["dependencies"]]
+    assert {one.name for one in ranges} == versions.keys()
+    assert all(one.specifier.contains(versions[one.name]) for one in ranges)
 
 
 def test_build_needs_exactly_the_pinned_packages() -> None:
-    pinned = (ROOT / "sdk/python/requirements-build.txt").read_text(encoding="utf-8").splitlines()
-    assert pyproject("build-system", "requires") == pinned
+    versions = pinned("requirements-build.txt")
+    needed = [f"{name}=={version}" for name, version in versions.items()]
+    assert settings()["build-system"]["requires"] == needed
 
 
 def test_interpreters_that_cannot_work_are_refused_with_a_reason(backend: ModuleType) -> None:

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use ciel_graph::{
     Action, Assignment, Continuation, Entry, Event, Graph, Output, Policy, Step, StrandChange,
+    Wait, WaitEnd,
 };
 use ciel_model::{
     Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, Needs,
@@ -118,6 +119,14 @@ impl Conversation {
                     failure,
                 }
             }
+            "watch" => {
+                let handle = handles(rest)[0];
+                Event::TaskWatched {
+                    task,
+                    attempt,
+                    handle,
+                }
+            }
             "copy-lost" => Event::ContinuationLost { task },
             "cancel" => Event::CancelRequested { task },
             _ => {
@@ -163,11 +172,14 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
     let mut kept = None;
     let mut on = Vec::new();
     let mut continuation = Continuation::Live;
+    let mut wait = Wait::ALL;
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         match word {
             "on" => on = handles(words.next().unwrap()),
             "kept" => kept = Some(handles(words.next().unwrap())),
+            "first" => wait.first = true,
+            "within" => wait.limit_us = Some(words.next().unwrap().parse().unwrap()),
             "replay" => continuation = Continuation::Replay,
             "saved" => continuation = Continuation::Saved([1, 2].into()),
             _ => panic!("no such word: {word}"),
@@ -178,6 +190,7 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
         attempt,
         kept,
         on,
+        wait,
         continuation,
     }
 }
@@ -274,9 +287,16 @@ fn print(action: &Action) -> String {
             task,
             attempt,
             answers,
+            ended,
         } => {
-            format!("continue {}{}", run(task, attempt), told(answers))
+            let run = run(task, attempt);
+            format!("continue {run}{}{}", told(answers), end(ended.as_ref()))
         }
+        Action::Told {
+            task,
+            attempt,
+            handle,
+        } => format!("told {} of {}", run(task, attempt), handle.0),
         Action::Suspend { task, attempt } => format!("suspend {}", run(task, attempt)),
         Action::Stop { task, attempt } => format!("stop {}", run(task, attempt)),
         Action::Strand(change) => strand(*change),
@@ -299,9 +319,21 @@ fn print(action: &Action) -> String {
     }
 }
 
+/// How a wait ended whose end depends on time: the places of what was there.
+fn end(ended: Option<&WaitEnd>) -> String {
+    match ended {
+        None => String::new(),
+        Some(WaitEnd { places, timed_out }) => {
+            let why = if *timed_out { "time" } else { "what is there" };
+            format!(", ended by {why} with {places:?}")
+        }
+    }
+}
+
 fn begin(assignment: &Assignment) -> String {
+    let ended = end(assignment.ended.as_ref());
     let run = run(&assignment.task, &assignment.attempt);
-    match &assignment.entry {
+    let begun = match &assignment.entry {
         Entry::Start(inputs) => format!("begin {run} from start{}", told(inputs)),
         Entry::Replay { inputs, facts } => {
             format!(
@@ -312,7 +344,8 @@ fn begin(assignment: &Assignment) -> String {
         }
         Entry::Restore { answers, .. } => format!("begin {run} from bytes{}", told(answers)),
         Entry::Resume(answers) => format!("begin {run} where it was{}", told(answers)),
-    }
+    };
+    begun + &ended
 }
 
 fn told(answers: &[(Handle, Resolution)]) -> String {

@@ -687,6 +687,9 @@ pub struct SavedContinuation {
     /// Saved.references in the same order, with new handles.
     #[prost(message, repeated, tag = "4")]
     pub references: ::prost::alloc::vec::Vec<Reference>,
+    /// True if the wait ended by time.
+    #[prost(bool, tag = "5")]
+    pub timed_out: bool,
 }
 /// What the earlier run of a task has left behind.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -702,15 +705,15 @@ pub struct Recording {
 /// One recorded input or answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Observation {
-    /// Observe.kind, or "first" for the answer to a block with WAIT_FIRST, or "timeout" for a block
-    /// that ended by time.
+    /// Observe.kind; or, for a block with WAIT_FIRST or timeout_ms: "timeout" if it ended by time, else
+    /// "first".
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
     /// What was seen or answered. For "first" and "timeout": the JSON list of the places, in the list
     /// of the block, of what was there.
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
-    /// For "first" and "timeout": the handles that were there.
+    /// For "first" and "timeout": the handles that were there; may be left out.
     #[prost(uint32, repeated, tag = "3")]
     pub references: ::prost::alloc::vec::Vec<u32>,
 }

@@ -5421,6 +5421,9 @@ impl serde::Serialize for SavedContinuation {
         if !self.references.is_empty() {
             len += 1;
         }
+        if self.timed_out {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.SavedContinuation", len)?;
         if !self.data.is_empty() {
             #[allow(clippy::needless_borrow)]
@@ -5438,6 +5441,9 @@ impl serde::Serialize for SavedContinuation {
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
         }
+        if self.timed_out {
+            struct_ser.serialize_field("timedOut", &self.timed_out)?;
+        }
         struct_ser.end()
     }
 }
@@ -5452,6 +5458,8 @@ impl<'de> serde::Deserialize<'de> for SavedContinuation {
             "runtime",
             "code",
             "references",
+            "timed_out",
+            "timedOut",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5460,6 +5468,7 @@ impl<'de> serde::Deserialize<'de> for SavedContinuation {
             Runtime,
             Code,
             References,
+            TimedOut,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5485,6 +5494,7 @@ impl<'de> serde::Deserialize<'de> for SavedContinuation {
                             "runtime" => Ok(GeneratedField::Runtime),
                             "code" => Ok(GeneratedField::Code),
                             "references" => Ok(GeneratedField::References),
+                            "timedOut" | "timed_out" => Ok(GeneratedField::TimedOut),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5508,6 +5518,7 @@ impl<'de> serde::Deserialize<'de> for SavedContinuation {
                 let mut runtime__ = None;
                 let mut code__ = None;
                 let mut references__ = None;
+                let mut timed_out__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Data => {
@@ -5538,6 +5549,12 @@ impl<'de> serde::Deserialize<'de> for SavedContinuation {
                             }
                             references__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::TimedOut => {
+                            if timed_out__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("timedOut"));
+                            }
+                            timed_out__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(SavedContinuation {
@@ -5545,6 +5562,7 @@ impl<'de> serde::Deserialize<'de> for SavedContinuation {
                     runtime: runtime__.unwrap_or_default(),
                     code: code__.unwrap_or_default(),
                     references: references__.unwrap_or_default(),
+                    timed_out: timed_out__.unwrap_or_default(),
                 })
             }
         }

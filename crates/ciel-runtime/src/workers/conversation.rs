@@ -1,20 +1,18 @@
 //! One worker from its start to its end, as one straight-line future.
 //!
 //! Once the worker has said hello, it deals with words of the core and messages of the
-//! worker as they come. A worker that dies or says what makes no sense takes only the task that it
-//! ran with it. Read next: `verbs`.
+//! worker as they come. Read next: `verbs`, and `leaving` for the end.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciel_graph::{Assignment, Entry, Event};
-use ciel_model::{Failure, FailureKind, TaskKey, limits};
+use ciel_graph::{Assignment, Entry};
+use ciel_model::{Handle, TaskKey, limits};
 use ciel_node::{self as node, Run, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
-    Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Resume, Shutdown, Tag, WorkerMessage,
-    engine_message,
+    Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Tag, WorkerMessage, engine_message,
 };
 use ciel_protocol::{EncodeError, WireMessage, limits as protocol};
 use rustc_hash::FxHashMap;
@@ -22,17 +20,14 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::ending::{self, Over, Seat};
+use super::features::{Features, OFFERED};
 use super::greeting::{greeted, refuse_tasks};
 use super::held::Held;
 use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
-use super::wire::failure_told;
-use super::{SESSION, Word, Workers, run_of, start};
+use super::{Word, Workers, run_of, start};
 use crate::executors::executor_of;
 use crate::processes::memory_limit;
-
-/// What this engine can do beyond the plain protocol.
-const FEATURES: [&str; 1] = ["parked"];
 
 /// The life of one worker.
 pub(super) async fn run(
@@ -64,7 +59,7 @@ pub(super) async fn run(
 }
 
 /// Why a conversation ends.
-enum Ending {
+pub(super) enum Ending {
     /// The engine has no more use for the worker.
     Dismissed,
     /// The worker said what is no message, or must not be said.
@@ -78,19 +73,20 @@ enum Ending {
 }
 
 /// A worker that has been greeted.
-struct Conversation<'a> {
-    workers: &'a Rc<Workers>,
-    worker: WorkerKey,
-    executor: &'a Arc<str>,
-    peer: Peer,
+pub(super) struct Conversation<'a> {
+    pub(super) workers: &'a Rc<Workers>,
+    pub(super) worker: WorkerKey,
+    pub(super) executor: &'a Arc<str>,
+    pub(super) peer: Peer,
     pool: PoolPolicy,
-    parks: bool,
-    running: Option<Held>,
-    parked: FxHashMap<TaskKey, Held>,
+    features: Features,
+    pub(super) running: Option<Held>,
+    pub(super) parked: FxHashMap<TaskKey, Held>,
     /// When the worker is killed because its task has not ended.
     cancelled_at: Option<Instant>,
     /// When memory is looked at again.
     sample_at: Option<Instant>,
+    /// It gets no new task, and ends after the last strand parked in it.
     used_up: bool,
 }
 
@@ -104,14 +100,13 @@ impl<'a> Conversation<'a> {
         peer: Peer,
         hello: Hello,
     ) -> Conversation<'a> {
-        let parks = hello.features.iter().any(|feature| feature == FEATURES[0]);
         Conversation {
             workers,
             worker,
             executor,
             peer,
             pool: hello.pool.unwrap_or_default(),
-            parks,
+            features: Features::agreed(&hello.features),
             running: None,
             parked: FxHashMap::default(),
             cancelled_at: None,
@@ -144,7 +139,7 @@ impl<'a> Conversation<'a> {
             protocol: protocol::PROTOCOL,
             build: format!("ciel {}", env!("CARGO_PKG_VERSION")),
             executor: executor_of(self.executor).to_string(),
-            features: FEATURES.map(str::to_string).to_vec(),
+            features: OFFERED.map(str::to_string).to_vec(),
             ..Hello::default()
         })?;
         let worker = self.worker;
@@ -153,7 +148,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn say_plainly(&mut self, kind: impl Into<engine_message::Kind>) -> Talked {
+    pub(super) fn say_plainly(&mut self, kind: impl Into<engine_message::Kind>) -> Talked {
         let said = self.peer.say(&EngineMessage::connection(kind));
         said.map_err(|error| unsayable(&error))
     }
@@ -167,8 +162,9 @@ impl<'a> Conversation<'a> {
         match word {
             Word::Begin(assignment) => self.begin(assignment),
             Word::Stop(run) => self.stop(run),
+            Word::Told(run, handle) => self.tell_watcher(run, handle),
             Word::Drop(task) => match self.parked.remove(&task) {
-                Some(held) => self.forget(held),
+                Some(held) => self.forget(held).and_then(|()| self.rest()),
                 None => Ok(()),
             },
             Word::Dismiss => Err(Ending::Dismissed),
@@ -177,21 +173,26 @@ impl<'a> Conversation<'a> {
 
     fn begin(&mut self, assignment: Box<Assignment>) -> Talked {
         let run = run_of(&assignment);
-        let kept = match assignment.entry {
-            Entry::Resume(_) => self.parked.remove(&assignment.task),
-            _ => None,
+        let resumes = matches!(assignment.entry, Entry::Resume(_));
+        let kept = match resumes {
+            true => self.parked.remove(&assignment.task),
+            false => None,
         };
-        let engine = &self.workers.engine;
-        if engine.lock().is_stopping(run) {
-            engine.with(|core, now| core.leave(now, run));
-            return kept.map_or(Ok(()), |held| self.forget(held));
+        let pid = self.peer.pid;
+        let stopping = self.workers.engine.with(|core, now| {
+            let stopping = core.is_stopping(run);
+            match stopping {
+                true => core.leave(now, run),
+                false => core.pids.extend(pid.map(|pid| (run.task, pid))),
+            }
+            stopping
+        });
+        if stopping {
+            let forgotten = kept.map_or(Ok(()), |held| self.forget(held));
+            return forgotten.and_then(|()| self.rest());
         }
-        engine
-            .lock()
-            .pids
-            .extend(self.peer.pid.map(|pid| (run.task, pid)));
         self.sample_at = memory_limit(&assignment).map(|_| Instant::now());
-        match (matches!(assignment.entry, Entry::Resume(_)), kept) {
+        match (resumes, kept) {
             (false, _) => self.start(assignment),
             (true, Some(held)) => self.resume(held, assignment),
             (true, None) => {
@@ -203,7 +204,7 @@ impl<'a> Conversation<'a> {
 
     fn start(&mut self, assignment: Box<Assignment>) -> Talked {
         let run = run_of(&assignment);
-        match start::start(self.workers, assignment) {
+        match start::start(self.workers, assignment, self.features) {
             Ok((held, start)) => {
                 let tag = held.tag.clone();
                 self.running = Some(held);
@@ -221,18 +222,41 @@ impl<'a> Conversation<'a> {
         let Entry::Resume(answers) = entry else {
             unreachable!("the caller has looked");
         };
+        let ended = assignment.ended.take();
         held.assignment = assignment;
-        let answers = held.answers(&self.workers.engine, answers);
-        let tag = held.tag.clone();
-        match answers {
-            Ok(answers) => {
+        match held.resume(&self.workers.engine, answers, ended) {
+            Ok(resume) => {
+                let tag = held.tag.clone();
                 self.running = Some(held);
-                let timed_out = false;
-                self.say(&tag, Resume { answers, timed_out })
+                self.say(&tag, resume)
             }
             Err(failure) => {
                 self.workers.engine.fail(run_of(&held.assignment), *failure);
-                self.forget(held)
+                self.forget(held).and_then(|()| self.rest())
+            }
+        }
+    }
+
+    /// Something that the running task watches is there.
+    fn tell_watcher(&mut self, run: Run, handle: Handle) -> Talked {
+        let Some(held) = &mut self.running else {
+            return Ok(());
+        };
+        if run_of(&held.assignment) != run || held.over {
+            return Ok(());
+        }
+        let tag = held.tag.clone();
+        match verbs::watched(&self.workers.engine, held, handle) {
+            Ok(answers) => {
+                for answer in answers {
+                    self.say(&tag, answer)?;
+                }
+                Ok(())
+            }
+            Err(failure) => {
+                ending::fail(self.workers, held, failure);
+                held.over = true;
+                self.cancel()
             }
         }
     }
@@ -264,7 +288,19 @@ impl<'a> Conversation<'a> {
         let grace = Duration::from_millis(limits::KILL_GRACE_MS);
         self.cancelled_at = Some(Instant::now() + grace);
         let grace_ms = limits::KILL_GRACE_MS as u32;
-        self.say(&tag, Cancel { grace_ms })
+        self.say(&tag, Cancel { grace_ms })?;
+        if self.features.interrupt {
+            self.peer.interrupt();
+        }
+        Ok(())
+    }
+
+    /// A worker that is used up ends when it runs and keeps nothing more.
+    fn rest(&self) -> Talked {
+        match self.used_up && self.running.is_none() && self.parked.is_empty() {
+            true => Err(Ending::Dismissed),
+            false => Ok(()),
+        }
     }
 
     fn on_message(&mut self, message: WorkerMessage) -> Talked {
@@ -292,9 +328,9 @@ impl<'a> Conversation<'a> {
             worker: self.worker,
             executor: self.executor,
             pool: &self.pool,
-            parks: self.parks,
+            features: self.features,
             parked: self.parked.len(),
-            used_up: false,
+            used_up: self.used_up,
         };
         ending::used_up_by(&mut seat, &kind);
         let (last, parks) = (ending::is_last(&kind), ending::parks(&kind));
@@ -310,7 +346,7 @@ impl<'a> Conversation<'a> {
             }
             Ok(said) => said,
             Err(failure) => {
-                seat.fail(&held, failure);
+                ending::fail(self.workers, &held, failure);
                 held.over = true;
                 if last {
                     seat.leave(&held);
@@ -351,10 +387,7 @@ impl<'a> Conversation<'a> {
             Over::Gone => held.close(self.workers),
             Over::Unwanted => self.forget(held)?,
         }
-        match self.used_up {
-            true => Err(Ending::Dismissed),
-            false => Ok(()),
-        }
+        self.rest()
     }
 
     /// A deadline has passed, or it is time to look at the task's memory.
@@ -376,115 +409,6 @@ impl<'a> Conversation<'a> {
             false => Ok(()),
         }
     }
-
-    /// The worker goes, with what it ran and what it kept.
-    async fn end(mut self, ending: Ending, mut words: UnboundedReceiver<Word>) {
-        if matches!(ending, Ending::Died) {
-            self.peer.finish(limits::KILL_GRACE_MS).await;
-        }
-        self.workers.forget(self.worker);
-        for held in std::mem::take(&mut self.parked).into_values() {
-            held.close(self.workers);
-        }
-        self.part(&ending);
-        words.close();
-        while let Some(word) = words.recv().await {
-            if let Word::Begin(assignment) = word {
-                self.workers.lost(&assignment);
-            }
-        }
-        let grace_ms = match ending {
-            Ending::Dismissed => limits::KILL_GRACE_MS,
-            _ => 0,
-        };
-        if matches!(ending, Ending::Dismissed) {
-            // A worker that cannot be told is killed.
-            let failures = self.failures_told();
-            let _ = self.say_plainly(Shutdown { failures });
-        }
-        self.peer.finish(grace_ms).await;
-    }
-
-    /// What the client of a session hears at its end: the failures that nobody asked for.
-    fn failures_told(&self) -> Vec<ciel_protocol::wire::Failure> {
-        if &**self.executor != SESSION {
-            return Vec::new();
-        }
-        let core = self.workers.engine.lock();
-        let failures = core.ending.iter().flat_map(|ending| &ending.failures);
-        failures.map(|failure| failure_told(failure)).collect()
-    }
-
-    /// Tells the core that the worker is gone, and what became of the task that it ran.
-    fn part(&mut self, ending: &Ending) {
-        let worker = self.worker;
-        let held = self.running.take();
-        let event = held.as_ref().and_then(|held| self.outcome(held, ending));
-        self.workers.engine.with(|core, now| {
-            let run = held.as_ref().map(|held| run_of(&held.assignment));
-            let stopping = run.is_some_and(|run| core.is_stopping(run));
-            if let Some(event) = event.filter(|_| !stopping) {
-                core.tell(now, event);
-            }
-            if let Some(held) = held.as_ref().filter(|_| &**self.executor == SESSION) {
-                let failure = abandoned(held);
-                core.tell(now, Event::JobCancelled { failure });
-            }
-            core.tell_node(now, node::Event::WorkerGone { worker });
-            if let Some(run) = run {
-                core.pids.remove(&run.task);
-                core.leave(now, run);
-            }
-        });
-        if let Some(held) = held {
-            held.close(self.workers);
-        }
-    }
-
-    /// What the graph is told of a task whose worker ended; nothing if it knows.
-    fn outcome(&self, held: &Held, ending: &Ending) -> Option<Event> {
-        let Run { task, attempt } = run_of(&held.assignment);
-        let failure = |kind, message: String| {
-            let mut failure = Failure::new(kind, held.label().clone(), message);
-            failure.excerpt = self.peer.last_lines();
-            failure
-        };
-        let (kind, message) = match ending {
-            _ if held.over => return None,
-            Ending::Died | Ending::Dismissed | Ending::Overdue => {
-                let message = format!("its worker {}", self.peer.end_in_words());
-                let failure = failure(FailureKind::WorkerLost, message);
-                return Some(Event::TaskLost {
-                    task,
-                    attempt,
-                    failure,
-                });
-            }
-            Ending::Breach(what) => {
-                let message = format!("its worker broke the executor protocol: {what}");
-                (FailureKind::TaskError, message)
-            }
-            Ending::TooLarge(bytes) => {
-                let most = held.assignment.descriptor.options.resources.memory_bytes;
-                let (used, most) = (bytes >> 20, most.unwrap_or(0) >> 20);
-                let message =
-                    format!("it used {used} MiB of memory where {most} MiB were declared");
-                (FailureKind::OutOfMemory, message)
-            }
-        };
-        let failure = failure(kind, message);
-        Some(Event::TaskFailed {
-            task,
-            attempt,
-            failure,
-        })
-    }
-}
-
-/// Without its client a session is nobody's business.
-fn abandoned(held: &Held) -> Failure {
-    let message = "the program that began the session is gone";
-    Failure::new(FailureKind::Cancelled, held.label().clone(), message)
 }
 
 fn unsayable(error: &EncodeError) -> Ending {

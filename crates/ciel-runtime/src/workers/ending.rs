@@ -1,22 +1,20 @@
 //! The words that end a task's turn: exit, failure, tail-spawn, block.
 //!
-//! A worker that is used up leaves the node's pool before its task leaves its place, so that
-//! nothing else is given to it. It does not know the socket. Read next: `conversation`.
+//! A worker that is used up retires from the node's pool before its task leaves its place, so that
+//! nothing new is given to it. It does not know the socket. Read next: `conversation`.
 
-use ciel_graph::{Continuation, Event, Output, Step};
+use ciel_graph::{Continuation, Event, Output, Wait};
 use ciel_model::{Content, Failure, Form, Handle, Value};
-use ciel_node::{self as node, WorkerKey};
+use ciel_node::{self as node, Run, WorkerKey};
 use ciel_protocol::wire::block_on::Continuation as Kept;
-use ciel_protocol::wire::{
-    self as words, Keep, PoolPolicy, Reference, Resume, SavedContinuation, Wait,
-};
+use ciel_protocol::wire::{self as words, Keep, PoolPolicy, Reference, Resume, SavedContinuation};
 
+use super::features::Features;
 use super::held::{Failed, Held, Purpose};
-use super::recording::{FIRST, First};
 use super::start::{pack, parked_max};
-use super::verbs::{Said, step, value};
+use super::verbs::{Said, value};
 use super::{Workers, run_of, wire};
-use crate::core::{Answers, Core};
+use crate::core::Core;
 use crate::executors::Refused;
 use crate::objects;
 
@@ -37,11 +35,10 @@ pub(super) struct Seat<'a> {
     pub(super) worker: WorkerKey,
     pub(super) executor: &'a str,
     pub(super) pool: &'a PoolPolicy,
-    /// Both sides know how to park.
-    pub(super) parks: bool,
+    pub(super) features: Features,
     /// Strands that are parked there.
     pub(super) parked: usize,
-    /// The worker runs nothing more.
+    /// The worker gets no new task.
     pub(super) used_up: bool,
 }
 
@@ -54,11 +51,11 @@ impl Seat<'_> {
         };
     }
 
-    /// The pool forgets a worker that is used up.
+    /// The pool gives nothing new to a worker that is used up.
     fn retire(&self, core: &mut Core, now: u64) {
         if self.used_up {
             let worker = self.worker;
-            core.tell_node(now, node::Event::WorkerGone { worker });
+            core.tell_node(now, node::Event::WorkerRetired { worker });
         }
     }
 
@@ -78,21 +75,22 @@ impl Seat<'_> {
             core.leave(now, run_of(&held.assignment));
         });
     }
+}
 
-    /// Tells the graph that a task failed; its place is freed with its last word.
-    pub(super) fn fail(&self, held: &Held, failure: Box<Failure>) {
-        let run = run_of(&held.assignment);
-        self.workers.engine.with(|core, now| {
-            core.tell(
-                now,
-                Event::TaskFailed {
-                    task: run.task,
-                    attempt: run.attempt,
-                    failure: *failure,
-                },
-            );
-        });
-    }
+/// Tells the graph that a task failed; its place is freed with its last word.
+pub(super) fn fail(workers: &Workers, held: &Held, failure: Box<Failure>) {
+    let Run { task, attempt } = run_of(&held.assignment);
+    let failure = *failure;
+    workers.engine.with(|core, now| {
+        core.tell(
+            now,
+            Event::TaskFailed {
+                task,
+                attempt,
+                failure,
+            },
+        );
+    });
 }
 
 /// What becomes of the process when a task's turn has ended with `kind`.
@@ -200,27 +198,26 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
 
 /// The task waits.
 pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -> Failed<Said> {
-    if word.timeout_ms.is_some() {
-        let refused = Refused::new("it set a timeout for its waiting, which this engine cannot")
-            .hint("use only features that the engine names in its hello");
-        return Err(held.refuse(refused));
-    }
+    let wait = wait_of(seat, held, &word)?;
     let found = wire::handles(&held.handles, &word.references);
-    let mut on = found.map_err(|refused| held.refuse(refused))?;
-    if word.wait() == Wait::First {
-        on = first(seat, held, &word.references, &on);
-    }
+    let on = found.map_err(|refused| held.refuse(refused))?;
+    held.watches.clear();
     match word.continuation {
-        Some(Kept::Parked(_)) => park(seat, held, on),
-        Some(Kept::Saved(saved)) => save(seat, held, on, saved),
+        Some(Kept::Parked(_)) => {
+            if wait != Wait::ALL {
+                held.waits = word.references;
+            }
+            park(seat, held, on, wait)
+        }
+        Some(Kept::Saved(saved)) => save(seat, held, on, wait, saved),
         Some(Kept::Replay(_)) => {
             let is_told = |number: &u32| held.told.contains(number);
-            if word.wait() == Wait::All && word.references.iter().all(is_told) {
+            if wait == Wait::ALL && word.references.iter().all(is_told) {
                 let refused = Refused::new("it waits for nothing but what it was told is there")
                     .hint("look in the recording of the start before you block");
                 return Err(held.refuse(refused));
             }
-            block(seat, held, None, on, Continuation::Replay);
+            block(seat, held, None, on, wait, Continuation::Replay)?;
             Ok(Said::Over(Over::Gone))
         }
         None => {
@@ -230,59 +227,56 @@ pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -
     }
 }
 
-/// Of several references those that are there; if none is, all of them. What was decided is an
-/// input from outside, and recorded.
-fn first(seat: &Seat<'_>, held: &Held, numbers: &[u32], on: &[Handle]) -> Vec<Handle> {
-    let run = run_of(&held.assignment);
-    seat.workers.engine.with(|core, now| {
-        let there =
-            |handle: &Handle| core.graph.is_settled(run.task, run.attempt, *handle) == Some(true);
-        let mut places: Vec<usize> = (0..on.len()).filter(|place| there(&on[*place])).collect();
-        if places.is_empty() {
-            places = (0..on.len()).collect();
-        }
-        let record = First {
-            places: places.iter().map(|place| *place as u32).collect(),
-            numbers: places.iter().map(|place| numbers[*place]).collect(),
-        };
-        let value = serde_json::to_vec(&record).expect("numbers are JSON");
-        let (kind, value) = (FIRST.into(), value.into());
-        step(core, now, held, Step::Input { kind, value });
-        places.into_iter().map(|place| on[place]).collect()
+fn wait_of(seat: &Seat<'_>, held: &Held, word: &words::BlockOn) -> Failed<Wait> {
+    if word.timeout_ms.is_some() && !seat.features.timeouts {
+        let refused =
+            Refused::new("it set a timeout, but its worker and this engine did not agree to")
+                .hint("a worker that sets timeouts names the feature \"timeouts\" in its hello");
+        return Err(held.refuse(refused));
+    }
+    Ok(Wait {
+        first: word.wait() == words::Wait::First,
+        limit_us: word.timeout_ms.map(|limit| limit.saturating_mul(1000)),
     })
 }
 
-/// Tells the graph that a task waits; gives the answers if it goes on at once.
+/// Tells the graph that a task waits; gives what it is told if it goes on at once.
 fn block(
     seat: &Seat<'_>,
-    held: &Held,
+    held: &mut Held,
     kept: Option<Vec<Handle>>,
     on: Vec<Handle>,
+    wait: Wait,
     continuation: Continuation,
-) -> Option<Answers> {
-    let run = run_of(&held.assignment);
-    seat.workers.engine.with(|core, now| {
+) -> Failed<Option<Resume>> {
+    let Run { task, attempt } = run_of(&held.assignment);
+    let engine = &seat.workers.engine;
+    let (continued, ended) = engine.with(|core, now| {
         seat.retire(core, now);
         core.tell(
             now,
             Event::TaskBlocked {
-                task: run.task,
-                attempt: run.attempt,
+                task,
+                attempt,
                 kept,
                 on,
+                wait,
                 continuation,
             },
         );
-        if core.is_stopping(run) {
-            core.leave(now, run);
+        if core.is_stopping(Run { task, attempt }) {
+            core.leave(now, Run { task, attempt });
         }
-        core.continued.take().map(|(_, answers)| answers)
-    })
+        (core.continued.take(), core.ended.take())
+    });
+    continued
+        .map(|(_, answers)| held.resume(engine, answers, ended))
+        .transpose()
 }
 
 /// A worker that cannot keep the strand after all lets it be replayed.
-fn park(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>) -> Failed<Said> {
-    if !seat.parks {
+fn park(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>, wait: Wait) -> Failed<Said> {
+    if !seat.features.parked {
         let refused = Refused::new("it parked, but its worker and this engine did not agree to")
             .hint("a worker that parks names the feature \"parked\" in its hello");
         return Err(held.refuse(refused));
@@ -292,22 +286,26 @@ fn park(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>) -> Failed<Said> {
         let message = format!("it parked where its worker keeps {most} strands at most");
         return Err(held.refuse(Refused::new(message)));
     }
-    if seat.used_up || seat.parked >= parked_max(seat.pool.parked_strands_max) {
-        block(seat, held, None, on, Continuation::Replay);
+    if seat.parked >= parked_max(seat.pool.parked_strands_max) {
+        block(seat, held, None, on, wait, Continuation::Replay)?;
         return Ok(Said::Over(Over::Unwanted));
     }
-    match block(seat, held, None, on, Continuation::Live) {
-        None => Ok(Said::Over(Over::Parked)),
-        Some(answers) => {
-            let answers = held.answers(&seat.workers.engine, answers)?;
-            let timed_out = false;
-            Ok(Said::Resumed(Resume { answers, timed_out }))
-        }
-    }
+    Ok(
+        match block(seat, held, None, on, wait, Continuation::Live)? {
+            None => Said::Over(Over::Parked),
+            Some(resume) => Said::Resumed(resume),
+        },
+    )
 }
 
 /// The strand goes on from bytes; of its table it keeps what the bytes need and what it waits for.
-fn save(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>, saved: words::Saved) -> Failed<Said> {
+fn save(
+    seat: &Seat<'_>,
+    held: &mut Held,
+    on: Vec<Handle>,
+    wait: Wait,
+    saved: words::Saved,
+) -> Failed<Said> {
     let found = wire::handles(&held.handles, &saved.references);
     let mut kept = found.map_err(|refused| held.refuse(refused))?;
     let count = kept.len() as u32;
@@ -328,6 +326,7 @@ fn save(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>, saved: words::Saved) 
         runtime: saved.runtime,
         code: saved.code,
         references: (0..count).map(future).collect(),
+        timed_out: false,
     };
     let packed = pack(saved, kept.len() as u32, held.printed);
     let bytes = packed.map_err(|error| {
@@ -336,6 +335,6 @@ fn save(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>, saved: words::Saved) 
         )))
     })?;
     let continuation = Continuation::Saved(bytes.into());
-    block(seat, held, Some(kept), waits, continuation);
+    block(seat, held, Some(kept), waits, wait, continuation)?;
     Ok(Said::Over(Over::Gone))
 }

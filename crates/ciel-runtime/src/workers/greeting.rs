@@ -54,7 +54,7 @@ pub(super) async fn refuse_tasks(
                 }
             }
             Word::Dismiss => break,
-            Word::Stop(_) | Word::Drop(_) => {}
+            Word::Stop(_) | Word::Told(..) | Word::Drop(_) => {}
         }
     }
     workers.forget(worker);

@@ -2,20 +2,21 @@
 //!
 //! It does not know what the task says; that is `verbs`. Read next: `start`, which makes one.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_graph::Assignment;
+use ciel_graph::{Assignment, WaitEnd};
 use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, limits};
 use ciel_protocol::wire::reference::State;
-use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Tag, answer};
-use rustc_hash::FxHashSet;
+use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::handles::Handles;
 use super::lines::Lines;
 use super::recording::Cursor;
-use super::{Workers, wire};
+use super::{Workers, failing, recording, start, wire};
 use crate::engine::Engine;
 use crate::executors::Refused;
 use crate::objects::{self, StoreTrouble};
@@ -35,6 +36,11 @@ pub(super) struct Held {
     pub(super) told: FxHashSet<u32>,
     /// Failures that it was told.
     pub(super) heard: Vec<Arc<Failure>>,
+    /// Requests to be answered when what they are about is there: their numbers, and those by which
+    /// the worker knows it.
+    pub(super) watches: FxHashMap<Handle, Vec<(u32, u32)>>,
+    /// What it waits for while it is parked, by its own numbers.
+    pub(super) waits: Vec<u32>,
     /// Numbers of its requests.
     pub(super) requests: FxHashSet<u32>,
     /// Outputs that are there before its end.
@@ -65,6 +71,8 @@ impl Held {
             files: Files::new(name, epoch),
             told: FxHashSet::default(),
             heard: Vec::new(),
+            watches: FxHashMap::default(),
+            waits: Vec::new(),
             requests: FxHashSet::default(),
             given: FxHashSet::default(),
             printed: false,
@@ -98,7 +106,7 @@ impl Held {
         let state = match known {
             Resolution::Future => State::Future(Future {}),
             Resolution::Failed(failure) => {
-                let told = wire::failure_told(&failure);
+                let told = failing::failure_told(&failure);
                 self.heard.push(failure);
                 State::Error(told)
             }
@@ -129,6 +137,23 @@ impl Held {
             told.push(self.reference(engine, number, known)?);
         }
         Ok(told)
+    }
+
+    /// The strand goes on: what it is told. How its wait ended is recorded if that depends on time.
+    pub(super) fn resume(
+        &mut self,
+        engine: &Engine,
+        answers: Vec<(Handle, Resolution)>,
+        ended: Option<WaitEnd>,
+    ) -> Failed<Resume> {
+        let answers = self.answers(engine, answers)?;
+        let timed_out = ended.as_ref().is_some_and(|ended| ended.timed_out);
+        let waits = std::mem::take(&mut self.waits);
+        if let Some(ended) = ended {
+            let input = recording::end_of_wait(&ended, &waits);
+            engine.with(|core, now| start::pass(core, now, self, vec![input]));
+        }
+        Ok(Resume { answers, timed_out })
     }
 
     fn object(
@@ -221,6 +246,8 @@ pub(super) struct Files {
     /// Asked for and not committed, by request.
     pub(super) opened: BTreeMap<u32, (Purpose, PathBuf)>,
     made: u32,
+    /// Something of it may be on the disk.
+    touched: Cell<bool>,
 }
 
 impl Files {
@@ -230,6 +257,7 @@ impl Files {
             epoch,
             opened: BTreeMap::new(),
             made: 0,
+            touched: Cell::new(false),
         }
     }
 
@@ -268,14 +296,18 @@ impl Files {
     }
 
     fn path(&self, engine: &Engine, what: &str) -> Result<PathBuf, StoreTrouble> {
+        self.touched.set(true);
         Ok(engine
             .folder
             .scratch()
             .path(self.name.0, self.epoch, what)?)
     }
 
-    /// Removes all of them.
+    /// Removes all of them; costs nothing if none was made.
     pub(super) fn clear(&self, engine: &Engine) {
+        if !self.touched.get() {
+            return;
+        }
         // What cannot be removed now goes with the run's folder.
         let _ = engine.folder.scratch().clear(self.name.0, self.epoch);
     }

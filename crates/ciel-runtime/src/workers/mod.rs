@@ -1,17 +1,20 @@
 //! Worker processes of plug-in executors: who they are, and what each of them is told.
 //!
 //! The parts: `greeting` (a process becomes a worker), `conversation` (from hello to its end),
-//! `peer` (its process, its socket, what it prints), `start` and `held` (a task that it runs or
-//! keeps parked), `verbs` (what a task says), `ending` (how its turn ends), and the pure ones:
-//! `handles`, `recording`, `lines`, `wire`. All of it lives on the input/output thread. It does not
+//! `leaving` (its end), `peer` (its process, its socket, what it prints), `start` and `held` (a task
+//! that it runs or keeps parked), `verbs` (what a task says), `ending` (how its turn ends), and the
+//! pure ones: `features`, `handles`, `recording`, `lines`, `wire`, `failing`. All of it lives on the input/output thread. It does not
 //! know why a task goes to which worker; that is the node's business. The page that workers are
 //! written from is `protocol/PROTOCOL.md`.
 
 mod conversation;
 mod ending;
+mod failing;
+mod features;
 mod greeting;
 mod handles;
 mod held;
+mod leaving;
 mod lines;
 mod peer;
 mod recording;
@@ -24,7 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Event};
-use ciel_model::{Class, Descriptor, Failure, FailureKind, Label, Options, TaskKey};
+use ciel_model::{Class, Descriptor, Failure, FailureKind, Handle, Label, Options, TaskKey};
 use ciel_node::{Run, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
@@ -58,6 +61,8 @@ pub(super) enum Word {
     Begin(Box<Assignment>),
     /// End a task that runs.
     Stop(Run),
+    /// What a task that runs watched is there.
+    Told(Run, Handle),
     /// Forget a parked strand.
     Drop(TaskKey),
     /// End.
@@ -87,6 +92,8 @@ impl Broken {
 pub(crate) struct Workers {
     pub(super) engine: Arc<Engine>,
     pub(super) spawning: Rc<Spawning>,
+    /// Where the user's program is, as workers are told.
+    pub(super) folder: String,
     connections: RefCell<FxHashMap<WorkerKey, UnboundedSender<Word>>>,
     /// Executors whose last starts have failed: how many, and why the last.
     failed_starts: RefCell<FxHashMap<Arc<str>, (u32, Broken)>>,
@@ -101,7 +108,9 @@ pub(crate) struct Workers {
 
 impl Workers {
     pub(crate) fn new(engine: Arc<Engine>, spawning: Rc<Spawning>) -> Rc<Workers> {
+        let folder = crate::run::script_folder(&engine.settings.script);
         Rc::new(Workers {
+            folder: folder.to_string_lossy().into_owned(),
             engine,
             spawning,
             connections: RefCell::default(),
@@ -139,6 +148,11 @@ impl Workers {
     /// Ends a running task.
     pub(crate) fn stop(&self, worker: WorkerKey, run: Run) {
         self.tell(worker, Word::Stop(run));
+    }
+
+    /// What a running task watched is there.
+    pub(crate) fn tell_watcher(&self, worker: WorkerKey, run: Run, handle: Handle) {
+        self.tell(worker, Word::Told(run, handle));
     }
 
     /// Forgets a parked strand.

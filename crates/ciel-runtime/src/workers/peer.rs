@@ -2,7 +2,6 @@
 //!
 //! It passes messages and knows nothing of what they mean. Read next: `conversation`.
 
-use std::collections::VecDeque;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,16 +9,17 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::{Buf, BytesMut};
 use ciel_model::{Label, Name, limits};
 use ciel_node::WorkerKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
 use ciel_protocol::{DecodeError, Decoder, EncodeError, Framing, encode};
 use ciel_spawner::{Exit, Output, Refusal, Report, Start, Status};
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
@@ -65,9 +65,10 @@ pub(super) struct Peer {
     workers: Rc<Workers>,
     worker: WorkerKey,
     label: Label,
-    reader: OwnedReadHalf,
-    writer: OwnedWriteHalf,
-    outgoing: VecDeque<u8>,
+    socket: UnixStream,
+    /// What is on its way to the worker.
+    outgoing: BytesMut,
+    incoming: Box<[u8]>,
     decoder: Decoder<WorkerMessage>,
     events: UnboundedReceiver<ProcessEvent>,
     printed: Receiver,
@@ -118,7 +119,6 @@ impl Peer {
         events: Option<UnboundedReceiver<ProcessEvent>>,
     ) -> io::Result<Peer> {
         socket.set_nonblocking(true)?;
-        let (reader, writer) = UnixStream::from_std(socket)?.into_split();
         rustix::io::ioctl_fionbio(&printed, true)?;
         let ended = events.is_none().then_some(Ended::Unwatched);
         Ok(Peer {
@@ -128,9 +128,9 @@ impl Peer {
                 what: what.into(),
                 name: Name(u128::from(worker.0) << 96),
             },
-            reader,
-            writer,
-            outgoing: VecDeque::new(),
+            socket: UnixStream::from_std(socket)?,
+            outgoing: BytesMut::new(),
+            incoming: vec![0; READ_BYTES].into(),
             decoder: Decoder::new(),
             events: events.unwrap_or_else(|| unbounded_channel().1),
             printed: Receiver::from_owned_fd(printed)?,
@@ -146,8 +146,29 @@ impl Peer {
     /// Queues a message; it goes out while [`Peer::hear`] waits. Errors: it is too long.
     pub(super) fn say(&mut self, message: &EngineMessage) -> Result<(), EncodeError> {
         let framing = self.decoder.framing().unwrap_or(Framing::LengthPrefixed);
-        self.outgoing.extend(encode(message, framing)?);
+        self.outgoing.extend_from_slice(&encode(message, framing)?);
         Ok(())
+    }
+
+    /// Sends what was said as far as the worker takes it now.
+    fn send(&mut self) {
+        while !self.outgoing.is_empty() {
+            match self.socket.try_write(&self.outgoing) {
+                Ok(count) => self.outgoing.advance(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // Who does not listen any more is about to end, which is heard elsewhere.
+                Err(_) => self.outgoing.clear(),
+            }
+        }
+    }
+
+    /// Takes what the worker said, as much as fits.
+    fn receive(&mut self) {
+        match self.socket.try_read(&mut self.incoming) {
+            Ok(count) if count > 0 => self.decoder.push(&self.incoming[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(_) | Err(_) => self.closed = true,
+        }
     }
 
     /// Waits for the next thing to deal with, at most until `deadline`.
@@ -163,6 +184,7 @@ impl Peer {
                 Ok(None) if self.closed => return Heard::Closed,
                 Ok(None) => {}
             }
+            self.send();
             let until = self.silent_at.into_iter().chain(deadline).min();
             let at = until.unwrap_or_else(Instant::now);
             tokio::select! {
@@ -181,21 +203,13 @@ impl Peer {
 
     /// One thing that happens to the process, its socket or its pipe.
     async fn step(&mut self) {
-        let mut bytes = [0; READ_BYTES];
         let listening = !self.closed && self.outgoing.len() < OUTGOING_BYTES_MAX;
         let mut printed = Vec::new();
         tokio::select! {
             biased;
             event = self.events.recv(), if self.ended.is_none() => self.on_event(event),
-            read = self.reader.read(&mut bytes), if listening => match read {
-                Ok(count) if count > 0 => self.decoder.push(&bytes[..count]),
-                _ => self.closed = true,
-            },
-            sent = self.writer.write(self.outgoing.as_slices().0), if !self.outgoing.is_empty() => {
-                // Who does not listen any more is about to end, which is heard elsewhere.
-                let count = sent.unwrap_or(self.outgoing.len());
-                drop(self.outgoing.drain(..count));
-            }
+            _ = self.socket.readable(), if listening => self.receive(),
+            _ = self.socket.writable(), if !self.outgoing.is_empty() => self.send(),
             read = self.printed.read_buf(&mut printed), if self.printing => match read {
                 Ok(count) if count > 0 => self.show(&printed),
                 _ => self.printing = false,
@@ -227,6 +241,16 @@ impl Peer {
         if !lines.is_empty() {
             let label = Some(&self.label);
             self.workers.engine.face.error_output(label, &lines);
+        }
+    }
+
+    /// Sends the process the signal that tells of a cancellation, after what was said to it.
+    pub(super) fn interrupt(&mut self) {
+        self.send();
+        let pid = self.pid.filter(|_| self.ended.is_none());
+        if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid as i32)) {
+            // One that is gone already needs no signal.
+            let _ = kill_process(pid, Signal::USR2);
         }
     }
 

@@ -5,13 +5,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ciel_graph::WaitEnd;
 use ciel_model::Fact;
 use ciel_protocol::limits::DELIVERED_HANDLE_MIN;
 use ciel_protocol::wire::Observation;
 use serde::{Deserialize, Serialize};
 
-/// The kind of observation that answers a block for the first of several references.
-pub(super) const FIRST: &str = "first";
+/// The kind of observation that tells how a wait ended whose end depends on time.
+const FIRST: &str = "first";
+
+/// The same, if it ended by time.
+const TIMEOUT: &str = "timeout";
 
 /// An input from outside: what was asked, and the answer.
 pub(super) type Input = (Arc<str>, Arc<[u8]>);
@@ -52,44 +56,59 @@ impl Cursor {
     }
 }
 
-/// The answer to a block for the first of several references, as it is recorded.
+/// What was there when a wait ended, as it is recorded.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct First {
+struct There {
     /// Places in the block's list.
-    pub(super) places: Vec<u32>,
-    /// Their numbers.
-    pub(super) numbers: Vec<u32>,
+    places: Vec<u32>,
+    /// Their numbers, if they are still known.
+    numbers: Vec<u32>,
+}
+
+/// The end of a wait as an input. `waits` are the worker's numbers of all that was waited for;
+/// empty if they are not known any more.
+pub(super) fn end_of_wait(ended: &WaitEnd, waits: &[u32]) -> Input {
+    let number = |place: &u32| waits.get(*place as usize).copied();
+    let there = There {
+        places: ended.places.clone(),
+        numbers: ended.places.iter().filter_map(number).collect(),
+    };
+    let value = serde_json::to_vec(&there).expect("numbers are JSON");
+    let kind = if ended.timed_out { TIMEOUT } else { FIRST };
+    (kind.into(), value.into())
 }
 
 /// The observations among `facts`, as the worker is told them.
 pub(super) fn observations(facts: &[Fact]) -> Vec<Observation> {
     let observation = |fact: &Fact| match fact {
         Fact::Input { kind, value } => Some(match &**kind {
-            FIRST => first(value),
-            kind => Observation {
-                kind: kind.to_string(),
-                value: value.to_vec().into(),
-                references: Vec::new(),
-            },
+            FIRST | TIMEOUT => end_told(kind, value),
+            kind => plain(kind, value),
         }),
         Fact::Spawned { .. } | Fact::Constructed { .. } => None,
     };
     facts.iter().filter_map(observation).collect()
 }
 
-/// Numbers given by the engine may be others next time; then only the places are told.
-fn first(value: &[u8]) -> Observation {
-    let first: First = serde_json::from_slice(value).expect("it was written as JSON");
-    let own = first
-        .numbers
-        .iter()
-        .all(|number| *number < DELIVERED_HANDLE_MIN);
+fn plain(kind: &str, value: &[u8]) -> Observation {
     Observation {
-        kind: FIRST.to_string(),
-        value: serde_json::to_vec(&first.places)
-            .expect("numbers are JSON")
-            .into(),
-        references: if own { first.numbers } else { Vec::new() },
+        kind: kind.to_string(),
+        value: value.to_vec().into(),
+        references: Vec::new(),
+    }
+}
+
+/// Numbers given by the engine may be others next time; then only the places are told. A worker
+/// may use the name of such an observation for one of its own.
+fn end_told(kind: &str, value: &[u8]) -> Observation {
+    let Ok(There { places, numbers }) = serde_json::from_slice(value) else {
+        return plain(kind, value);
+    };
+    let own = numbers.iter().all(|number| *number < DELIVERED_HANDLE_MIN);
+    let places = serde_json::to_vec(&places).expect("numbers are JSON");
+    Observation {
+        references: if own { numbers } else { Vec::new() },
+        ..plain(kind, &places)
     }
 }
 
@@ -125,13 +144,40 @@ mod tests {
     }
 
     #[test]
-    fn first_tells_numbers_only_if_they_are_the_tasks_own() {
-        let own = first(br#"{"places":[1],"numbers":[7]}"#);
-        assert_eq!((&*own.value, &*own.references), (&b"[1]"[..], &[7][..]));
-        let delivered = first(br#"{"places":[0],"numbers":[2147483648]}"#);
-        assert_eq!(
-            (&*delivered.value, delivered.references.len()),
-            (&b"[0]"[..], 0)
-        );
+    fn end_of_a_wait_tells_numbers_only_if_they_are_the_tasks_own() {
+        let ended = WaitEnd {
+            places: vec![1],
+            timed_out: false,
+        };
+        let told = |waits: &[u32]| {
+            let (kind, value) = end_of_wait(&ended, waits);
+            end_told(&kind, &value)
+        };
+        let own = told(&[6, 7]);
+        assert_eq!((&*own.kind, &*own.value), ("first", &b"[1]"[..]));
+        assert_eq!(own.references, [7]);
+        for waits in [&[6, DELIVERED_HANDLE_MIN][..], &[]] {
+            let other = told(waits);
+            assert_eq!((&*other.value, other.references.len()), (&b"[1]"[..], 0));
+        }
+    }
+
+    #[test]
+    fn wait_that_ended_by_time_says_so() {
+        let ended = WaitEnd {
+            places: Vec::new(),
+            timed_out: true,
+        };
+        let (kind, value) = end_of_wait(&ended, &[3]);
+        let told = end_told(&kind, &value);
+        assert_eq!((&*told.kind, &*told.value), ("timeout", &b"[]"[..]));
+    }
+
+    /// A worker may observe whatever it likes under any name; it once stopped the engine.
+    #[test]
+    fn observation_that_only_sounds_like_the_end_of_a_wait_is_told_as_it_is() {
+        let told = observations(&[input("first", "5"), input("timeout", "soon")]);
+        let values: Vec<&[u8]> = told.iter().map(|told| &*told.value).collect();
+        assert_eq!(values, [&b"5"[..], b"soon"]);
     }
 }

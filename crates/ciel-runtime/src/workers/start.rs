@@ -10,9 +10,10 @@ use ciel_protocol::wire::{
 };
 use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 
+use super::features::Features;
 use super::handles::Handles;
 use super::held::{Failed, Held};
-use super::recording::{Cursor, Input, observations};
+use super::recording::{Cursor, Input, end_of_wait, observations};
 use super::{Workers, run_of, wire};
 use crate::core::Core;
 use crate::engine::Engine;
@@ -23,9 +24,13 @@ type Known = Vec<(Handle, Resolution)>;
 ///
 /// # Errors
 /// The store's, as the task's failure; nothing of it is left then.
-pub(super) fn start(workers: &Workers, assignment: Box<Assignment>) -> Failed<(Held, Start)> {
+pub(super) fn start(
+    workers: &Workers,
+    assignment: Box<Assignment>,
+    features: Features,
+) -> Failed<(Held, Start)> {
     let mut held = Held::new(&workers.engine, assignment, workers.next_epoch());
-    match message(workers, &mut held) {
+    match message(workers, &mut held, features) {
         Ok(message) => Ok((held, message)),
         Err(failure) => {
             held.close(workers);
@@ -34,17 +39,26 @@ pub(super) fn start(workers: &Workers, assignment: Box<Assignment>) -> Failed<(H
     }
 }
 
-fn message(workers: &Workers, held: &mut Held) -> Failed<Start> {
+fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Start> {
     let engine = &workers.engine;
-    let folder = held.files.folder(engine);
-    let scratch = folder.map_err(|trouble| held.trouble(trouble))?;
+    let scratch = match features.no_scratch {
+        true => String::new(),
+        false => {
+            let folder = held.files.folder(engine);
+            let folder = folder.map_err(|trouble| held.trouble(trouble))?;
+            folder.to_string_lossy().into_owned()
+        }
+    };
     let entry = std::mem::replace(&mut held.assignment.entry, Entry::Start(Vec::new()));
     let (inputs, continuation) = match entry {
         Entry::Start(known) => (inputs(engine, held, known)?, None),
         Entry::Replay {
             inputs: known,
-            facts,
+            mut facts,
         } => {
+            let ended = held.assignment.ended.take();
+            let end = ended.map(|ended| end_of_wait(&ended, &[]));
+            facts.extend(end.map(|(kind, value)| Fact::Input { kind, value }));
             let inputs = inputs(engine, held, known)?;
             let recording = recording(engine, held, &facts)?;
             (inputs, Some(start::Continuation::Replay(recording)))
@@ -57,7 +71,6 @@ fn message(workers: &Workers, held: &mut Held) -> Failed<Start> {
     };
     let descriptor = &held.assignment.descriptor;
     let millicores = descriptor.options.resources.millicores;
-    let folder = crate::run::script_folder(&engine.settings.script);
     Ok(Start {
         payload: descriptor.payload.to_vec().into(),
         inputs,
@@ -66,12 +79,12 @@ fn message(workers: &Workers, held: &mut Held) -> Failed<Start> {
         label: held.label().to_string(),
         seed: held.label().name.0 as u64,
         environment: Some(Environment {
-            scratch: scratch.to_string_lossy().into_owned(),
+            scratch,
             cores: millicores.div_ceil(1000).max(1),
-            folder: folder.to_string_lossy().into_owned(),
+            folder: workers.folder.clone(),
         }),
         continuation,
-        position: held.label().name.0.to_be_bytes().to_vec().into(),
+        position: held.assignment.position.0.to_be_bytes().to_vec().into(),
     })
 }
 
@@ -136,6 +149,11 @@ fn restored(
     answers: Known,
 ) -> Failed<SavedContinuation> {
     let (mut saved, kept, printed) = unpack(bytes);
+    if let Some(ended) = held.assignment.ended.take() {
+        saved.timed_out = ended.timed_out;
+        let input = end_of_wait(&ended, &[]);
+        engine.with(|core, now| pass(core, now, held, vec![input]));
+    }
     held.printed = printed;
     let count = saved.references.len() as u32;
     held.handles = Handles::restored(count, kept);
@@ -208,6 +226,7 @@ mod tests {
             runtime: "python".to_string(),
             code: b"code".to_vec().into(),
             references: vec![Reference::default()],
+            timed_out: false,
         };
         let bytes = pack(saved.clone(), 3, true).expect("short");
         assert_eq!(unpack(&bytes), (saved, 3, true));

@@ -6,16 +6,18 @@
 
 use std::sync::Arc;
 
-use ciel_graph::{Continuation, Event, Step};
+use ciel_graph::{Continuation, Event, Step, Wait};
 use ciel_model::{Content, Failure, FailureKind, Handle, Resolution, Value};
+use ciel_node::Run;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self as words, Answer, Data, Level, Resume, Sink, answer};
 
 use super::ending::{self, Over, Seat};
 use super::held::{Failed, Held, Purpose};
 use super::start::pass;
-use super::{run_of, wire};
+use super::{failing, run_of, wire};
 use crate::core::Core;
+use crate::engine::Engine;
 use crate::executors::Refused;
 use crate::{objects, output, translate};
 
@@ -48,7 +50,7 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
         Kind::Log(word) => Ok(log(seat, held, &word)),
         Kind::TailSpawn(word) => ending::tail_spawn(seat, held, word),
         Kind::BlockOn(word) => ending::block_on(seat, held, word),
-        Kind::Error(word) => Err(Box::new(wire::failure(
+        Kind::Error(word) => Err(Box::new(failing::failure(
             held.label(),
             &held.heard,
             word.failure.unwrap_or_default(),
@@ -176,11 +178,52 @@ fn open_reference(seat: &Seat<'_>, held: &mut Held, word: &words::OpenReference)
     request(held, word.request)?;
     let found = wire::handles(&held.handles, &[word.handle]);
     let handle = found.map_err(|refused| held.refuse(refused))?[0];
-    let engine = seat.workers.engine.clone();
+    let engine = &seat.workers.engine;
+    let blocks = word.hints.as_ref().is_some_and(|hints| hints.must_block);
+    if blocks && seat.features.watching {
+        let Run { task, attempt } = run_of(&held.assignment);
+        let requests = held.watches.entry(handle).or_default();
+        requests.push((word.request, word.handle));
+        engine.with(|core, now| {
+            core.tell(
+                now,
+                Event::TaskWatched {
+                    task,
+                    attempt,
+                    handle,
+                },
+            );
+        });
+        return Ok(Said::Nothing);
+    }
     let known = engine.with(|core, now| look(core, now, held, handle));
-    let reference = held.reference(&engine, word.handle, known)?;
-    let result = answer::Result::Reference(reference);
-    Ok(Said::Answer(Box::new(Held::answer(word.request, result))))
+    let answer = known_answer(engine, held, word.request, word.handle, known)?;
+    Ok(Said::Answer(Box::new(answer)))
+}
+
+fn known_answer(
+    engine: &Engine,
+    held: &mut Held,
+    request: u32,
+    number: u32,
+    known: Resolution,
+) -> Failed<Answer> {
+    let reference = held.reference(engine, number, known)?;
+    Ok(Held::answer(request, answer::Result::Reference(reference)))
+}
+
+/// Something that the task watches is there: the answers to all requests about it.
+///
+/// # Errors
+/// The store's, as the task's failure.
+pub(super) fn watched(engine: &Engine, held: &mut Held, handle: Handle) -> Failed<Vec<Answer>> {
+    let requests = held.watches.remove(&handle).unwrap_or_default();
+    let mut answers = Vec::with_capacity(requests.len());
+    for (request, number) in requests {
+        let known = engine.with(|core, now| look(core, now, held, handle));
+        answers.push(known_answer(engine, held, request, number, known)?);
+    }
+    Ok(answers)
 }
 
 /// What is known of a handle now: to ask for what is there is to block for no time.
@@ -197,6 +240,7 @@ fn look(core: &mut Core, now: u64, held: &Held, handle: Handle) -> Resolution {
             attempt,
             kept: None,
             on: vec![handle],
+            wait: Wait::ALL,
             continuation: Continuation::Live,
         },
     );
@@ -222,7 +266,7 @@ fn open_output(seat: &Seat<'_>, held: &mut Held, word: &words::OpenOutput) -> Fa
 /// A request that cannot be granted; the task goes on.
 fn refused(held: &Held, request: u32, why: &str) -> Said {
     let failure = Failure::new(FailureKind::Refused, held.label().clone(), why);
-    let result = answer::Result::Refused(wire::failure_told(&failure));
+    let result = answer::Result::Refused(failing::failure_told(&failure));
     Said::Answer(Box::new(Held::answer(request, result)))
 }
 
@@ -234,7 +278,7 @@ fn open(seat: &Seat<'_>, held: &mut Held, request: u32, purpose: Purpose) -> Sai
         Ok(path) => answer::Result::Opened(words::Opened {
             path: path.to_string_lossy().into_owned(),
         }),
-        Err(trouble) => answer::Result::Refused(wire::failure_told(&held.trouble(trouble))),
+        Err(trouble) => answer::Result::Refused(failing::failure_told(&held.trouble(trouble))),
     };
     Said::Answer(Box::new(Held::answer(request, result)))
 }

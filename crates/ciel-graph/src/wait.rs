@@ -1,0 +1,337 @@
+//! Waiting: a task that goes no further before something is there, and one that goes on but wants
+//! to be told.
+//!
+//! A wait ends when all is there, or with the first, or when its time is over; what ended it is
+//! told with the next turn if it depends on time. It does not know how a strand is kept meanwhile.
+//! Read next: `turn`, for the turns between two waits.
+
+use ciel_model::{Attempt, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey};
+
+use crate::event::{Action, Continuation, Wait, WaitEnd};
+use crate::graph::Graph;
+use crate::objects::{ObjectState, Released};
+use crate::spawn::Refusal;
+use crate::story::Moment;
+use crate::task::{Resume, State};
+
+/// What a task says when it goes no further.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) kept: Option<Vec<Handle>>,
+    pub(crate) on: Vec<Handle>,
+    pub(crate) wait: Wait,
+    pub(crate) continuation: Continuation,
+}
+
+impl Graph {
+    pub(crate) fn on_task_blocked(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        block: Block,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running(key, attempt).is_none() {
+            return;
+        }
+        let Block {
+            kept,
+            on,
+            wait,
+            continuation,
+        } = block;
+        let objects = match self.objects_of_block(key, kept, &on, &continuation, actions) {
+            Ok(objects) => objects,
+            Err(failure) => {
+                actions.push(Action::Stop { task: key, attempt });
+                return self.fail_attempt(now, key, *failure, actions);
+            }
+        };
+        // The task has left its place before what it wakes is offered.
+        let mut woken = Vec::new();
+        let missing = self.wait_and_demand(now, key, &objects, &mut woken);
+        let there = objects.len() > missing as usize;
+        let over = missing == 0 || (wait.first && there) || wait.limit_us == Some(0);
+        let resume = Resume {
+            timed_out: over && missing > 0 && !(wait.first && there),
+            first: wait.first,
+            timely: wait.first || wait.limit_us.is_some(),
+            on,
+            continuation,
+        };
+        if over {
+            self.stop_waiting(key, &objects);
+        }
+        if over && resume.continuation == Continuation::Live {
+            let (task, ended) = (key, self.wait_end(key, &resume));
+            let answers = self.answers(key, &resume.on);
+            actions.push(Action::Continue {
+                task,
+                attempt,
+                answers,
+                ended,
+            });
+            return actions.append(&mut woken);
+        }
+        self.suspend(now, key, if over { 0 } else { missing }, resume);
+        actions.push(Action::Suspend { task: key, attempt });
+        actions.append(&mut woken);
+        match wait.limit_us {
+            _ if over => self.make_ready(now, key, actions),
+            Some(limit) => self.set_deadline(key, now.saturating_add(limit)),
+            None => {}
+        }
+    }
+
+    fn suspend(&mut self, now: Micros, key: TaskKey, missing: u32, resume: Resume) {
+        self.stop_clock(now, key);
+        let task = self.task_mut(key);
+        task.story.add(now, Moment::Suspended);
+        task.state = State::Suspended { missing, resume };
+    }
+
+    /// What a task that blocks waits for; its table is made smaller if it wants that.
+    fn objects_of_block(
+        &mut self,
+        key: TaskKey,
+        kept: Option<Vec<Handle>>,
+        on: &[Handle],
+        continuation: &Continuation,
+        actions: &mut Vec<Action>,
+    ) -> Result<Vec<ObjectKey>, Refusal> {
+        self.check_continuation(key, continuation)?;
+        let kept = kept.map(|kept| self.keys_of(key, &kept)).transpose()?;
+        self.compact_table(key, kept, actions);
+        let objects = self.keys_of(key, on)?;
+        self.note_asked(key, &objects);
+        Ok(objects)
+    }
+
+    /// A task that may be run again is told then of all that it asked for.
+    fn note_asked(&mut self, key: TaskKey, objects: &[ObjectKey]) {
+        let task = self.task_mut(key);
+        if task.descriptor.replayable {
+            task.asked.extend(objects);
+        }
+    }
+
+    /// Only a strand whose spawns are recorded can go on by replay.
+    fn check_continuation(&self, key: TaskKey, continuation: &Continuation) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        if *continuation != Continuation::Replay || task.descriptor.replayable {
+            return Ok(());
+        }
+        let message = "it wants to go on by replay, but was not spawned as replayable";
+        Err(Box::new(Failure::new(
+            FailureKind::Refused,
+            task.label(),
+            message,
+        )))
+    }
+
+    /// The table becomes `kept`, in that order.
+    fn compact_table(
+        &mut self,
+        key: TaskKey,
+        kept: Option<Vec<ObjectKey>>,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(kept) = kept else { return };
+        for object in &kept {
+            self.objects.hold(*object);
+        }
+        self.watch_no_more(key);
+        let before = std::mem::replace(&mut self.task_mut(key).table, kept);
+        let mut released = Released::default();
+        self.release_all(before, &mut released);
+        self.clear(released, actions);
+    }
+
+    /// Something that `key` waited for is there.
+    pub(crate) fn wake(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let Some(task) = self.tasks.get_mut(&key) else {
+            return;
+        };
+        let (missing, first) = match &mut task.state {
+            State::Waiting { missing } => (missing, false),
+            State::Suspended { missing, resume } => (missing, resume.first),
+            State::Dormant | State::Twin | State::Ready { .. } | State::Running { .. } => return,
+        };
+        *missing -= 1;
+        if *missing == 0 {
+            self.make_ready(now, key, actions);
+        } else if first {
+            self.end_wait(now, key, actions);
+        }
+    }
+
+    /// The wait of a suspended task is over though not all is there.
+    fn end_wait(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = &self.tasks[&key];
+        let State::Suspended { resume, .. } = &task.state else {
+            unreachable!("the caller has seen that it waits");
+        };
+        let objects: Vec<ObjectKey> = objects_of(&task.table, &resume.on).collect();
+        self.stop_waiting(key, &objects);
+        self.make_ready(now, key, actions);
+    }
+
+    /// The time of a suspended task's wait is over.
+    pub(crate) fn on_wait_expired(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        if let State::Suspended { resume, .. } = &mut self.task_mut(key).state {
+            resume.timed_out = true;
+            self.end_wait(now, key, actions);
+        }
+    }
+
+    fn stop_waiting(&mut self, key: TaskKey, objects: &[ObjectKey]) {
+        for object in objects {
+            self.objects.wait_no_more(*object, key);
+        }
+    }
+
+    fn make_ready(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        self.clear_deadline(key);
+        let task = self.task_mut(key);
+        let resume = match std::mem::replace(&mut task.state, State::Dormant) {
+            State::Waiting { .. } => None,
+            State::Suspended { resume, .. } => Some(resume),
+            State::Dormant | State::Twin | State::Ready { .. } | State::Running { .. } => {
+                unreachable!("only a waiting task becomes ready")
+            }
+        };
+        task.story.add(
+            now,
+            if resume.is_some() {
+                Moment::Woken
+            } else {
+                Moment::Ready
+            },
+        );
+        task.state = State::Ready { resume };
+        self.offer(key, actions);
+    }
+
+    /// How a wait ended that is over now; `None` if that does not depend on time.
+    pub(crate) fn wait_end(&self, key: TaskKey, resume: &Resume) -> Option<WaitEnd> {
+        let objects = objects_of(&self.tasks[&key].table, &resume.on);
+        let there = |object: &ObjectKey| !self.is_pending(*object);
+        let places = || {
+            let places = (0..).zip(objects).filter(|(_, object)| there(object));
+            places.map(|(place, _)| place).collect()
+        };
+        resume.timely.then(|| WaitEnd {
+            timed_out: resume.timed_out,
+            places: places(),
+        })
+    }
+
+    fn is_pending(&self, object: ObjectKey) -> bool {
+        matches!(
+            self.objects.settled_state(object),
+            ObjectState::Future { .. }
+        )
+    }
+
+    pub(crate) fn on_continuation_lost(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(task) = self.tasks.get_mut(&key) else {
+            return;
+        };
+        let attempt = task.attempt;
+        let queued = matches!(task.state, State::Ready { .. });
+        let (State::Suspended { resume, .. }
+        | State::Ready {
+            resume: Some(resume),
+        }) = &mut task.state
+        else {
+            return;
+        };
+        if resume.continuation != Continuation::Live {
+            return;
+        }
+        if task.descriptor.replayable {
+            resume.continuation = Continuation::Replay;
+            task.story.add(now, Moment::Lost);
+            return;
+        }
+        let waited = objects_of(&task.table, &resume.on).collect::<Vec<_>>();
+        let message = "the worker that kept its state is gone";
+        let failure = Failure::new(FailureKind::WorkerLost, task.label(), message);
+        self.stop_waiting(key, &waited);
+        if queued {
+            actions.push(Action::Withdraw { task: key, attempt });
+        }
+        actions.push(Action::Stop { task: key, attempt });
+        self.fail_attempt(now, key, failure, actions);
+    }
+}
+
+fn objects_of<'a>(
+    table: &'a [ObjectKey],
+    on: &'a [Handle],
+) -> impl Iterator<Item = ObjectKey> + 'a {
+    on.iter().map(|handle| table[handle.0 as usize])
+}
+
+/// Watching.
+impl Graph {
+    pub(crate) fn on_task_watched(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        handle: Handle,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.running(key, attempt).is_none() {
+            return;
+        }
+        let object = match self.keys_of(key, &[handle]) {
+            Ok(objects) => objects[0],
+            Err(failure) => {
+                actions.push(Action::Stop { task: key, attempt });
+                return self.fail_attempt(now, key, *failure, actions);
+            }
+        };
+        self.note_asked(key, &[object]);
+        self.objects.ask(object);
+        let watched = self.watches.entry(key).or_default();
+        if !watched.insert(handle) {
+            return;
+        }
+        match self.objects.watch(object, key, handle) {
+            true => self.demand(now, object, actions),
+            false => self.tell_watcher(key, handle, actions),
+        }
+    }
+
+    /// Something that `key` watches is there.
+    pub(crate) fn tell_watcher(&mut self, key: TaskKey, handle: Handle, actions: &mut Vec<Action>) {
+        let watched = self.watches.get_mut(&key);
+        let watched = watched.expect("a watch is known on both sides");
+        watched.remove(&handle);
+        if watched.is_empty() {
+            self.watches.remove(&key);
+        }
+        let attempt = self.tasks[&key].attempt;
+        actions.push(Action::Told {
+            task: key,
+            attempt,
+            handle,
+        });
+    }
+
+    /// The turn of `key` is over: whatever it watched, it is not told of it.
+    pub(crate) fn watch_no_more(&mut self, key: TaskKey) {
+        for handle in self.watches.remove(&key).unwrap_or_default() {
+            let object = self.tasks[&key].table[handle.0 as usize];
+            self.objects.watch_no_more(object, key, handle);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Optional parts of the protocol: those that the engine names, and what both sides agreed on.
+//!
+//! `protocol/PROTOCOL.md` says what each of them means. Read next: `conversation`.
+
+const PARKED: &str = "parked";
+const TIMEOUTS: &str = "timeouts";
+const WATCHING: &str = "watching";
+const NO_SCRATCH: &str = "no_scratch";
+const INTERRUPT: &str = "interrupt";
+
+/// What this engine can do beyond the plain protocol.
+pub(super) const OFFERED: [&str; 5] = [PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT];
+
+/// What a worker and this engine both can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Features {
+    /// Blocks may park.
+    pub(super) parked: bool,
+    /// Blocks may have a limit in time.
+    pub(super) timeouts: bool,
+    /// References are told of when they are there.
+    pub(super) watching: bool,
+    /// Tasks get no scratch folder.
+    pub(super) no_scratch: bool,
+    /// A task that is cancelled is told by a signal as well.
+    pub(super) interrupt: bool,
+}
+
+impl Features {
+    /// What a worker that names `features` has in common with this engine.
+    pub(super) fn agreed(features: &[String]) -> Features {
+        let names = |name: &str| features.iter().any(|feature| feature == name);
+        Features {
+            parked: names(PARKED),
+            timeouts: names(TIMEOUTS),
+            watching: names(WATCHING),
+            no_scratch: names(NO_SCRATCH),
+            interrupt: names(INTERRUPT),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The end of a worker: what becomes of the task that it ran and of the strands that it kept.
+//!
+//! Read next: `conversation`, which comes to this end.
+
+use ciel_graph::Event;
+use ciel_model::{Failure, FailureKind, limits};
+use ciel_node::{self as node, Run};
+use ciel_protocol::wire::{self, Shutdown};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::conversation::{Conversation, Ending};
+use super::failing::failure_told;
+use super::held::Held;
+use super::{SESSION, Word, run_of};
+
+impl Conversation<'_> {
+    /// The worker goes, with what it ran and what it kept.
+    pub(super) async fn end(mut self, ending: Ending, mut words: UnboundedReceiver<Word>) {
+        if matches!(ending, Ending::Died) {
+            self.peer.finish(limits::KILL_GRACE_MS).await;
+        }
+        self.workers.forget(self.worker);
+        for held in std::mem::take(&mut self.parked).into_values() {
+            held.close(self.workers);
+        }
+        self.part(&ending);
+        words.close();
+        while let Some(word) = words.recv().await {
+            if let Word::Begin(assignment) = word {
+                self.workers.lost(&assignment);
+            }
+        }
+        let grace_ms = match ending {
+            Ending::Dismissed => limits::KILL_GRACE_MS,
+            _ => 0,
+        };
+        if matches!(ending, Ending::Dismissed) {
+            // A worker that cannot be told is killed.
+            let failures = self.failures_told();
+            let _ = self.say_plainly(Shutdown { failures });
+        }
+        self.peer.finish(grace_ms).await;
+    }
+
+    /// What the client of a session hears at its end: the failures that nobody asked for.
+    fn failures_told(&self) -> Vec<wire::Failure> {
+        if &**self.executor != SESSION {
+            return Vec::new();
+        }
+        let core = self.workers.engine.lock();
+        let failures = core.ending.iter().flat_map(|ending| &ending.failures);
+        failures.map(|failure| failure_told(failure)).collect()
+    }
+
+    /// Tells the core that the worker is gone, and what became of the task that it ran.
+    fn part(&mut self, ending: &Ending) {
+        let worker = self.worker;
+        let held = self.running.take();
+        let event = held.as_ref().and_then(|held| self.outcome(held, ending));
+        self.workers.engine.with(|core, now| {
+            let run = held.as_ref().map(|held| run_of(&held.assignment));
+            let stopping = run.is_some_and(|run| core.is_stopping(run));
+            if let Some(event) = event.filter(|_| !stopping) {
+                core.tell(now, event);
+            }
+            if let Some(held) = held.as_ref().filter(|_| &**self.executor == SESSION) {
+                let failure = abandoned(held);
+                core.tell(now, Event::JobCancelled { failure });
+            }
+            core.tell_node(now, node::Event::WorkerGone { worker });
+            if let Some(run) = run {
+                core.pids.remove(&run.task);
+                core.leave(now, run);
+            }
+        });
+        if let Some(held) = held {
+            held.close(self.workers);
+        }
+    }
+
+    /// What the graph is told of a task whose worker ended; nothing if it knows.
+    fn outcome(&self, held: &Held, ending: &Ending) -> Option<Event> {
+        let Run { task, attempt } = run_of(&held.assignment);
+        let failure = |kind, message: String| {
+            let mut failure = Failure::new(kind, held.label().clone(), message);
+            failure.excerpt = self.peer.last_lines();
+            failure
+        };
+        let (kind, message) = match ending {
+            _ if held.over => return None,
+            Ending::Died | Ending::Dismissed | Ending::Overdue => {
+                let message = format!("its worker {}", self.peer.end_in_words());
+                let failure = failure(FailureKind::WorkerLost, message);
+                return Some(Event::TaskLost {
+                    task,
+                    attempt,
+                    failure,
+                });
+            }
+            Ending::Breach(what) => {
+                let message = format!("its worker broke the executor protocol: {what}");
+                (FailureKind::TaskError, message)
+            }
+            Ending::TooLarge(bytes) => {
+                let most = held.assignment.descriptor.options.resources.memory_bytes;
+                let (used, most) = (bytes >> 20, most.unwrap_or(0) >> 20);
+                let message =
+                    format!("it used {used} MiB of memory where {most} MiB were declared");
+                (FailureKind::OutOfMemory, message)
+            }
+        };
+        let failure = failure(kind, message);
+        Some(Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        })
+    }
+}
+
+/// Without its client a session is nobody's business.
+fn abandoned(held: &Held) -> Failure {
+    let message = "the program that began the session is gone";
+    Failure::new(FailureKind::Cancelled, held.label().clone(), message)
+}

@@ -1,0 +1,312 @@
+"""Random programs: a seed becomes a job, and a plain evaluation says what it must give.
+
+`ciel run programs.py SEED` runs the job; `expected(seed)` gives its value and its output without ciel.
+A program is plain data: a list of acts, some of which hold the acts of tasks they spawn. One
+interpreter runs it in both worlds, through the few words of a `Language`. All failures are asked for
+before a task ends, so the job itself always ends well. Read next: `test_random_programs.py`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import ciel
+from ciel import Future
+
+TASKS_MAX = 40
+DEPTH_MAX = 4
+MODULUS = 1_000_003
+
+Acts = list[tuple[Any, ...]]
+
+
+class Tea(Exception):
+    """An exception of the program's own, with two arguments."""
+
+    def __init__(self, kind: str, heat: int) -> None:
+        """`kind` and `heat` have to survive the way through tasks."""
+        super().__init__(kind, heat)
+
+
+RAISED: list[Callable[[int], Exception]] = [
+    lambda n: ValueError(f"no value {n}"),
+    lambda n: KeyError(n),
+    lambda n: Tea("green", n),
+]
+
+
+def generate(seed: int) -> Acts:
+    """The program of a seed."""
+    return _acts(random.Random(seed), DEPTH_MAX, [TASKS_MAX])
+
+
+def _acts(chance: random.Random, depth: int, budget: list[int]) -> Acts:
+    acts: Acts = []
+    futures = 0
+    for _ in range(chance.randint(1, 6)):
+        kind = chance.choice(["print", "spawn", "spawn", "spawn", "use", "put", "gather", "first"])
+        if kind == "print":
+            acts.append(("print", chance.choice("abcxyz") * chance.randint(1, 4)))
+        elif kind == "spawn" and depth and budget[0] > 0:
+            budget[0] -= 1
+            given = [chance.randrange(futures) for _ in range(chance.randint(0, 2)) if futures]
+            how = chance.choice(["value", "value", "inside", "kept", "bound"])
+            acts.append(("spawn", _acts(chance, depth - 1, budget), given, how))
+            futures += 1
+        elif kind == "use" and futures:
+            acts.append(("use", chance.randrange(futures), chance.random() < 0.6))
+        elif kind == "put":
+            acts.append(("put", [chance.randint(0, 9) for _ in range(3)]))
+            futures += 1
+        elif kind == "gather" and futures:
+            acts.append(("gather", chance.random() < 0.7))
+        elif kind == "first" and futures:
+            acts.append(("map", chance.randint(0, 3)))
+    if chance.random() < 0.15:
+        acts.append(("raise", chance.randrange(len(RAISED)), chance.randint(0, 99)))
+    elif chance.random() < 0.2 and depth and budget[0] > 0:
+        budget[0] -= 1
+        given = [chance.randrange(futures)] if futures and chance.random() < 0.7 else []
+        acts.append(("tail", _acts(chance, depth - 1, budget), given))
+    return acts
+
+
+class Language:
+    """The words of ciel that programs use."""
+
+    def spawn(self, acts: Acts, given: list[Any], how: str) -> Any:
+        """Spawns a task, with what it is given passed in one of several ways."""
+        if how == "inside":
+            return inside.spawn(acts, {"given": given, "more": (1,)})
+        if how == "kept":
+            return kept.spawn(acts, given)
+        if how == "bound":
+            return Holder(7).work.spawn(acts, given)
+        return work.spawn(acts, *given)
+
+    def tail(self, acts: Acts, given: list[Any]) -> Any:
+        """Hands over."""
+        return work.tail(acts, *given)
+
+    def put(self, value: Any) -> Any:
+        """Stores a value."""
+        return ciel.put(value)
+
+    def result(self, future: Any) -> Any:
+        """Waits."""
+        return future.result()
+
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """Waits for all."""
+        return ciel.gather(futures)
+
+    def map(self, count: int) -> list[int]:
+        """Maps a small task."""
+        return list(ciel.map(square, range(count)))
+
+    def say(self, text: str) -> None:
+        """Prints."""
+        print(text)
+
+
+def interpret(language: Any, acts: Acts, values: list[Any]) -> Any:
+    """Runs acts; the value is a number made of everything that was seen."""
+    seen = digest(values)
+    futures: list[Any] = []
+    try:
+        for act in acts:
+            if act[0] == "tail":
+                drain(language, futures)
+                return language.tail(act[1], [futures[place] for place in act[2]])
+            seen = (seen * 31 + act_once(language, act, futures)) % MODULUS
+    except Exception:
+        drain(language, futures)
+        raise
+    drain(language, futures)
+    return seen
+
+
+def act_once(language: Any, act: tuple[Any, ...], futures: list[Any]) -> int:
+    """One act but `tail`; gives what was seen as a number."""
+    kind = act[0]
+    if kind == "print":
+        language.say(act[1])
+    elif kind == "spawn":
+        futures.append(language.spawn(act[1], [futures[place] for place in act[2]], act[3]))
+    elif kind == "put":
+        stored = act[1].copy()
+        futures.append(language.put(stored))
+        stored.append(99)
+    elif kind == "use":
+        return outcome(lambda: language.result(futures[act[1]]), act[2])
+    elif kind == "gather":
+        return outcome(lambda: language.gather(futures), act[1])
+    elif kind == "map":
+        return digest(language.map(act[1]))
+    elif kind == "raise":
+        raise RAISED[act[1]](act[2])
+    return 0
+
+
+def outcome(ask: Callable[[], Any], caught: bool) -> int:
+    """What asking gave as a number; an exception counts by type and arguments if it is caught."""
+    try:
+        return digest(ask())
+    except Exception as error:
+        if not caught:
+            raise
+        return digest([type(error).__name__, list(map(str, error.args))])
+
+
+def drain(language: Any, futures: list[Any]) -> None:
+    """Asks for everything, so that no failure is left that nobody asked for."""
+    for future in futures:
+        outcome(lambda future=future: language.result(future), True)  # type: ignore[misc]
+
+
+def digest(value: Any) -> int:
+    """A number that depends on the whole value."""
+    found = 7
+    for letter in repr(value):
+        found = (found * 131 + ord(letter)) % MODULUS
+    return found
+
+
+@ciel.task
+def work(acts: Acts, *values: Any) -> Any:
+    """A task that gets values."""
+    return interpret(Language(), acts, list(values))
+
+
+@ciel.task
+def inside(acts: Acts, box: dict[str, Any]) -> Any:
+    """A task that gets values inside containers."""
+    return interpret(Language(), acts, list(box["given"]))
+
+
+@ciel.task
+def kept(acts: Acts, given: list[Future[Any]]) -> Any:
+    """A task that gets futures, and asks for them itself."""
+    values = [outcome(future.result, True) for future in given]
+    return interpret(Language(), acts, values)
+
+
+@ciel.task
+def square(number: int) -> int:
+    """A small task."""
+    return number * number
+
+
+class Holder:
+    """An object with a method that is a task."""
+
+    def __init__(self, held: int) -> None:
+        """Holds a number, which is copied with the object."""
+        self.held = held
+
+    @ciel.task
+    def work(self, acts: Acts, given: list[Any]) -> Any:
+        """A task that gets its object by value."""
+        return interpret(Language(), acts, [*given, self.held])
+
+
+class Direct:
+    """The same words as plain Python: a spawn is a call, a future its outcome."""
+
+    def __init__(self) -> None:
+        """Collects what is printed."""
+        self.printed: list[str] = []
+
+    def spawn(self, acts: Acts, given: list[Any], how: str) -> Any:
+        """Runs at once; a failed value among the arguments is the task's own failure."""
+        if how == "kept":
+            values: list[Any] = [
+                outcome(lambda entry=entry: self.result(entry), True)  # type: ignore[misc]
+                for entry in given
+            ]
+        else:
+            failed = [entry for entry in given if entry[0] == "failed"]
+            if failed:
+                return failed[0]
+            values = [value_of(entry) for entry in given]
+        if how == "bound":
+            values.append(7)
+        return self._run(acts, values)
+
+    def _run(self, acts: Acts, values: list[Any]) -> Any:
+        try:
+            value = interpret(self, acts, values)
+        except Exception as error:
+            return ("failed", error)
+        if isinstance(value, Direct.Handed):
+            return value.entry
+        return ("there", value)
+
+    class Handed:
+        """What a tail of the direct evaluation gives."""
+
+        def __init__(self, entry: Any) -> None:
+            """The outcome of the successor."""
+            self.entry = entry
+
+    def tail(self, acts: Acts, given: list[Any]) -> Any:
+        """Runs the successor at once."""
+        return Direct.Handed(self.spawn(acts, given, "value"))
+
+    def put(self, value: Any) -> Any:
+        """A copy."""
+        return ("there", list(value))
+
+    def result(self, entry: Any) -> Any:
+        """The value, or the exception."""
+        if entry[0] == "failed":
+            raise entry[1]
+        return value_of(entry)
+
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """The values in order, or the first exception in order."""
+        return [self.result(entry) for entry in futures]
+
+    def map(self, count: int) -> list[int]:
+        """Plain squares."""
+        return [number * number for number in range(count)]
+
+    def say(self, text: str) -> None:
+        """Prints."""
+        self.printed.append(text + "\n")
+
+
+def value_of(entry: Any) -> Any:
+    """A copy of what is there."""
+    value = entry[1]
+    return list(value) if isinstance(value, list) else value
+
+
+def told(run: Callable[[], Any]) -> str:
+    """The value of a run as text, or the exception that left it."""
+    try:
+        return f"value {run()}"
+    except Exception as error:
+        return f"raised {type(error).__name__} {error.args}"
+
+
+def expected(seed: int) -> tuple[str, str]:
+    """What the job of `seed` gives and prints."""
+    direct = Direct()
+
+    def run() -> Any:
+        return direct.result(direct._run(generate(seed), []))
+
+    value = told(run)
+    return value, "".join(direct.printed)
+
+
+def main(seed: str = "0") -> str:
+    """The job."""
+
+    def run() -> Any:
+        return work.spawn(generate(int(seed))).result()
+
+    return told(run)

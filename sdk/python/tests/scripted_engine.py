@@ -1,0 +1,327 @@
+"""An engine in one hundred lines of Python, for tests of the worker without the real one.
+
+It has the methods of `ciel._native.Connection` and keeps tasks, objects and their order in lists.
+One worker, in the process of the test; strands may be dropped at random and run again. It checks
+that a strand that is run again says the same words. Read next: `test_worker.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ciel import _native
+
+DELIVERED_FROM = 1 << 31
+
+
+class Object:
+    """Data that is there or not: a state as in a reference, without the handle."""
+
+    def __init__(self) -> None:
+        """Not there yet."""
+        self.state: tuple[Any, ...] | None = None
+
+
+class Task:
+    """A task with what it made and said."""
+
+    def __init__(self, tag: int, position: bytes, payload: bytes, inputs: list[Object]) -> None:
+        """`inputs` are the first entries of its table."""
+        self.tag, self.position, self.payload, self.inputs = tag, position, payload, inputs
+        self.needs: list[Object] = inputs
+        self.label = ""
+        self.outputs: list[Object] = []
+        self.facts: list[tuple[Any, ...]] = []
+        self.observed: list[tuple[Any, ...]] = []
+        self.spawned = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """The state of a run from the start."""
+        self.table: dict[int, Object] = dict(enumerate(self.inputs))
+        self.next = len(self.inputs)
+        self.delivered = DELIVERED_FROM
+        self.cursor = 0
+        self.log: list[Any] = []
+        self.opened: dict[int, tuple[str, int | None]] = {}
+        self.waits: tuple[list[int], bool] | None = None
+
+
+class Engine:
+    """The connection of a hub to an engine that lives in the same process."""
+
+    def __init__(self, payload: bytes = b"", chance: random.Random | None = None) -> None:
+        """`chance` says when a parked strand is dropped; without it none is."""
+        self.chance = chance
+        self.folder = tempfile.mkdtemp(prefix="ciel-test-")
+        self.tasks: dict[int, Task] = {}
+        self.ready: deque[int] = deque()
+        self.again: deque[int] = deque()
+        self.messages: deque[tuple[Any, ...]] = deque()
+        self.logged: list[str] = []
+        self.keeps: list[int] = []
+        self.written = bytearray()
+        self.drops = 0
+        self.root = self._task(_native.position_of_root(b"serial"), payload, [], [], 1, "main")
+
+    def _task(
+        self, position: bytes, payload: bytes, inputs: list[Object], needs: list[Object],
+        outputs: int, label: str,
+    ) -> Task:  # fmt: skip
+        task = Task(len(self.tasks), position, payload, inputs)
+        task.needs = needs
+        task.label = _native.label_of(label, position)
+        task.outputs = [Object() for _ in range(outputs)]
+        self.tasks[task.tag] = task
+        self.ready.append(task.tag)
+        return task
+
+    def receive(self) -> tuple[Any, ...] | None:
+        """The next message: answers, resumed strands, then starts."""
+        if self.messages:
+            return self.messages.popleft()
+        for task in self.tasks.values():
+            if task.waits is not None and self._there(task):
+                return self._resumed(task)
+        if self.again:
+            return self._start(self.tasks[self.again.popleft()], True)
+        for tag in list(self.ready):
+            if all(entry.state is not None for entry in self.tasks[tag].needs):
+                self.ready.remove(tag)
+                return self._start(self.tasks[tag], False)
+        return None
+
+    def _there(self, task: Task) -> bool:
+        assert task.waits is not None
+        states = [task.table[handle].state is not None for handle in task.waits[0]]
+        return any(states) if task.waits[1] else all(states)
+
+    def _resumed(self, task: Task) -> tuple[Any, ...]:
+        assert task.waits is not None
+        handles, first = task.waits
+        task.waits = None
+        there = [handle for handle in handles if task.table[handle].state is not None]
+        if first:
+            places = [place for place, handle in enumerate(handles) if handle in there]
+            task.observed.append(("first", json.dumps(places).encode(), []))
+        return ("resume", task.tag, [self._told(task, handle) for handle in there], False)
+
+    def _told(self, task: Task, handle: int) -> tuple[Any, ...]:
+        state = task.table[handle].state
+        if state is None:
+            return (handle, 0)
+        if state[0] == 3:
+            return (handle, *state)
+        return (handle, *state[:-1], [self._deliver(task, inner) for inner in state[-1]])
+
+    @staticmethod
+    def _deliver(task: Task, inner: Object) -> int:
+        task.table[task.delivered] = inner
+        task.delivered += 1
+        return task.delivered - 1
+
+    def _start(self, task: Task, again: bool) -> tuple[Any, ...]:
+        made = dict(task.table)
+        task.begin()
+        replay = None
+        if again:
+            task.table |= {handle: entry for handle, entry in made.items() if handle < 1 << 31}
+            known = [self._told(task, handle) for handle in list(task.table)]
+            replay = ([entry for entry in known if entry[1]], list(task.observed))
+        inputs = [self._told(task, place) for place in range(len(task.inputs))]
+        options = (None, None, None, None, None, False, 0, False)
+        return (
+            "start", task.tag, task.payload, inputs, len(task.outputs), task.label,
+            _native.seed_of(task.position), task.position, 1, "", "/", replay, options,
+        )  # fmt: skip
+
+    def _made(self, task: Task, what: tuple[Any, ...], entries: list[Object]) -> bool:
+        """Adds handles; gives whether the word is new, after a check if it is not."""
+        fresh = task.cursor == len(task.facts)
+        if fresh:
+            task.facts.append((what, entries))
+        elif task.facts[task.cursor][0] != what:
+            raise AssertionError(f"run again, {task.label} said {what} instead")
+        for entry in task.facts[task.cursor][1]:
+            task.table[task.next] = entry
+            task.next += 1
+        task.cursor += 1
+        return fresh
+
+    def spawn(
+        self, tag: int, executor: str, payload: bytes, inputs: Any, kept: Any, outputs: int,
+        options: Any, label: str, code: bytes, file: str, line: int,
+    ) -> None:  # fmt: skip
+        """A child of the task."""
+        task = self.tasks[tag]
+        given = [task.table[handle] for handle in inputs]
+        needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
+        entries = [Object() for _ in range(outputs)]
+        if self._made(task, ("spawn", payload), entries):
+            position = _native.position_of_spawn(task.position, task.spawned)
+            task.spawned += 1
+            child = self._task(position, payload, given, needs, 0, label)
+            child.outputs = entries
+            task.facts[-1] = (*task.facts[-1], child)
+        task.log.append(task.facts[task.cursor - 1][2])
+
+    def tail_spawn(
+        self, tag: int, executor: str, payload: bytes, inputs: Any, kept: Any, outputs: int,
+        options: Any, label: str, code: bytes, file: str, line: int,
+    ) -> None:  # fmt: skip
+        """The successor of the task."""
+        task = self.tasks[tag]
+        given = [task.table[handle] for handle in inputs]
+        needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
+        child = self._task(task.position, payload, given, needs, 0, label)
+        child.outputs, child.spawned = task.outputs, task.spawned
+        task.log.append(child)
+
+    def construct(self, tag: int, data: bytes, form: str, references: Any) -> None:
+        """An object."""
+        task = self.tasks[tag]
+        entry = Object()
+        entry.state = (1, data, form, [task.table[handle] for handle in references])
+        self._made(task, ("construct", data), [entry])
+
+    def open_construct(self, tag: int, request: int) -> None:
+        """A file for an object."""
+        self._open(tag, request, None)
+
+    def open_output(self, tag: int, request: int, output: int) -> None:
+        """A file for an output."""
+        self._open(tag, request, output)
+
+    def _open(self, tag: int, request: int, output: int | None) -> None:
+        path = os.path.join(self.folder, f"{tag}-{request}-{random.random()}")
+        self.tasks[tag].opened[request] = (path, output)
+        self.messages.append(("answer", tag, request, ("opened", path)))
+
+    def commit(self, tag: int, request: int, form: str, references: Any) -> None:
+        """The file is complete."""
+        task = self.tasks[tag]
+        path, output = task.opened.pop(request)
+        inner = [task.table[handle] for handle in references]
+        entry = Object() if output is None else task.outputs[output]
+        entry.state = (2, path, os.path.getsize(path), form, inner)
+        self._made(task, ("commit", request), [entry])
+
+    def block(self, tag: int, handles: list[int], first: bool, timeout_ms: int | None) -> None:
+        """The strand parks; perhaps it is dropped."""
+        task = self.tasks[tag]
+        task.waits = (list(handles), first)
+        if timeout_ms is not None and not self._there(task):
+            task.waits = None
+            task.observed.append(("timeout", b"", []))
+            self.messages.append(("resume", tag, [], True))
+        elif self.chance is not None and self.chance.random() < 0.4:
+            self.drops += 1
+            task.waits = None
+            self.messages.append(("drop", tag))
+            self.again.append(tag)
+
+    def write(self, tag: int, sink: int, data: bytes) -> None:
+        """Output at its place."""
+        if sink == 0:
+            self.tasks[tag].log.append(data)
+        else:
+            self.written += data
+
+    def observe(self, tag: int, kind: str, value: bytes) -> None:
+        """A recorded input."""
+        self.tasks[tag].observed.append((kind, value, []))
+
+    def ask(self, tag: int, request: int, kind: str, handles: list[int]) -> None:
+        """Which are there."""
+        task = self.tasks[tag]
+        answer = json.dumps([task.table[handle].state is not None for handle in handles]).encode()
+        task.observed.append((kind, answer, []))
+        self.messages.append(("answer", tag, request, ("observed", answer)))
+
+    def log(self, tag: int, level: int, message: str) -> None:
+        """For people."""
+        self.logged.append(message)
+
+    def error(self, tag: int, failure: tuple[Any, ...]) -> None:
+        """The task failed."""
+        for entry in self.tasks[tag].outputs:
+            entry.state = (3, failure)
+
+    def exit(self, tag: int, outputs: Any, keep: int) -> None:
+        """The task ended well."""
+        task = self.tasks[tag]
+        for number, data, form, references in outputs:
+            inner = [task.table[handle] for handle in references]
+            task.outputs[number].state = (1, data, form, inner)
+        self.keeps.append(keep)
+
+    def poll(self) -> bool:
+        """Whether something waits to be heard."""
+        return bool(self.messages)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def forked(self) -> None:
+        """Nothing to close."""
+
+    def output(self, task: Task | None = None) -> bytes:
+        """All output in serial order."""
+        said = b""
+        stack: list[Any] = [task or self.root]
+        while stack:
+            entry = stack.pop()
+            if isinstance(entry, Task):
+                stack.extend(reversed(entry.log))
+            else:
+                said += entry
+        return said
+
+
+class Nothing:
+    """Descriptor 1 of a test, which nobody reads."""
+
+    def take(self) -> bytes:
+        """Nothing."""
+        return b""
+
+
+def run_in_worker(
+    body: Callable[[], Any], chance: random.Random | None = None
+) -> tuple[Any, Engine]:
+    """Runs `body` as the root of a worker in this process; its value, and the engine."""
+    import sys
+
+    from ciel import _hub, _streams
+    from ciel._errors import error_of
+
+    engine = Engine(chance=chance)
+    before = sys.stdout
+    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
+    values: list[Any] = []
+    header = b"root of a test"
+    hub._functions[header] = lambda: values.append(body())
+    engine.root.payload = _root_payload(header)
+    sys.stdout = _streams.StrandText(0, hub.write)
+    hub.surroundings.stdout = sys.stdout
+    try:
+        hub.serve()
+    finally:
+        sys.stdout = before
+    state = engine.root.outputs[0].state
+    assert state is not None, "the root never ended"
+    if state[0] == 3:
+        raise error_of(state[1])
+    return values[-1], engine
+
+
+def _root_payload(header: bytes) -> bytes:
+    from ciel._payload import _HEAD
+
+    return _HEAD.pack(1, len(header), 0, 0) + header

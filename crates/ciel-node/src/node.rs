@@ -358,8 +358,8 @@ impl Node {
         if !self.placed.is_empty() {
             return;
         }
-        let script = self.coordination.first().map(|(mark, _)| mark);
-        let other = self.computation.first().map(|(mark, _)| mark);
+        let script = self.coordination.first(order).map(|(mark, _)| mark);
+        let other = self.computation.first(order).map(|(mark, _)| mark);
         match (script, other) {
             (Some(script), Some(other)) if order.precedes(script, other) => {
                 self.first_turn(order, actions);
@@ -380,7 +380,7 @@ impl Node {
     fn drop_withdrawn(&mut self, order: &SerialOrder) {
         for queue in [&mut self.coordination, &mut self.computation] {
             while queue
-                .first()
+                .first(order)
                 .is_some_and(|(_, ready)| !self.queued.contains_key(&ready.run))
             {
                 queue.pop(order);
@@ -449,7 +449,7 @@ impl Node {
             if !self.queued.contains_key(&ready.run) {
                 continue;
             }
-            match self.place_for(&ready, actions) {
+            match self.place_for(&ready, &passed, actions) {
                 Some(place) => {
                     self.settle(&ready, place, actions);
                     self.overtaken = if passed.is_empty() {
@@ -470,8 +470,14 @@ impl Node {
         passed == 0 || self.overtaken < limits::OVERTAKEN_MAX
     }
 
-    /// Where a task can go now, if anywhere; asks for a worker if one is lacking.
-    fn place_for(&mut self, ready: &Ready, actions: &mut Vec<Action>) -> Option<Place> {
+    /// Where a task can go now, if anywhere; asks for a worker if one is lacking. Those in `passed`
+    /// come before it and could not be placed.
+    fn place_for(
+        &mut self,
+        ready: &Ready,
+        passed: &[(Mark, Ready)],
+        actions: &mut Vec<Action>,
+    ) -> Option<Place> {
         if !self.free.holds(&ready.resources) {
             return None;
         }
@@ -482,8 +488,13 @@ impl Node {
                 } else {
                     None
                 };
+                let same = passed
+                    .iter()
+                    .filter(|(_, other)| other.class == ready.class);
+                let room = self.free.millicores / ready.resources.millicores.max(1);
+                let wanting = (same.count() + 1).min((room as usize).max(1));
                 self.pools
-                    .worker_for(executor, home, actions)
+                    .worker_for(executor, home, wanting, actions)
                     .map(Place::Worker)
             }
             Class::Process | Class::Coordination => Some(Place::Process),

@@ -2,6 +2,7 @@
 //!
 //! It does not know how a worker is started or spoken to.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::TaskKey;
@@ -27,7 +28,7 @@ pub(crate) struct Worker {
     /// It gets no new task; it only goes on with what is parked in it.
     pub(crate) retired: bool,
     /// Strands whose live copies it keeps.
-    pub(crate) parked: Vec<TaskKey>,
+    pub(crate) parked: BTreeSet<TaskKey>,
 }
 
 impl Worker {
@@ -62,11 +63,13 @@ impl Pools {
     }
 
     /// A worker that can run a task of `executor` now: its home if it has one, else any idle one;
-    /// if there is none, one is asked for as far as there may be more.
+    /// if there is none, one is asked for as far as there may be more. `wanting` tasks of this
+    /// executor want one, with this one, so as many may be on their way at once.
     pub(crate) fn worker_for(
         &mut self,
         executor: &Arc<str>,
         home: Option<WorkerKey>,
+        wanting: usize,
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         if let Some(home) = home {
@@ -74,9 +77,12 @@ impl Pools {
         }
         let fits = |worker: &Worker| worker.executor == *executor;
         let idle = self.pick(|worker| fits(worker) && worker.is_free());
-        let coming = self.pick(|worker| fits(worker) && worker.state == WorkerState::Starting);
-        if idle.is_none() && coming.is_none() && self.make_room(actions) {
-            self.start(executor, actions);
+        if idle.is_none() {
+            let starting = |worker: &&Worker| worker.state == WorkerState::Starting;
+            let coming = self.workers.values().filter(|worker| fits(worker));
+            if coming.filter(starting).count() < wanting && self.make_room(actions) {
+                self.start(executor, actions);
+            }
         }
         idle
     }
@@ -101,7 +107,7 @@ impl Pools {
                 executor: executor.clone(),
                 state,
                 retired: false,
-                parked: Vec::new(),
+                parked: BTreeSet::new(),
             },
         );
         actions.push(Action::StartWorker { worker, executor });
@@ -155,7 +161,7 @@ impl Pools {
             .get_mut(&worker)
             .expect("a chosen worker exists");
         held.state = WorkerState::Busy(task);
-        held.parked.retain(|parked| *parked != task);
+        held.parked.remove(&task);
         self.homes.remove(&task);
     }
 
@@ -165,7 +171,7 @@ impl Pools {
         };
         held.state = WorkerState::Idle;
         if parked {
-            held.parked.push(task);
+            held.parked.insert(task);
             self.homes.insert(task, worker);
         }
     }
@@ -186,7 +192,7 @@ impl Pools {
         for task in &worker.parked {
             self.homes.remove(task);
         }
-        worker.parked
+        worker.parked.into_iter().collect()
     }
 
     /// A parked strand is not wanted any more.
@@ -194,7 +200,7 @@ impl Pools {
         if let Some(home) = self.homes.remove(&task)
             && let Some(worker) = self.workers.get_mut(&home)
         {
-            worker.parked.retain(|parked| *parked != task);
+            worker.parked.remove(&task);
         }
     }
 }

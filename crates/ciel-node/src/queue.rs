@@ -1,24 +1,40 @@
 //! Ready tasks, earliest in serial order first.
 //!
-//! A binary heap whose order is asked of [`SerialOrder`], because marks are compared by it alone.
-//! A withdrawn task stays in the heap until it comes up, and is passed over then.
+//! Most tasks are offered in serial order, or before all others: those stand in a row, and come and
+//! go at its ends. The rest go into a binary heap. Either way the order is asked of
+//! [`SerialOrder`], because marks are compared by it alone. A withdrawn task stays until it comes
+//! up, and is passed over then.
+
+use std::collections::VecDeque;
 
 use ciel_model::{Mark, SerialOrder};
 
-/// A heap of marks with something at each.
+/// Marks with something at each, the earliest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
+    row: VecDeque<(Mark, T)>,
     heap: Vec<(Mark, T)>,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Queue { heap: Vec::new() }
+        Queue {
+            row: VecDeque::new(),
+            heap: Vec::new(),
+        }
     }
 }
 
 impl<T> Queue<T> {
     pub(crate) fn push(&mut self, order: &SerialOrder, mark: Mark, item: T) {
+        match (self.row.front(), self.row.back()) {
+            (_, Some(last)) if order.precedes(last.0, mark) => self.row.push_back((mark, item)),
+            (Some(first), _) if !order.precedes(mark, first.0) => self.sift_in(order, mark, item),
+            _ => self.row.push_front((mark, item)),
+        }
+    }
+
+    fn sift_in(&mut self, order: &SerialOrder, mark: Mark, item: T) {
         self.heap.push((mark, item));
         let mut child = self.heap.len() - 1;
         while child > 0 {
@@ -32,14 +48,33 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.row.len() + self.heap.len()
     }
 
-    pub(crate) fn first(&self) -> Option<(Mark, &T)> {
-        self.heap.first().map(|(mark, item)| (*mark, item))
+    pub(crate) fn first(&self, order: &SerialOrder) -> Option<(Mark, &T)> {
+        let first = match self.row_is_first(order) {
+            true => self.row.front(),
+            false => self.heap.first(),
+        };
+        first.map(|(mark, item)| (*mark, item))
+    }
+
+    fn row_is_first(&self, order: &SerialOrder) -> bool {
+        match (self.row.front(), self.heap.first()) {
+            (Some(row), Some(heap)) => order.precedes(row.0, heap.0),
+            (_, None) => true,
+            (None, Some(_)) => false,
+        }
     }
 
     pub(crate) fn pop(&mut self, order: &SerialOrder) -> Option<(Mark, T)> {
+        match self.row_is_first(order) {
+            true => self.row.pop_front(),
+            false => self.sift_out(order),
+        }
+    }
+
+    fn sift_out(&mut self, order: &SerialOrder) -> Option<(Mark, T)> {
         if self.heap.is_empty() {
             return None;
         }
@@ -65,9 +100,10 @@ impl<T> Queue<T> {
 
     /// Drops what does not satisfy `keep`, wherever it is.
     pub(crate) fn retain(&mut self, order: &SerialOrder, keep: impl Fn(&T) -> bool) {
+        self.row.retain(|(_, item)| keep(item));
         let before = std::mem::take(&mut self.heap);
         for (mark, item) in before.into_iter().filter(|(_, item)| keep(item)) {
-            self.push(order, mark, item);
+            self.sift_in(order, mark, item);
         }
     }
 }
@@ -87,8 +123,10 @@ mod tests {
                 queue.push(&order, marks[(pick % 64) as usize], ());
             }
             let mut out = Vec::new();
-            while let Some((mark, ())) = queue.pop(&order) {
-                out.push(mark);
+            while let Some((first, ())) = queue.first(&order) {
+                let popped = queue.pop(&order).map(|(mark, ())| mark);
+                prop_assert_eq!(popped, Some(first));
+                out.push(first);
             }
             prop_assert_eq!(out.len(), picks.len());
             prop_assert!(out.windows(2).all(|pair| !order.precedes(pair[1], pair[0])));

@@ -237,14 +237,16 @@ fn preempted_script_that_ends_loses_its_turn() {
 }
 
 #[test]
-fn worker_is_started_once_and_used_again() {
+fn workers_are_started_together_as_far_as_cores_reach_and_used_again() {
     let mut world = World::new(2, false);
     assert_eq!(world.pooled(1, "py"), "start0(py)");
-    assert_eq!(world.pooled(2, "py"), "");
-    assert_eq!(world.ready(0), "1:worker0 start1(py)");
+    assert_eq!(world.pooled(2, "py"), "start1(py)");
+    assert_eq!(world.pooled(4, "py"), "");
+    assert_eq!(world.ready(0), "1:worker0");
     assert_eq!(world.left(1), "2:worker0");
+    assert_eq!(world.left(2), "4:worker0");
     assert_eq!(world.ready(1), "");
-    assert_eq!(world.left(2), "");
+    assert_eq!(world.left(4), "");
     assert_eq!(world.pooled(3, "py"), "3:worker0");
 }
 

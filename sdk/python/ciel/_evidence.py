@@ -1,0 +1,83 @@
+"""What is kept of a task that failed, so that `ciel replay` can run it again.
+
+A worker writes the payload and the inputs of the first tasks that fail in it into the run's folder;
+files of inputs are linked, not copied. It knows neither the connection nor how tasks run. Read next:
+`replay.py`, which reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+from typing import Any, NamedTuple
+
+FOLDER = "CIEL_FAILED"
+"""The variable with the folder to keep it in."""
+
+KEPT_MAX = 20
+"""Failed tasks that one worker keeps; a program may use failures as ordinary answers."""
+
+FUTURE, VALUE, FILE = 0, 1, 2
+
+
+class Evidence(NamedTuple):
+    """A failed task. `inputs` are references as `ciel._native` tells them, whose files lie beside
+    the evidence; `path` is where modules were looked for, `folder` the working folder."""
+
+    label: str
+    payload: bytes
+    inputs: list[tuple[Any, ...]]
+    position: bytes
+    cores: int
+    path: list[str]
+    folder: str
+    job: str
+
+
+_kept = 0
+
+
+def keep(
+    label: str, payload: bytes, inputs: list[tuple[Any, ...]], position: bytes, cores: int
+) -> None:
+    """Keeps a failed task, if there is room; a system that refuses is no second failure."""
+    global _kept
+    folder = os.environ.get(FOLDER, "")
+    if not folder or _kept >= KEPT_MAX:
+        return
+    _kept += 1
+    name = os.path.join(folder, label.replace("/", "_"))
+    try:
+        os.makedirs(folder, exist_ok=True)
+        linked = [_linked(known, f"{name}.{place}") for place, known in enumerate(inputs)]
+        job, here = os.environ.get("CIEL_JOB", ""), os.getcwd()
+        evidence = Evidence(label, payload, linked, position, cores, sys.path, here, job)
+        with open(f"{name}.part", "wb") as file:
+            pickle.dump(tuple(evidence), file)
+        os.replace(f"{name}.part", name)
+    except OSError:  # a full disk, say: the failure itself is told anyway
+        pass
+
+
+def load(path: str) -> Evidence:
+    """Reads what `keep` wrote; raises OSError or pickle's errors for any other file."""
+    with open(path, "rb") as file:
+        return Evidence(*pickle.load(file))
+
+
+def _linked(known: tuple[Any, ...], target: str) -> tuple[Any, ...]:
+    """The same reference with a file of its own, which outlives the object."""
+    if known[1] != FILE:
+        return known
+    os.link(known[2], target)
+    return (known[0], known[1], target, *known[3:])
+
+
+def describe(evidence: Evidence) -> str:
+    """Function and arguments of a call by JSON, or what is known of any other, for people."""
+    if evidence.payload[:1] != b"{":
+        return evidence.label
+    call = json.loads(evidence.payload)
+    return f"{evidence.label}: {call.get('function') or call.get('main')}"

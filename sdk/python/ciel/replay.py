@@ -1,0 +1,116 @@
+"""`ciel replay TASK`: a failed task once more, here, under the debugger.
+
+`python -P -m ciel.replay FILE` runs what `_evidence.keep` has kept. The task runs in this process,
+its own tasks at their spawns, as in the serial program. When it fails again, the debugger looks at
+the frame that failed; without a terminal only the traceback is shown. Read next: `_elision.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import pickle
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from ciel._code import find, function_of, load_file, resolve
+from ciel._elision import Elision
+from ciel._errors import CielError
+from ciel._evidence import FILE, FUTURE, Evidence, describe, load
+from ciel._freeze import thaw, value_of, value_of_file
+from ciel._future import Future
+from ciel._payload import BY_VALUE, Unpacked
+
+
+class Kept:
+    """The inputs of a kept task, as its payload reads them."""
+
+    def __init__(self, evidence: Evidence, run: Elision) -> None:
+        """`run` is where the task runs again."""
+        self._inputs = evidence.inputs
+        self._run = run
+
+    def value(self, number: int) -> Any:
+        """The value of an input; raises CielError if only the engine had it."""
+        known = self._known(number)
+        if known[1] == FILE:
+            return value_of_file(known[2], known[4], self._inside)
+        return value_of(known[2], known[3], self._inside)
+
+    def future(self, number: int) -> Future[Any]:
+        """An input that the task was given as a future: it is there already."""
+        return self._run.root.put(self.value(number))
+
+    def raw(self, number: int) -> Any:
+        """The bytes of an input, read-only."""
+        known = self._known(number)
+        if known[1] != FILE:
+            return known[2]
+        with open(known[2], "rb", buffering=0) as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+
+    def _known(self, number: int) -> tuple[Any, ...]:
+        known = self._inputs[number]
+        if known[1] == FUTURE:
+            raise CielError(f"input {number} was not there yet when the task failed")
+        return known
+
+    def _inside(self, number: int) -> Any:
+        raise CielError("a future inside of a value is not kept: it cannot be run again")
+
+
+def call_of(evidence: Evidence, run: Elision) -> Callable[[], Any]:
+    """The call that failed, with its arguments read anew."""
+    if evidence.payload[:1] == b"{":
+        return _call_by_json(json.loads(evidence.payload))
+    payload, kept = Unpacked(evidence.payload), Kept(evidence, run)
+    if payload.flags & BY_VALUE:
+        function = thaw(bytes(kept.raw(0)))
+    else:
+        function = resolve(payload.header)
+    args, kwargs = payload.arguments(kept, len(evidence.inputs))
+    return lambda: function(*args, **kwargs)
+
+
+def _call_by_json(wanted: dict[str, Any]) -> Callable[[], Any]:
+    if "main" in wanted:
+        sys.argv = [wanted["main"], *wanted.get("args", [])]
+        main = function_of(getattr(load_file(wanted["main"]), "main", None))
+        return lambda: main(*wanted.get("args", []))
+    module, _, name = wanted["function"].rpartition(":")
+    function = function_of(find(module, name))
+    return lambda: function(*wanted.get("args", []), **wanted.get("kwargs", {}))
+
+
+def main() -> int:
+    """Runs the task of the file that is named; 0 if it ends well this time, 1 if it fails again."""
+    evidence = load(sys.argv[1])
+    sys.path[:] = evidence.path
+    if evidence.job:
+        os.environ["CIEL_JOB"] = evidence.job
+    os.chdir(evidence.folder)
+    run = Elision()
+    run.root.position, run.root.label = evidence.position, evidence.label
+    run.root.cores = evidence.cores
+    print(f"again: {describe(evidence)}", file=sys.stderr)
+    try:
+        value = run.run(call_of(evidence, run))
+    except BaseException as error:  # whatever leaves the task is what is looked for
+        traceback.print_exc()
+        if sys.stdin.isatty():
+            import pdb
+
+            pdb.post_mortem(error.__traceback__)
+        return 1
+    print(f"{evidence.label} ended well this time and gave {value!r}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, pickle.UnpicklingError) as error:
+        sys.exit(f"cannot read what was kept of the task: {error}")

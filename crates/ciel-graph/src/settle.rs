@@ -47,6 +47,7 @@ impl Graph {
         let target = self.keys_of(key, &[to])?[0];
         if self.is_future(object) {
             let state = self.state_like(target);
+            self.pass_want(key, &state);
             self.settle_object(now, object, state, actions);
         }
         Ok(())
@@ -196,6 +197,9 @@ impl Graph {
             self.promote_twins(now, twins, actions);
         } else {
             self.keep_for_twins(now, key, &outputs, &states, twins, actions);
+        }
+        for state in states.iter().flatten() {
+            self.pass_want(key, state);
         }
         for (object, state) in outputs.iter().zip(states) {
             match state {

@@ -93,6 +93,7 @@ impl Graph {
             facts: Vec::new(),
             replayed: 0,
             asked: FxHashSet::default(),
+            wanted: false,
             twins: Vec::new(),
             call: None,
             ran_us: 0,
@@ -254,7 +255,7 @@ impl Graph {
         self.wake_dormant(now, wanted, actions);
     }
 
-    fn producer_of(&self, object: ObjectKey) -> Option<TaskKey> {
+    pub(crate) fn producer_of(&self, object: ObjectKey) -> Option<TaskKey> {
         match self.objects.settled_state(object) {
             ObjectState::Future { producer, .. } => Some(*producer),
             _ => None,
@@ -448,6 +449,7 @@ impl Graph {
         strand.spawns += 1;
         let outputs = std::mem::take(&mut task.outputs);
         let twins = std::mem::take(&mut task.twins);
+        let wanted = task.wanted;
         let label = task.label();
         task.story.add(now, Moment::TailSpawned);
         self.forget_call(key);
@@ -466,6 +468,7 @@ impl Graph {
             *root = successor;
         }
         self.task_mut(successor).outputs = outputs;
+        self.task_mut(successor).wanted = wanted;
         self.dismiss(now, key, None, actions);
         if self.is_cut(self.tasks[&successor].strand.end) {
             return self.cancel_unstarted(now, successor, actions);

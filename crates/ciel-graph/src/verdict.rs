@@ -38,6 +38,8 @@ pub(crate) struct Verdict {
 #[derive(Clone, Debug)]
 struct Failed {
     mark: Mark,
+    /// Somebody had asked for it and went on.
+    wanted: bool,
     outputs: Vec<ObjectKey>,
     failure: Arc<Failure>,
 }
@@ -65,6 +67,7 @@ impl Graph {
         }
         let task = &self.tasks[&key];
         let (name, mark) = (task.name, task.strand.end);
+        let wanted = task.wanted;
         let outputs = task.outputs.clone();
         let fails = |key: &ObjectKey| self.objects.get(*key).is_some() && self.is_future(*key);
         let outputs: Vec<ObjectKey> = outputs.into_iter().filter(fails).collect();
@@ -79,6 +82,7 @@ impl Graph {
             .or_insert(mark);
         self.verdict.failed.push(Failed {
             mark,
+            wanted,
             outputs,
             failure: failure.clone(),
         });
@@ -181,7 +185,7 @@ impl Graph {
                     .iter()
                     .filter_map(|key| self.objects.get(*key))
             };
-            if !objects().any(|object| object.asked) {
+            if !failed.wanted && !objects().any(|object| object.asked) {
                 found.push((index, objects().any(|object| object.holders > 1)));
             }
         }

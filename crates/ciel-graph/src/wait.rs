@@ -41,7 +41,9 @@ impl Graph {
             wait,
             continuation,
         } = block;
-        let objects = match self.objects_of_block(key, kept, &on, &continuation, actions) {
+        let goes_on = wait != Wait::ALL;
+        let asked = self.objects_of_block(key, kept, (&on, goes_on), &continuation, actions);
+        let objects = match asked {
             Ok(objects) => objects,
             Err(failure) => {
                 actions.push(Action::Stop { task: key, attempt });
@@ -91,12 +93,13 @@ impl Graph {
         task.state = State::Suspended { missing, resume };
     }
 
-    /// What a task that blocks waits for; its table is made smaller if it wants that.
+    /// What a task that blocks waits for, perhaps to go on without all of it; its table is made
+    /// smaller if it wants that.
     fn objects_of_block(
         &mut self,
         key: TaskKey,
         kept: Option<Vec<Handle>>,
-        on: &[Handle],
+        (on, goes_on): (&[Handle], bool),
         continuation: &Continuation,
         actions: &mut Vec<Action>,
     ) -> Result<Vec<ObjectKey>, Refusal> {
@@ -105,6 +108,9 @@ impl Graph {
         self.compact_table(key, kept, actions);
         let objects = self.keys_of(key, on)?;
         self.note_asked(key, &objects);
+        if goes_on {
+            objects.iter().for_each(|object| self.want(*object));
+        }
         Ok(objects)
     }
 
@@ -113,6 +119,26 @@ impl Graph {
         let task = self.task_mut(key);
         if task.descriptor.replayable {
             task.asked.extend(objects);
+        }
+    }
+
+    /// Somebody asks for `object`, and may be gone when it is there.
+    pub(crate) fn want(&mut self, object: ObjectKey) {
+        let producer = self.producer_of(object);
+        if let Some(task) = producer.and_then(|key| self.tasks.get_mut(&key)) {
+            task.wanted = true;
+        }
+    }
+
+    /// What was wanted of `key` is from now on wanted of whoever makes what its output becomes.
+    pub(crate) fn pass_want(&mut self, key: TaskKey, becomes: &ObjectState) {
+        if !self.tasks[&key].wanted {
+            return;
+        }
+        match becomes {
+            ObjectState::Alias(target) => self.want(*target),
+            ObjectState::Failed { source, .. } => self.objects.ask(*source),
+            ObjectState::Ready(_) | ObjectState::Future { .. } => {}
         }
     }
 
@@ -301,6 +327,7 @@ impl Graph {
         };
         self.note_asked(key, &[object]);
         self.objects.ask(object);
+        self.want(object);
         let watched = self.watches.entry(key).or_default();
         if !watched.insert(handle) {
             return;

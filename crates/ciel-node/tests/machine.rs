@@ -334,3 +334,38 @@ fn worker_that_keeps_a_strand_gives_way_when_nothing_else_can() {
     assert_eq!(world.pooled(4, "d"), "lost1 stop0 start3(d)");
     assert_eq!(world.ready(3), "4:worker3");
 }
+
+#[test]
+fn worker_that_retires_gets_nothing_new_and_goes_on_with_what_it_keeps() {
+    let mut world = World::new(1, false);
+    let retired = |worker| Event::WorkerRetired {
+        worker: WorkerKey(worker),
+    };
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    assert_eq!(world.pooled(2, "py"), "2:worker0");
+    assert_eq!(world.tell(retired(0)), "");
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.pooled(3, "py"), "start1(py)");
+    assert_eq!(world.ready(1), "3:worker1");
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.left(3), "1:worker0");
+}
+
+#[test]
+fn workers_that_have_retired_take_no_room_and_are_not_kept_without_bound() {
+    let mut world = World::new(1, false);
+    let mut told = Vec::new();
+    for worker in 0..5 {
+        world.pooled(2 * worker, "py");
+        world.ready(worker);
+        world.parked(2 * worker);
+        world.pooled(2 * worker + 1, "py");
+        told.push(world.tell(Event::WorkerRetired {
+            worker: WorkerKey(worker),
+        }));
+        world.left(2 * worker + 1);
+    }
+    assert_eq!(told, ["", "", "", "lost0 stop0", "lost2 stop1"]);
+}

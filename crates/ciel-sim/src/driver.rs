@@ -91,12 +91,21 @@ impl World<'_> {
                 task,
                 attempt,
                 answers,
+                ended,
             } => {
                 let run = Run { task, attempt };
                 let process = self.processes.get_mut(&run).expect("it asked");
-                process.script.answer(answers);
+                process.script.answer(answers, ended);
                 process.mood = Mood::Acting;
                 self.schedule_soon(Happening::Act(run));
+            }
+            Action::Told {
+                task,
+                attempt,
+                handle,
+            } => {
+                let there = self.graph.is_settled(task, attempt, handle);
+                assert_ne!(there, Some(false), "{task:?} was told of what is not there");
             }
             Action::Suspend { task, attempt } => self.suspend(Run { task, attempt }),
             Action::Stop { task, attempt } => self.stop(Run { task, attempt }),
@@ -145,25 +154,37 @@ impl World<'_> {
             label,
             descriptor,
             entry,
+            ended,
             ..
         } = assignment;
         let payload = descriptor.payload[..].try_into().expect("an index");
         let definition = u32::from_be_bytes(payload) as usize;
         let inputs = descriptor.inputs.len() as u32;
         match entry {
-            Entry::Start(told) | Entry::Replay { inputs: told, .. } => {
+            Entry::Start(told) => {
                 self.parked.remove(&task);
+                self.races.remove(&label.name);
                 Script::start(definition, label, inputs, descriptor.outputs, told)
+            }
+            Entry::Replay {
+                inputs: told,
+                facts,
+            } => {
+                self.parked.remove(&task);
+                let outputs = descriptor.outputs;
+                let mut script = Script::start(definition, label, inputs, outputs, told);
+                script.recall(&facts, ended);
+                script
             }
             Entry::Restore { bytes, answers } => {
                 let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
                 let mut script = self.saved[index as usize].clone();
-                script.answer(answers);
+                script.answer(answers, ended);
                 script
             }
             Entry::Resume(answers) => {
                 let mut script = self.parked.remove(&task).expect("a live copy is parked");
-                script.answer(answers);
+                script.answer(answers, ended);
                 script
             }
         }

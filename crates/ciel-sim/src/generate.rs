@@ -128,8 +128,8 @@ impl<'a> Acts<'a> {
 
     fn one(&mut self) -> Option<Act> {
         let own = &self.tasks[self.index];
-        let (retries, timeout) = (own.retries, own.timeout);
-        Some(match self.random.below(40) {
+        let (retries, timeout, pure) = (own.retries, own.timeout, own.pure);
+        Some(match self.random.below(44) {
             0..10 => {
                 let letter = (b'a' + self.acts.len() as u8 % 26) as char;
                 Act::Print(format!("{}{letter},", self.index))
@@ -152,6 +152,9 @@ impl<'a> Acts<'a> {
             37 if retries > 0 => Act::Flake(1 + self.random.below(retries as usize + 1) as u32),
             38 if timeout && self.random.one_in(2) => Act::Hang,
             39 if self.random.one_in(2) => Act::Fail(self.index as u32),
+            40 | 41 if !pure => Act::First(self.some(), None),
+            42 if !pure => Act::First(self.some(), Some(self.random.below(500) as u64)),
+            43 => Act::Watch(self.local()),
             _ => return None,
         })
     }

@@ -7,9 +7,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ciel_graph::Counts;
-use ciel_model::{Content, Failure, Name};
+use ciel_model::{Content, Failure};
 
-use crate::oracle::{Failing, Outcome, interpret};
+use crate::oracle::{Failing, Outcome, Races, interpret, name_of};
 use crate::program::{Expectation, Scenario};
 use crate::world::World;
 
@@ -26,6 +26,8 @@ pub struct Shown {
     pub output: String,
     /// A single task was cancelled.
     pub cancelled: bool,
+    /// How races ended.
+    pub races: Races,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -36,7 +38,7 @@ pub struct Shown {
 pub fn run(scenario: &Scenario) -> Result<Shown, Disagreement> {
     let shown = catch_unwind(AssertUnwindSafe(|| show(scenario)))
         .map_err(|panic| Disagreement(format!("a machine stopped: {}", words(&*panic))))?;
-    compare(scenario, &interpret(scenario), &shown)?;
+    compare(scenario, &interpret(scenario, &shown.races), &shown)?;
     meet_expectations(scenario, &shown)?;
     Ok(shown)
 }
@@ -60,6 +62,7 @@ fn show(scenario: &Scenario) -> Shown {
         result,
         output: world.output.clone(),
         cancelled: world.cancelled,
+        races: world.races.clone(),
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }
@@ -73,6 +76,12 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 
 fn compare(scenario: &Scenario, serial: &Outcome, shown: &Shown) -> Result<(), Disagreement> {
     let interrupted = matches!(&shown.result, Err(failure) if failure.message == "interrupted");
+    if serial.unanswered {
+        // What comes after it cannot be told; a job that ended well has told every task.
+        let well = shown.result.is_ok() && !shown.cancelled;
+        let told = || Disagreement("a task that raced was not told how that ended".to_string());
+        return (!well).then_some(()).ok_or_else(told);
+    }
     if shown.cancelled {
         // What a cancelled lazy task would have given is missed at places that print earlier.
         return match scenario.has_lazy() {
@@ -119,11 +128,7 @@ fn expect_one_of(failures: &[Failing], shown: &Shown) -> Result<(), Disagreement
 }
 
 fn is_same(failing: &Failing, failure: &Failure) -> bool {
-    let root = Name::of_root(b"sim");
-    let origin = failing
-        .origin
-        .iter()
-        .fold(root, |name, index| name.spawn(*index));
+    let origin = name_of(&failing.origin);
     let own_words = matches!(failing.kind, "Timeout" | "Refused");
     failing.kind == failure.kind.code()
         && origin == failure.origin.name

@@ -137,6 +137,12 @@ fn read_act(index: usize, text: &str) -> Option<Act> {
         "spawn" => Act::Spawn(later(index, &mut words)?, numbers(words)?),
         "get" => Act::Get(number(&mut words)?),
         "catch" => Act::Catch(number(&mut words)?),
+        "first" => Act::First(numbers(words)?, None),
+        "first-within" => {
+            let limit = number(&mut words)?;
+            Act::First(numbers(words)?, Some(limit))
+        }
+        "watch" => Act::Watch(number(&mut words)?),
         "construct" => Act::Construct(numbers(words)?),
         "publish" => Act::Publish(number(&mut words)?),
         "ask" => Act::Ask,
@@ -243,6 +249,9 @@ fn write_act(act: &Act) -> String {
         Act::Spawn(task, given) => format!("spawn {task}{}", list(given)),
         Act::Get(local) => format!("get {local}"),
         Act::Catch(local) => format!("catch {local}"),
+        Act::First(among, None) => format!("first{}", list(among)),
+        Act::First(among, Some(limit)) => format!("first-within {limit}{}", list(among)),
+        Act::Watch(local) => format!("watch {local}"),
         Act::Construct(inside) => format!("construct{}", list(inside)),
         Act::Publish(index) => format!("publish {index}"),
         Act::Ask => "ask".to_string(),

@@ -5,8 +5,11 @@
 //! sometimes, or where things run. Read next: `judge`, which compares.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
-use crate::program::{Act, CAUGHT, Scenario, saw, start_of};
+use ciel_model::Name;
+
+use crate::program::{Act, CAUGHT, Scenario, saw, saw_places, start_of};
 
 /// What the serial program shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub struct Outcome {
     pub output: String,
     /// Every task that failed, asked for or not.
     pub failures: Vec<Failing>,
+    /// A task came to a race of which nobody told it how it ended.
+    pub unanswered: bool,
 }
 
 /// A failed task, or the failure it passed on.
@@ -71,6 +76,8 @@ struct Frame {
     locals: Vec<usize>,
     outputs: Vec<usize>,
     seen: u64,
+    /// Races it has been in.
+    races: usize,
     before: usize,
     /// First byte of the outermost strand around it whose output can still be taken back.
     safe: usize,
@@ -96,16 +103,30 @@ struct Machine<'a> {
     dormant: Vec<Option<Dormant>>,
     noted: Vec<Noted>,
     output: String,
+    races: &'a Races,
+    unanswered: bool,
 }
 
-/// Runs the program of `scenario` serially.
-pub fn interpret(scenario: &Scenario) -> Outcome {
+/// How the races of each task ended, by its name.
+pub type Races = BTreeMap<Name, Vec<Vec<u32>>>;
+
+/// The name of a task: the path of spawn counters from the root to it.
+pub fn name_of(path: &[u64]) -> Name {
+    let root = Name::of_root(b"sim");
+    path.iter().fold(root, |name, index| name.spawn(*index))
+}
+
+/// Runs the program of `scenario` serially. How a race ends is an input from outside: it ends as
+/// `races` tell.
+pub fn interpret(scenario: &Scenario, races: &Races) -> Outcome {
     let mut machine = Machine {
         scenario,
         objects: Vec::new(),
         dormant: Vec::new(),
         noted: Vec::new(),
         output: String::new(),
+        races,
+        unanswered: false,
     };
     let outputs = machine.new_outputs(0);
     machine
@@ -154,6 +175,7 @@ impl Machine<'_> {
             result,
             output: self.output,
             failures,
+            unanswered: self.unanswered,
         }
     }
 
@@ -242,6 +264,7 @@ impl Machine<'_> {
                 locals,
                 outputs,
                 seen,
+                races: 0,
                 before,
                 safe,
             };
@@ -321,6 +344,12 @@ impl Machine<'_> {
             Act::Spawn(definition, given) => self.spawn(frame, strand, *definition, given),
             Act::Get(local) => return self.get(frame, strand, *local, false),
             Act::Catch(local) => return self.get(frame, strand, *local, true),
+            Act::First(among, _) => self.race(frame, among),
+            Act::Watch(local) => {
+                if let Some(object) = frame.locals.get(*local) {
+                    self.ask(*object);
+                }
+            }
             Act::Construct(inside) => {
                 let state = State::Ready(frame.seen, pick(&frame.locals, inside));
                 let object = self.new_object(state);
@@ -409,6 +438,24 @@ impl Machine<'_> {
             State::Failed { failing, .. } => Some(self.fail_with(frame, strand, failing)),
             State::Dormant(_) | State::Alias(_) => unreachable!("it was asked for"),
         }
+    }
+
+    /// Who waits for the first asks for all.
+    fn race(&mut self, frame: &mut Frame, among: &[usize]) {
+        let among = pick(&frame.locals, among);
+        if among.is_empty() {
+            return;
+        }
+        for object in among {
+            self.ask(object);
+        }
+        let told = self.races.get(&name_of(&frame.name));
+        let Some(places) = told.and_then(|races| races.get(frame.races)) else {
+            self.unanswered = true;
+            return;
+        };
+        frame.races += 1;
+        frame.seen = saw_places(frame.seen, places);
     }
 
     fn publish(&mut self, frame: &Frame, strand: &mut Strand, index: usize) {

@@ -84,6 +84,11 @@ pub enum Act {
     Get(usize),
     /// The same, but a failure counts as a value.
     Catch(usize),
+    /// Waits for the first of these references, for so many microseconds at most if given, and adds
+    /// to what was seen which of them were there. It gets no value.
+    First(Vec<usize>, Option<u64>),
+    /// Watches a reference, and goes on.
+    Watch(usize),
     /// Makes an object of what was seen, with these references inside.
     Construct(Vec<usize>),
     /// Gives an output before the end.
@@ -171,7 +176,8 @@ impl Scenario {
         definition.retries.saturating_sub(flakes)
     }
 
-    /// Whether every tail-spawn hands over to a task that may follow, and what hangs is ended.
+    /// Whether every tail-spawn hands over to a task that may follow, what hangs is ended, and what
+    /// depends on time is not shared.
     pub fn is_sound(&self) -> bool {
         let ends = |task: &Definition| task.timeout || !task.acts.contains(&Act::Hang);
         let acts = self.tasks.iter().flat_map(|task| &task.acts);
@@ -179,8 +185,13 @@ impl Scenario {
             Act::Tail(next, _) => Some(*next),
             _ => None,
         });
+        let races = |task: &Definition| task.acts.iter().any(|act| matches!(act, Act::First(..)));
+        let shared = |task: &Definition| task.pure && races(task);
         let follow = tails.all(|next| self.tasks[next].may_follow());
-        self.tasks.iter().all(ends) && self.tasks[0].may_follow() && follow
+        self.tasks.iter().all(ends)
+            && !self.tasks.iter().any(shared)
+            && self.tasks[0].may_follow()
+            && follow
     }
 
     /// Whether any task is lazy.
@@ -192,6 +203,14 @@ impl Scenario {
 /// What a task has seen after `value`, having seen `seen` before; order matters.
 pub fn saw(seen: u64, value: u64) -> u64 {
     seen.wrapping_mul(31).wrapping_add(value).wrapping_add(1) % 1_000_003
+}
+
+/// What a task has seen after it was told which places of a race were there.
+pub fn saw_places(seen: u64, places: &[u32]) -> u64 {
+    let count = saw(seen, places.len() as u64);
+    places
+        .iter()
+        .fold(count, |seen, place| saw(seen, u64::from(*place)))
 }
 
 /// What a caught failure counts as.

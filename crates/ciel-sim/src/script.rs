@@ -5,16 +5,16 @@
 //! while it waits is the whole value [`Script`], so a copy of it is a saved continuation. Read
 //! next: `world`, which performs the moves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ciel_graph::{Output, Step};
+use ciel_graph::{Output, Step, Wait, WaitEnd};
 use ciel_model::{
-    Class, Descriptor, Failure, FailureKind, Form, Handle, Label, Needs, Options, Resolution,
-    Resources, Site, Value,
+    Class, Descriptor, Fact, Failure, FailureKind, Form, Handle, Label, Name, Needs, Options,
+    Resolution, Resources, Site, Value,
 };
 
-use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, start_of};
+use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
 
 /// Microseconds that tasks with a timeout may run: far more than any but a hanging one does.
 pub const TIMEOUT_US: u64 = 1_000_000;
@@ -28,8 +28,10 @@ pub enum Move {
     Write(String),
     /// A step that the graph sees.
     Step(Step),
-    /// It goes no further without this.
-    Block(Handle),
+    /// It goes no further without these.
+    Block(Vec<Handle>, Wait),
+    /// It wants to be told of this, and goes on.
+    Watch(Handle),
     /// It ends.
     Finish(Vec<Output>),
     /// It hands over.
@@ -38,6 +40,14 @@ pub enum Move {
     Fail(Failure),
     /// It computes for ever.
     Hang,
+}
+
+/// The kind of input that tells how a race ended.
+const FIRST: &str = "first";
+
+fn read_places(value: &[u8]) -> Vec<u32> {
+    let place = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes each"));
+    value.chunks(4).map(place).collect()
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +71,14 @@ pub struct Script {
     known: BTreeMap<usize, Known>,
     published: Vec<bool>,
     pending: Option<(usize, bool)>,
+    /// It waits for the first of these, so long at most.
+    race: Option<(Vec<usize>, Option<u64>)>,
+    /// Which of them were there, if it was told.
+    told: Option<Vec<u32>>,
+    /// What an earlier run was told, to be told again.
+    recorded: VecDeque<Vec<u32>>,
+    /// What it was told in all its races.
+    pub races: Vec<Vec<u32>>,
 }
 
 impl Script {
@@ -83,6 +101,10 @@ impl Script {
             known: BTreeMap::new(),
             published: vec![false; outputs as usize],
             pending: None,
+            race: None,
+            told: None,
+            recorded: VecDeque::new(),
+            races: Vec::new(),
         };
         for (handle, resolution) in told {
             let known = script.read(resolution);
@@ -106,32 +128,63 @@ impl Script {
         }
     }
 
-    /// What it waited for is there.
-    pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>) {
-        for (_, resolution) in answers {
+    /// It is run again: what it was told in its races is told again.
+    pub fn recall(&mut self, facts: &[Fact], ended: Option<WaitEnd>) {
+        for fact in facts {
+            if let Fact::Input { kind, value } = fact
+                && **kind == *FIRST
+            {
+                self.recorded.push_back(read_places(value));
+            }
+        }
+        self.recorded.extend(ended.map(|ended| ended.places));
+    }
+
+    /// What it waited for is there, or what of it is.
+    pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>, ended: Option<WaitEnd>) {
+        let raced = self.race.as_ref().map(|(among, _)| among.clone());
+        let places = ended.map_or(vec![0], |ended| ended.places);
+        assert_eq!(answers.len(), places.len(), "each place has its answer");
+        for ((_, resolution), place) in answers.into_iter().zip(&places) {
             let known = self.read(resolution);
-            let (local, _) = self.pending.expect("only a waiting script is answered");
+            let local = match (&raced, self.pending) {
+                (Some(among), _) => among[*place as usize],
+                (None, pending) => pending.expect("only a waiting script is answered").0,
+            };
             self.known.insert(local, known);
         }
+        self.told = raced.map(|_| places);
+    }
+
+    /// What it is called by.
+    pub fn name(&self) -> Name {
+        self.label.name
     }
 
     /// Forgets all it need not know, so that its handles can be numbered anew; gives those it
     /// keeps, and what it waits for in the new numbers.
-    pub fn compact(&mut self) -> (Vec<Handle>, Handle) {
+    pub fn compact(&mut self) -> (Vec<Handle>, Vec<Handle>) {
         let kept = std::mem::take(&mut self.locals);
         self.locals = (0..kept.len() as u32).map(Handle).collect();
         self.next_handle = kept.len() as u32;
         self.known.clear();
-        let (local, _) = self.pending.expect("only a waiting script is made smaller");
-        (kept, Handle(local as u32))
+        let waits = match (&self.race, self.pending) {
+            (Some((among, _)), _) => among.clone(),
+            (None, pending) => vec![pending.expect("only a waiting script is made smaller").0],
+        };
+        let waits = waits.into_iter().map(|local| Handle(local as u32));
+        (kept, waits.collect())
     }
 
     /// The next move; `failures` is how many attempts of this task have failed.
     pub fn advance(&mut self, scenario: &Scenario, failures: u32) -> Move {
         loop {
+            if let Some(next) = self.go_on_racing() {
+                return next;
+            }
             if let Some((local, catches)) = self.pending {
                 match self.known.get(&local).cloned() {
-                    None => return Move::Block(self.locals[local]),
+                    None => return Move::Block(vec![self.locals[local]], Wait::ALL),
                     Some(known) => {
                         self.pending = None;
                         if let Some(failed) = self.absorb(known, catches) {
@@ -147,6 +200,30 @@ impl Script {
                 return next;
             }
         }
+    }
+
+    /// What it does about a race that it is in: waits, or records what it was told.
+    fn go_on_racing(&mut self) -> Option<Move> {
+        let (among, limit_us) = self.race.as_ref()?;
+        let Some(places) = self.told.take().or_else(|| self.recorded.pop_front()) else {
+            let handles = among.iter().map(|local| self.locals[*local]).collect();
+            let wait = Wait {
+                first: true,
+                limit_us: *limit_us,
+            };
+            return Some(Move::Block(handles, wait));
+        };
+        self.race = None;
+        self.seen = saw_places(self.seen, &places);
+        let value: Vec<u8> = places
+            .iter()
+            .flat_map(|place| place.to_be_bytes())
+            .collect();
+        self.races.push(places);
+        Some(Move::Step(Step::Input {
+            kind: FIRST.into(),
+            value: value.into(),
+        }))
     }
 
     fn absorb(&mut self, known: Known, catches: bool) -> Option<Move> {
@@ -173,6 +250,13 @@ impl Script {
             Act::Spawn(definition, given) => Some(self.spawn(scenario, definition, &given)),
             Act::Get(local) => self.want(local, false),
             Act::Catch(local) => self.want(local, true),
+            Act::First(among, limit) => {
+                let known = |local: &usize| *local < self.locals.len();
+                let among: Vec<usize> = among.into_iter().filter(known).collect();
+                self.race = (!among.is_empty()).then_some((among, limit));
+                None
+            }
+            Act::Watch(local) => self.locals.get(local).copied().map(Move::Watch),
             Act::Construct(inside) => {
                 let value = self.value(&inside);
                 self.take_handles(1);
@@ -220,7 +304,7 @@ impl Script {
                 self.pending = None;
                 return self.absorb(known, catches);
             }
-            return Some(Move::Block(self.locals[local]));
+            return Some(Move::Block(vec![self.locals[local]], Wait::ALL));
         }
         None
     }

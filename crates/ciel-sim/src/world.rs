@@ -7,8 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use ciel_graph::{Continuation, Ending, Event, Graph, Policy, Step};
-use ciel_model::{Failure, FailureKind, Label, Name, Resources, StrandKey, TaskKey};
+use ciel_graph::{Continuation, Ending, Event, Graph, Policy, Step, Wait};
+use ciel_model::{Failure, FailureKind, Handle, Label, Name, Resources, StrandKey, TaskKey};
 use ciel_node::{Capacity, Node, Place, Run, WorkerKey};
 use ciel_ordered::OrderedStream;
 
@@ -75,6 +75,8 @@ pub struct World<'a> {
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
     ticks_at: Option<u64>,
+    /// What each task was told in its races, by its name.
+    pub races: BTreeMap<Name, Vec<Vec<u32>>>,
     /// What came out in order.
     pub output: String,
     /// How the job ended.
@@ -121,6 +123,7 @@ impl<'a> World<'a> {
             heap: BinaryHeap::new(),
             sequence: 0,
             ticks_at: None,
+            races: BTreeMap::new(),
             output: String::new(),
             ending: None,
             cancelled: false,
@@ -228,7 +231,8 @@ impl<'a> World<'a> {
                 self.schedule_soon(Happening::Act(run));
             }
             Move::Step(step) => self.step(run, step),
-            Move::Block(handle) => self.block(run, handle),
+            Move::Block(on, wait) => self.block(run, on, wait),
+            Move::Watch(handle) => self.watch(run, handle),
             Move::Finish(_) | Move::Tail(_) | Move::Fail(_) => self.end(run, next),
             Move::Hang => {}
         }
@@ -236,6 +240,11 @@ impl<'a> World<'a> {
 
     fn step(&mut self, run: Run, step: Step) {
         let spawns = matches!(step, Step::Spawn(_));
+        let process = self.processes.get(&run).expect("it acts");
+        if matches!(step, Step::Input { .. }) && !process.stopped {
+            let (name, races) = (process.script.name(), process.script.races.clone());
+            self.races.insert(name, races);
+        }
         let Run { task, attempt } = run;
         self.submit(Event::TaskStepped {
             task,
@@ -254,7 +263,17 @@ impl<'a> World<'a> {
         }
     }
 
-    fn block(&mut self, run: Run, handle: ciel_model::Handle) {
+    fn watch(&mut self, run: Run, handle: Handle) {
+        let Run { task, attempt } = run;
+        self.submit(Event::TaskWatched {
+            task,
+            attempt,
+            handle,
+        });
+        self.schedule_soon(Happening::Act(run));
+    }
+
+    fn block(&mut self, run: Run, on: Vec<Handle>, wait: Wait) {
         let continuation = self.choose_continuation(run);
         let compacts = continuation != Continuation::Replay && self.random.one_in(2);
         let process = self.processes.get_mut(&run).expect("it acts");
@@ -265,7 +284,7 @@ impl<'a> World<'a> {
                 let (kept, on) = process.script.compact();
                 (Some(kept), on)
             }
-            false => (None, handle),
+            false => (None, on),
         };
         if let Continuation::Saved(_) = continuation {
             self.saved.push(process.script.clone());
@@ -274,7 +293,8 @@ impl<'a> World<'a> {
             task: run.task,
             attempt: run.attempt,
             kept,
-            on: vec![on],
+            on,
+            wait,
             continuation,
         });
     }

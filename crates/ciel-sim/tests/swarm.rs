@@ -37,6 +37,8 @@ struct Met {
     retried: u64,
     lost: u64,
     cancelled: u64,
+    /// Races in which not all had come in, or none.
+    races: u64,
 }
 
 impl Met {
@@ -50,6 +52,8 @@ impl Met {
         self.retried += shown.counts.retried;
         self.lost += shown.counts.lost;
         self.cancelled += shown.counts.cancelled;
+        let races = shown.races.values().flatten();
+        self.races += races.filter(|places| places.len() < 2).count() as u64;
     }
 
     fn assert_enough(&self) {
@@ -60,6 +64,7 @@ impl Met {
             self.retried,
             self.lost,
             self.cancelled,
+            self.races,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
     }

@@ -142,8 +142,7 @@ def park(task):
     child = task.spawn(task.arguments.get("child", "fine"), value=5)
     if task.value(child) is not None:
         return task.exit(task.value(child) + 1)
-    PARKED[json.dumps(task.tag)] = lambda answers: task.exit(answers[0] + 1)
-    task.say("blockOn", references=[child], parked={})
+    park_on(task, [child], lambda resume: task.exit(decoded(resume["answers"][0]) + 1))
 
 
 def save(task):
@@ -253,6 +252,183 @@ def nest(task):
     task.exit(task.value(looking))
 
 
+def hold(task):
+    """A child that waits at the gate, in a process of its own, and one that does not."""
+    if task.once("held"):
+        os.mkfifo("gate")
+    payload = encode(json.dumps({"command": "cat " + os.path.abspath("gate")}).encode())
+    task.say("spawn", tasks=[{"executor": "shell", "outputs": 1, "payload": payload}])
+    return [task.make(), task.spawn("fine", value=7)]
+
+
+def release():
+    with open("gate", "w", encoding="utf-8") as gate:
+        gate.write(json.dumps("through"))
+
+
+def park_on(task, handles, then, **fields):
+    PARKED[json.dumps(task.tag)] = then
+    task.say("blockOn", references=handles, parked={}, **fields)
+
+
+def race(task):
+    """The first of two, kept where it is; then the other."""
+    children = hold(task)
+
+    def second(first):
+        release()
+        numbers = [reference["handle"] for reference in first["answers"]]
+        park_on(task, children[:1], lambda last: task.exit([numbers == children[1:],
+                first.get("timedOut", False), decoded(last["answers"][0])]))
+
+    park_on(task, children, second, wait="WAIT_FIRST")
+
+
+def race_again(task):
+    """The first of two, run again from its start; then the other."""
+    children = hold(task)
+    if not task.observations:
+        return task.say("blockOn", references=children, wait="WAIT_FIRST", replay={})
+    seen = task.observations.pop(0)
+    places = json.loads(base64.b64decode(seen["value"]))
+    if task.once("released"):
+        release()
+    if task.value(children[0]) is None:
+        return task.say("blockOn", references=children[:1], replay={})
+    task.exit([seen["kind"], places, task.value(children[0])])
+
+
+def race_lost(task):
+    """It waits for the first where its child dies, and takes the strand with it."""
+    children = [task.spawn("die-first"), task.spawn("die-first")]
+    if task.observations:
+        return task.exit(task.observations[0]["kind"])
+    park_on(task, children, lambda _: task.exit("resumed"), wait="WAIT_FIRST")
+
+
+def patience(task):
+    """It does not wait for ever."""
+    held, _ = hold(task)
+
+    def over(resume):
+        release()
+        task.exit([resume["timedOut"], resume.get("answers", [])])
+
+    park_on(task, [held], over, timeoutMs="50")
+
+
+def patience_again(task):
+    """The same, run again from its start; and a wait that ends before its time."""
+    children = hold(task)
+    if not task.observations:
+        return task.say("blockOn", references=children[:1], timeoutMs="50", replay={})
+    if len(task.observations) == 1:
+        return task.say("blockOn", references=children[1:], timeoutMs="60000", replay={})
+    if task.once("released"):
+        release()
+    task.exit([[seen["kind"], json.loads(base64.b64decode(seen["value"]))]
+               for seen in task.observations])
+
+
+def patience_saved(task):
+    """The same from bytes."""
+    if "saved" in task.start:
+        release()
+        saved = task.start["saved"]
+        return task.exit([saved["timedOut"], "future" in saved["references"][0]])
+    children = hold(task)
+    task.say("blockOn", references=children[:1], timeoutMs="50",
+             saved={"data": encode(b""), "runtime": "none", "references": children[:1]})
+
+
+def watcher(task):
+    """It goes on while it watches, and is told in the order in which things happen."""
+    held, free = hold(task)
+    told = []
+    for request, handle in [(1, held), (2, free), (3, free)]:
+        task.say("openReference", request=request, handle=handle, hints={"mustBlock": True})
+    for _ in range(2):
+        told.append(json.loads(LINES.readline())["answer"]["request"])
+    task.say("construct", value=json_data("counted alike"))
+    made = task.make()
+    release()
+    answer = json.loads(LINES.readline())["answer"]
+    task.known[made] = task.request("openReference", request=4, handle=made)["reference"]
+    task.exit([sorted(told), answer["request"], decoded(answer["reference"]), task.value(made)])
+
+
+def asker(task):
+    """What it is told of its child's failure is its value."""
+    child = task.spawn(task.arguments["of"])
+    park_on(task, [child], lambda resume: task.exit(resume["answers"][0]["error"]))
+
+
+def passes_on(task):
+    """It fails with the failure of its child, with a call of its own."""
+    child = task.spawn("fails-whole")
+
+    def fail(resume):
+        failure = resume["answers"][0]["error"]
+        call = {"file": "job.py", "line": 2, "function": "main", "source": "price()"}
+        task.say("error", failure={"task": failure["task"], "message": failure["message"],
+                                   "traceback": [call] + failure["traceback"]})
+
+    park_on(task, [child], fail)
+
+
+def fails_whole(task):
+    with open("attempts", "a", encoding="utf-8") as file:
+        file.write("attempt\n")
+    call = {"file": "job.py", "line": 7, "column": 5, "function": "price", "source": "raise"}
+    exception = {"data": encode(b"\x80\x04N."), "form": "pickle"}
+    failure = {"kind": "FAILURE_KIND_TASK_ERROR", "language": "python", "typeName": "ValueError",
+               "message": "there is no price", "traceback": [call], "exception": exception}
+    if "retryable" in task.arguments:
+        failure["retryable"] = task.arguments["retryable"]
+    task.say("error", failure=failure)
+
+
+def text(task):
+    task.say("exit", outputs=[{"value": {"data": encode("tea\n".encode()), "form": "text"}}])
+
+
+def place(task):
+    """Where it runs: its folder, and whether its position is what its label shows."""
+    position = base64.b64decode(task.start["position"])
+    shown = task.start["label"].rsplit("@", 1)[1]
+    task.exit([task.start["environment"].get("scratch", ""), len(position),
+               position.hex().startswith(shown)])
+
+
+class Interrupted(Exception):
+    """The engine wants the task to end."""
+
+
+def interruptible(task):
+    def on_signal(*_):
+        raise Interrupted
+
+    signal.signal(signal.SIGUSR2, on_signal)
+    try:
+        while True:
+            signal.pause()
+    except Interrupted:
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+        task.say("error", failure={"kind": "FAILURE_KIND_CANCELLED", "message": "stopped"})
+
+
+def outlives(task):
+    """It is parked in a process that is used up meanwhile: where it goes on, and what else ran."""
+    before = os.getpid()
+    children = [task.spawn("counts-processes", keep="KEEP_END"), task.spawn("counts-processes")]
+
+    def over(resume):
+        first, second = (decoded(answer) for answer in resume["answers"])
+        task.exit([os.getpid() == before, first == before, second == before])
+
+    park_on(task, children, over)
+
+
 def strange(task):
     task.say("construct", value={"data": "", "form": "parquet"})
     task.exit(1)
@@ -282,15 +458,20 @@ def run(task):
     verbs[task.arguments["do"].replace("-", "_")](task)
 
 
+def decoded(reference):
+    return json.loads(base64.b64decode(reference["value"]["data"]))
+
+
 def resume(message):
-    answers = [json.loads(base64.b64decode(reference["value"]["data"]))
-               for reference in message["resume"]["answers"]]
-    PARKED.pop(json.dumps(message["tag"]))(answers)
+    PARKED.pop(json.dumps(message["tag"]))(message["resume"])
 
 
 def receive_frame():
     length = int.from_bytes(SOCKET.recv(4, socket.MSG_WAITALL), "big")
     SOCKET.recv(length, socket.MSG_WAITALL)
+
+
+FEATURES = ["parked", "timeouts", "watching", "no_scratch", "interrupt"]
 
 
 def greet():
@@ -309,7 +490,7 @@ def greet():
         SOCKET.sendall(b"\x7f\xff\xff\xff")
         SOCKET.recv(1)
     send({"hello": {"protocol": 9 if NAME == "old" else 1, "executor": NAME,
-                    "features": ["parked"], "pool": {"reuse": True, "parkedStrandsMax": 10}}})
+                    "features": FEATURES if NAME == "waiting" else FEATURES[:1], "pool": {"reuse": True, "parkedStrandsMax": 10}}})
 
 
 def main():

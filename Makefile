@@ -16,8 +16,7 @@ endif
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
-REQUIREMENTS := $(wildcard examples/*/requirements.txt)
-BUILT := "$${CARGO_TARGET_DIR:-target}/release/ciel"
+REQUIREMENTS := $(wildcard examples/*/requirements.txt sdk/python/requirements*.txt)
 # Programs of the examples are started as python3 and find what they import.
 WITH_PYTHON := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 PURE := ciel-graph ciel-model ciel-node ciel-ordered ciel-protocol ciel-skywriting
@@ -29,15 +28,14 @@ GROUPS ?=
 help: ## this page
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-setup: $(READY) ## make .venv with what the examples import; installs what is missing
+setup: $(READY) ## make .venv with what build, tests and examples need; installs what is missing
 
 $(READY): scripts/setup $(REQUIREMENTS)
 	@scripts/setup $(VENV) $(REQUIREMENTS)
 	@touch $@
 
-build: $(READY) ## the command, optimised, at .venv/bin/ciel
-	@cargo build --release --locked --quiet -p ciel-cli
-	@cmp -s $(BUILT) $(VENV)/bin/ciel || install -m 755 $(BUILT) $(VENV)/bin/ciel
+build: $(READY) ## the command, optimised, at .venv/bin/ciel, and the Python module beside it
+	@$(PYTHON) scripts/wheel/install.py
 	@echo "built $(VENV)/bin/ciel"
 
 demo: build ## build, then reduce a photograph to 16 colours on all cores

@@ -20,7 +20,8 @@ FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "--no-header", "--tb=short"]
-PYTHON_TYPES = [sys.executable, "-m", "mypy", "--no-error-summary", "sdk/python", "examples"]
+MYPY = [sys.executable, "-m", "mypy", "--no-error-summary"]
+PYRIGHT = [sys.executable, "-m", "basedpyright", "--level", "error"]
 
 # The longest part of a line that is shown; a failure may quote a megabyte.
 SHOWN_CHARACTERS_MAX = 1000
@@ -67,6 +68,27 @@ def tests(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
         tally.count_step(False)
 
 
+def typed_examples() -> dict[str, list[str]]:
+    """The examples that import `ciel`, by the folder whose other files they may import."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(Path("examples").rglob("*.py")):
+        if "import ciel" in path.read_text(encoding="utf-8"):
+            found.setdefault(str(path.parent), []).append(str(path))
+    return found
+
+
+def types(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
+    """The types of the package, of its tests and of the examples, as two checkers see them."""
+    whole(name, [*MYPY, *command], tally, log)
+    for folder, files in typed_examples().items():
+        os.environ["MYPYPATH"] = os.pathsep.join(["sdk/python", folder])
+        whole(name, [*MYPY, *files], tally, log)
+    os.environ.pop("MYPYPATH", None)
+    examples = [file for files in typed_examples().values() for file in files]
+    environment = ["--pythonpath", sys.executable]
+    whole(name, [*PYRIGHT, *environment, "sdk/python/ciel", *examples], tally, log)
+
+
 def prepare_wheel(target: Path) -> tuple[list[str], list[str]]:
     """How to build the wheel and lay it out; from then on it is what Python and PATH find first.
 
@@ -90,12 +112,13 @@ def main() -> int:
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve()
     target.mkdir(parents=True, exist_ok=True)
     build_wheel, lay_out_wheel = prepare_wheel(target)
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(target / "hypothesis")
     tally = Tally()
     with open(target / "test.log", "w", encoding="utf-8") as log:
         for step, name, command in [
             (tool, "form", FORMAT),
             (tool, "lints", CLIPPY),
-            (whole, "types of Python", PYTHON_TYPES),
+            (types, "types of Python", ["sdk/python"]),
             (tests, "scripts", SCRIPTS),
             (whole, "wheel", build_wheel),
             (whole, "wheel laid out", lay_out_wheel),

@@ -53,9 +53,10 @@ def refusal(implementation: str, version: tuple[int, int], is_free_threaded: boo
         return f"ciel needs CPython {newer} or newer, this is {version[0]}.{version[1]}"
     if is_free_threaded:
         return (
-            "ciel does not work on free-threaded CPython yet: a strand waits on a stack of its own, "
-            "which is safe only under the interpreter's lock. Use the ordinary build of the same "
-            "version; ciel runs tasks in several processes, so it keeps all cores busy there too"
+            "ciel does not work on free-threaded CPython yet: a strand waits on a stack of its "
+            "own, which is safe only under the interpreter's lock. Use the ordinary build of the "
+            "same version; ciel runs tasks in several processes, so it keeps all cores busy there "
+            "too"
         )
     return None
 
@@ -104,11 +105,13 @@ def prepared() -> Settings:
     return {"build-args": f"--profile {profile()}"}
 
 
-def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Settings = None) -> str:
+def prepare_metadata_for_build_wheel(
+    metadata_directory: str, config_settings: Settings = None
+) -> str:
     """The metadata of the wheel without building it, as PEP 517 has it."""
     settings = prepared()
     DATA.mkdir(parents=True, exist_ok=True)
-    return maturin.prepare_metadata_for_build_wheel(metadata_directory, settings)
+    return str(maturin.prepare_metadata_for_build_wheel(metadata_directory, settings))
 
 
 prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
@@ -120,7 +123,7 @@ def build_wheel(
     """A wheel with the module and the command, as PEP 517 has it; gives its file name."""
     settings = prepared()
     stage_command()
-    return maturin.build_wheel(wheel_directory, settings, metadata_directory)
+    return str(maturin.build_wheel(wheel_directory, settings, metadata_directory))
 
 
 def build_editable(
@@ -129,11 +132,11 @@ def build_editable(
     """A wheel that leads to the source tree, with the command, as PEP 660 has it."""
     settings = prepared()
     stage_command()
-    return maturin.build_editable(wheel_directory, settings, metadata_directory)
+    return str(maturin.build_editable(wheel_directory, settings, metadata_directory))
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """An archive of all files that git knows, as PEP 517 has it; needs a checkout."""
     prepared()
     DATA.mkdir(parents=True, exist_ok=True)
-    return maturin.build_sdist(sdist_directory)
+    return str(maturin.build_sdist(sdist_directory))

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use bytes::Bytes;
 use ciel_protocol::limits::PROTOCOL;
-use ciel_protocol::wire::{self, WorkerMessage, block_on, worker_message};
+use ciel_protocol::wire::{self, EngineMessage, WorkerMessage, block_on, worker_message};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -50,6 +50,12 @@ impl Connection {
         Ok(())
     }
 
+    /// A message that has come already. Takes no turns with other threads, so it holds no lock
+    /// while it waits for one.
+    fn take_ready(&self) -> Option<EngineMessage> {
+        self.incoming.try_lock().ok()?.take_ready()
+    }
+
     /// Waits without the interpreter, whose lock must not be held together with ours.
     fn next(&self, py: Python<'_>) -> Result<Received, ReceiveError> {
         py.detach(|| {
@@ -59,6 +65,8 @@ impl Connection {
     }
 }
 
+// Python's callers give everything by place, so that a call costs no names.
+#[expect(clippy::too_many_arguments)]
 #[pymethods]
 impl Connection {
     /// Takes over the descriptor `fd`, a connected stream socket, and marks it close-on-exec.
@@ -106,6 +114,13 @@ impl Connection {
     ///
     /// Raises RuntimeError if what came is no message.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        if self.socket.is_laid_down() {
+            // Another thread may have held a lock at the fork.
+            return Ok(None);
+        }
+        if let Some(message) = self.take_ready() {
+            return heard::to_python(py, message).map(Some);
+        }
         loop {
             match self.next(py) {
                 Ok(Received::Message(message)) => return heard::to_python(py, message).map(Some),
@@ -121,6 +136,9 @@ impl Connection {
 
     /// Whether `receive` would return at once. Never waits; false while another thread receives.
     fn poll(&self, py: Python<'_>) -> bool {
+        if self.socket.is_laid_down() {
+            return true;
+        }
         py.detach(|| match self.incoming.try_lock() {
             Ok(mut incoming) => incoming.is_ready(&self.socket, &self.outgoing),
             Err(TryLockError::Poisoned(held)) => {

@@ -68,7 +68,8 @@ fn start_tuple<'py>(
     tag: Bound<'py, Tag>,
     start: &wire::Start,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let environment = start.environment.clone().unwrap_or_default();
+    let default = wire::Environment::default();
+    let environment = start.environment.as_ref().unwrap_or(&default);
     let replay = match &start.continuation {
         Some(Continuation::Replay(recording)) => Some(recording_tuple(py, recording)?),
         Some(Continuation::Saved(_)) => {
@@ -88,8 +89,8 @@ fn start_tuple<'py>(
         start.seed,
         PyBytes::new(py, &start.position),
         environment.cores,
-        environment.scratch,
-        environment.folder,
+        &environment.scratch,
+        &environment.folder,
         replay,
         options_tuple(py, start.options.as_ref())?,
     )

@@ -17,7 +17,8 @@ use crate::socket::Socket;
 /// Bytes that one read takes at most.
 const READ_BYTES_MAX: usize = 1 << 18;
 
-/// What a wait for a message came to.
+/// What a wait for a message came to. It lives for one call, so its size is nobody's burden.
+#[expect(clippy::large_enum_variant)]
 pub enum Received {
     /// A message, never a ping.
     Message(EngineMessage),
@@ -57,6 +58,11 @@ impl Incoming {
         }
     }
 
+    /// A message that was completed by an earlier read.
+    pub fn take_ready(&mut self) -> Option<EngineMessage> {
+        self.ready.pop_front()
+    }
+
     /// The next message. Waits for it, and sends what was said before it waits.
     ///
     /// # Errors
@@ -67,7 +73,7 @@ impl Incoming {
         outgoing: &Arc<Outgoing>,
     ) -> Result<Received, ReceiveError> {
         loop {
-            if let Some(message) = self.ready.pop_front() {
+            if let Some(message) = self.take_ready() {
                 return Ok(Received::Message(message));
             }
             if let Some(error) = &self.failed {

@@ -29,6 +29,9 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 /// come all the time it stays awake, because waking it costs more than they do.
 const IDLE_WAITS: u32 = 8;
 
+/// Bytes of the thread's stack. It also holds what loaded libraries keep for each thread.
+const STACK_BYTES: usize = 256 << 10;
+
 /// What is said and not sent, and the thread that will send it.
 pub struct Outgoing {
     socket: Arc<Socket>,
@@ -143,7 +146,7 @@ impl Outgoing {
                 // A system without room for a thread still sends with every flush; the next
                 // message tries again.
                 if builder
-                    .stack_size(64 << 10)
+                    .stack_size(STACK_BYTES)
                     .spawn(move || outgoing.run())
                     .is_ok()
                 {

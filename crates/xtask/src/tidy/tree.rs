@@ -10,6 +10,9 @@ use std::path::Path;
 const PASSED_OVER: &[&str] = &[
     "target",
     ".git",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
     ".venv",
     ".ciel",
     "__pycache__",

@@ -19,6 +19,8 @@ READY := $(VENV)/.ready
 REQUIREMENTS := $(wildcard examples/*/requirements.txt sdk/python/requirements*.txt)
 # Programs of the examples are started as python3 and find what they import.
 WITH_PYTHON := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+PHOTOGRAPH := examples/palette/astronaut.png
+IN_PYTHON := palette-output/python
 PURE := ciel-graph ciel-model ciel-node ciel-ordered ciel-protocol ciel-skywriting
 
 SEEDS ?= 100000
@@ -38,9 +40,13 @@ build: $(READY) ## the command, optimised, at .venv/bin/ciel, and the Python mod
 	@$(PYTHON) scripts/wheel/install.py
 	@echo "built $(VENV)/bin/ciel"
 
-demo: build ## build, then reduce a photograph to 16 colours on all cores
+demo: build ## build, then reduce a photograph to 16 colours, by a script and by a Python program
 	@$(WITH_PYTHON) $(VENV)/bin/ciel run examples/palette/palette.sw
-	@echo "the pictures are palette-output/reduced.png and palette-output/error.png" >&2
+	@$(WITH_PYTHON) $(VENV)/bin/ciel run examples/palette/palette.py $(PHOTOGRAPH) 16 $(IN_PYTHON)
+	@cmp palette-output/reduced.png $(IN_PYTHON)/reduced.png
+	@cmp palette-output/error.png $(IN_PYTHON)/error.png
+	@echo "the pictures are palette-output/reduced.png and palette-output/error.png;" >&2
+	@echo "those in $(IN_PYTHON), made by the program in Python, are the same byte for byte" >&2
 
 test: $(READY) ## everything that must hold: form, lints, all tests with real processes and examples
 	@$(WITH_PYTHON) $(PYTHON) scripts/run_tests.py

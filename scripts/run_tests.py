@@ -100,6 +100,7 @@ def prepare_wheel(target: Path) -> tuple[list[str], list[str]]:
     os.environ["CIEL_WHEEL_PROFILE"] = "dev"
     os.environ["CIEL_WHEELS"] = str(wheels)
     os.environ["CIEL_PYTHON"] = sys.executable
+    os.environ["CIEL_COMMAND"] = str(unpacked / "bin" / "ciel")
     os.environ["PYTHONPATH"] = str(unpacked)
     os.environ["PATH"] = os.pathsep.join([str(unpacked / "bin"), os.environ["PATH"]])
     build = [*PIP, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(wheels), "."]

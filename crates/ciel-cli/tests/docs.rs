@@ -77,9 +77,11 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The interpreter of the repository's virtual environment, where the module is installed.
+/// The interpreter that can import the module: the one that the test command names, or that of the
+/// repository's virtual environment.
 fn python() -> PathBuf {
-    root().join(".venv/bin/python3")
+    let named = std::env::var_os("CIEL_PYTHON").map(PathBuf::from);
+    named.unwrap_or_else(|| root().join(".venv/bin/python3"))
 }
 
 fn has_python() -> bool {

@@ -7,7 +7,7 @@ mod support;
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::{Ended, Live, Place, repository, skipped};
@@ -19,9 +19,32 @@ fn script(example: &str) -> PathBuf {
     repository().join(format!("examples/{example}/{example}.sw"))
 }
 
+/// The same job, or another one, as a Python program.
+fn program(example: &str) -> PathBuf {
+    repository().join(format!("examples/{example}/{example}.py"))
+}
+
 fn expected(example: &str) -> String {
     fs::read_to_string(repository().join(format!("examples/{example}/expected/stdout.txt")))
         .unwrap()
+}
+
+/// The interpreter that can import the module: the one that the test command names, or that of the
+/// repository's virtual environment.
+fn python() -> PathBuf {
+    let named = std::env::var_os("CIEL_PYTHON").map(PathBuf::from);
+    named.unwrap_or_else(|| repository().join(".venv/bin/python3"))
+}
+
+/// Whether Python programs can be run whose tasks import these modules; if not, the test is skipped.
+fn runs_python(test: &str, modules: &str) -> bool {
+    let line = format!("import ciel{modules}");
+    let tried = Command::new(python()).args(["-c", &line]).output();
+    let runs = tried.is_ok_and(|output| output.status.success());
+    if !runs {
+        skipped(test, &format!("no Python here can {line}"));
+    }
+    runs
 }
 
 /// The programs of the repository's virtual environment before all others.
@@ -51,9 +74,15 @@ fn has_modules(test: &str, modules: &str) -> bool {
 
 /// Runs an example with arguments of its own.
 fn run(place: &Place, options: &[&str], example: &str, arguments: &[&str]) -> Ended {
+    run_file(place, options, script(example), arguments)
+}
+
+fn run_file(place: &Place, options: &[&str], file: PathBuf, arguments: &[&str]) -> Ended {
     let mut command = place.command();
-    command.env("PATH", search_path()).arg("run").args(options);
-    command.arg(script(example)).args(arguments);
+    command
+        .env("PATH", search_path())
+        .env("CIEL_PYTHON", python());
+    command.arg("run").args(options).arg(file).args(arguments);
     let ended = Live::start(command).end();
     place.expect_nobody(&ended.stderr);
     ended
@@ -152,6 +181,102 @@ fn palette_draws_the_same_pictures_in_every_mode() {
         assert_eq!(&ended.stdout, stdout, "{mode:?}");
         assert!(&drawn == known, "other pictures with {mode:?}");
     }
+}
+
+/// Every mode gives the same output, which is given back.
+fn in_every_mode(file: &Path, arguments: &[&str]) -> String {
+    let mut outputs = MODES.map(|mode| {
+        let ended = run_file(&Place::new(), mode, file.to_path_buf(), arguments);
+        assert_eq!(ended.code, Some(0), "{mode:?} {}", ended.stderr);
+        ended.stdout
+    });
+    assert_eq!(outputs[0], outputs[1]);
+    assert_eq!(outputs[0], outputs[2]);
+    std::mem::take(&mut outputs[0])
+}
+
+#[test]
+fn wordcount_in_python_gives_what_the_script_gives() {
+    if runs_python("wordcount in Python", "") {
+        let output = in_every_mode(&program("wordcount"), &[]);
+        assert_eq!(output, spaced(&expected("wordcount")));
+    }
+}
+
+#[test]
+fn nested_adds_up_in_every_mode() {
+    if runs_python("nested", "") {
+        let output = in_every_mode(&program("nested"), &["20", "4", "1"]);
+        assert_eq!(output, "{\"tasks\": 100, \"sum\": 3160}\n");
+    }
+}
+
+#[test]
+fn knapsack_finds_the_same_in_every_mode() {
+    if runs_python("knapsack", "") {
+        let output = in_every_mode(&program("knapsack"), &["24"]);
+        let words = ["\"things\": 24", "\"value\": "];
+        assert!(words.iter().all(|word| output.contains(word)), "{output}");
+    }
+}
+
+#[test]
+fn palette_in_python_gives_what_the_script_gives() {
+    if !runs_python("palette in Python", ", numpy, PIL") {
+        return;
+    }
+    let ended = run_file(&Place::new(), &["-j2"], program("palette"), &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, spaced(&expected("palette")));
+}
+
+#[test]
+fn palette_in_python_draws_the_pictures_of_the_script() {
+    if !runs_python("pictures of palette in Python", ", numpy, PIL") {
+        return;
+    }
+    let draw = |file: PathBuf, mode: &[&str]| {
+        let place = Place::new();
+        place.file("small.ppm", small_picture());
+        let ended = run_file(&place, mode, file, &["small.ppm", "4", "drawn"]);
+        assert_eq!(ended.code, Some(0), "{mode:?} {}", ended.stderr);
+        ["reduced.png", "error.png"].map(|name| fs::read(place.path("drawn").join(name)).unwrap())
+    };
+    let wanted = draw(script("palette"), &["-j2"]);
+    for mode in MODES {
+        assert!(
+            draw(program("palette"), mode) == wanted,
+            "other pictures with {mode:?}"
+        );
+    }
+}
+
+#[test]
+fn notebook_shows_the_results_of_its_session() {
+    if !runs_python("notebook", "") {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.program(&python());
+    command
+        .arg(program("notebook"))
+        .env("CIEL_COMMAND", support::CIEL);
+    let ended = Live::start(command).end();
+    place.expect_nobody(&ended.stderr);
+    let lines = [
+        "27 takes 111 steps",
+        "871 takes 178 steps",
+        "6171 takes 261 steps",
+        "26623 takes 307 steps\n",
+    ];
+    assert_eq!(ended.stdout, lines.join("\n"), "{}", ended.stderr);
+}
+
+/// JSON as Python writes it: a blank after each colon and comma of the last line.
+fn spaced(output: &str) -> String {
+    let (head, last) = output.trim_end().rsplit_once('\n').unwrap_or(("", output));
+    let last = last.replace("\":", "\": ").replace(",\"", ", \"");
+    format!("{head}\n{last}\n")
 }
 
 /// A picture of 48 × 32 pixels with soft colours, as the plainest kind of file.

@@ -18,6 +18,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
 from ciel._faults import explained, largest
@@ -70,42 +71,48 @@ class Identity:
         )
 
 
+_IDENTITIES: WeakKeyDictionary[Callable[..., Any], Identity] = WeakKeyDictionary()
+
+
 def identify(task: AnyTask) -> Identity:
     """The identity of a task's function; made once, at the first spawn.
 
     Raises NotSerializable that names the captured value which has no bytes.
     """
-    found: Identity | None = getattr(task.function, "__ciel_identity__", None)
-    if found is None:
-        found = _made(task)
-        task.function.__ciel_identity__ = found  # type: ignore[attr-defined]
-    task.identity = found
+    found = task.identity = identity_of(task.function, task.label)
     return found
 
 
-def _made(task: AnyTask) -> Identity:
-    function = task.function
+def identity_of(function: Callable[..., Any], label: str) -> Identity:
+    """As `identify`, of a plain function; `label` is its name in errors."""
+    found = _IDENTITIES.get(function)
+    if found is None:
+        found = _IDENTITIES[function] = _made(function, label)
+    return found
+
+
+def _made(function: Callable[..., Any], label: str) -> Identity:
     if function.__module__ != "__main__" and _is_found(function):
-        return Identity(function, task.label, None)
+        return Identity(function, label, None)
     try:
         data = by_value(function)
     except Exception as error:  # whatever the classes of captured values raise
-        raise explained(f"function {task.label}", function, error) from None
+        raise explained(f"function {label}", function, error) from None
     if len(data) > CAPTURED_BYTES_MAX:
         path, size = largest(function, CAPTURED_BYTES_MAX)
         warnings.warn(
-            f"task {task.label} carries {size >> 20} MiB with it:{path or ' its own code'}; pass it "
-            "as an argument, or ciel.put it once",
+            f"task {label} carries {size >> 20} MiB with it:{path or ' its own code'}; pass it as "
+            "an argument, or ciel.put it once",
             CielWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
-    return Identity(function, task.label, data)
+    return Identity(function, label, data)
 
 
 def adopt(function: Callable[..., Any], data: bytes) -> Any:
     """Names a function that came by value, so that spawns of it pass the same bytes on."""
     name = getattr(function, "__name__", "function")
-    function.__ciel_identity__ = Identity(function, name, data)  # type: ignore[attr-defined]
+    _IDENTITIES[function] = Identity(function, name, data)
     return function
 
 
@@ -128,14 +135,8 @@ def resolve(header: bytes) -> Callable[..., Any]:
             f"{name} of module {module} is not the code that was spawned",
             hint="a file was edited during the run: run the job again",
         )
-    identify(AnyTask(function, _options_of(find(module, name))))
+    identity_of(function, name)
     return function
-
-
-def _options_of(found: Any) -> Any:
-    from ciel._options import Options
-
-    return found.options_now if isinstance(found, AnyTask) else Options()
 
 
 def function_of(found: Any) -> Callable[..., Any]:
@@ -254,6 +255,8 @@ def _captured_globals(
     for name in sorted(set(_names_of(code))):
         value = namespace.get(name, _MISSING)
         if value is _MISSING or value is None or isinstance(value, types.ModuleType):
+            continue
+        if isinstance(value, AnyTask) and value.function is function:
             continue
         if everything or type(value) in _PLAIN:
             yield namespace, name, value

@@ -1,9 +1,9 @@
 """The serial program: every spawn runs at the spawn, in this process.
 
-This is the meaning of the language, and the oracle of its tests. Arguments and results are copied as
-they would be between processes, failures are kept until somebody asks, tails run in a loop, and each
-task has a greenlet of its own, started from one place, so depth is bounded by memory only. No engine
-and no socket. Read next: `_strand.py` for what a strand is, `testing.py` for its use.
+This is the meaning of the language, and the oracle of its tests. Arguments and results are copied
+as they would be between processes, failures are kept until somebody asks, tails run in a loop, and
+each task has a greenlet of its own, started from one place, so depth is bounded by memory only. No
+engine and no socket. Read next: `_strand.py` for what a strand is, `testing.py` for its use.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Elision:
                 self._surroundings.enter(aside)
 
     def _is_touched(self) -> bool:
-        return self._installed and not self._surroundings.untouched
+        return self._installed and self._surroundings.touched
 
     def _serve(self, request: tuple[Callable[[], None], greenlet]) -> None:
         """The hub: starts bodies, and goes back to who asked when one has ended."""
@@ -204,7 +204,8 @@ class ElisionStrand(Strand):
             self._fail(boxes, error.failure)
         except BaseException as error:  # what leaves a task is its failure, whatever it is
             text = call_text(call.label, args, kwargs)
-            self._fail(boxes, failure_of(error, self.label, text))
+            failure = failure_of(error, self.label, text)
+            self._fail(boxes, (*failure[:8], failure[8] or self.label, failure[9]))
 
     def _next(self, call: Call) -> Arguments:
         """The arguments of a tail; the strand takes one step."""
@@ -223,7 +224,8 @@ class ElisionStrand(Strand):
             )
 
     def _settle(self, boxes: list[Box], value: Any, call: Call) -> None:
-        for box, (what, part) in zip(boxes, outputs_of(value, call.task.options_now.outputs), strict=True):
+        outputs = outputs_of(value, call.task.options_now.outputs)
+        for box, (what, part) in zip(boxes, outputs, strict=True):
             try:
                 box.content = frozen_whole(part)
             except Exception as error:  # whatever the classes of results raise

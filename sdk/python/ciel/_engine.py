@@ -6,6 +6,7 @@ this program's own output goes. What is said on the socket is the business of `_
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import shutil
@@ -85,12 +86,12 @@ class Engine:
                 process_group=0,
             )
         self.connection = _native.Connection(own.detach())
-        self._pump(self._process.stdout, sys.stdout)
-        self._pump(self._process.stderr, sys.stderr)
+        self._pump(self._process.stdout, "stdout")
+        self._pump(self._process.stderr, "stderr")
 
-    def _pump(self, source: IO[bytes] | None, sink: Any) -> None:
+    def _pump(self, source: IO[bytes] | None, stream: str) -> None:
         if source is not None:
-            thread = threading.Thread(target=_copy, args=(source, sink), daemon=True)
+            thread = threading.Thread(target=_copy, args=(source, stream), daemon=True)
             self._pumps.append(thread)
             thread.start()
 
@@ -148,13 +149,20 @@ def _is_descriptor(stream: Any, number: int) -> bool:
         return False
 
 
-def _copy(source: IO[bytes], sink: Any) -> None:
-    """Passes on what the engine prints, as text, cut where a character ends."""
-    import codecs
+def _copy(source: IO[bytes], stream: str) -> None:
+    """Passes on what the engine prints, as text, cut where a character ends.
 
+    It goes to whatever `sys.stdout` or `sys.stderr` is at the time, as a print would.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     with source:
         while piece := os.read(source.fileno(), PIECE_BYTES):
-            sink.write(decoder.decode(piece))
-            sink.flush()
-        sink.write(decoder.decode(b"", final=True))
+            _show(stream, decoder.decode(piece))
+    _show(stream, decoder.decode(b"", final=True))
+
+
+def _show(stream: str, text: str) -> None:
+    sink = getattr(sys, stream)
+    if sink is not None and text:
+        sink.write(text)
+        sink.flush()

@@ -1,9 +1,9 @@
 """Exceptions of ciel, and the way an exception takes from a task to whoever asks for its result.
 
-A failing task's exception becomes a *failure*: plain data with kind, type name, message, frames and,
-if it can be carried, the exception itself. Whoever asks gets the user's own exception type back,
-with a traceback rebuilt so that it reads as one program. This module knows no strand and no socket.
-Read next: `_strand.py`.
+A failing task's exception becomes a *failure*: plain data with kind, type name, message, frames
+and, if it can be carried, the exception itself. Whoever asks gets the user's own exception type
+back, with a traceback rebuilt so that it reads as one program. This module knows no strand and no
+socket. Read next: `_strand.py`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from typing import Any
 FRAMES_MAX = 32
 NOTES_MAX = 12
 CHAIN_MAX = 8
+ORIGIN = "__ciel_task__"
+"""Where an exception that came out of a task keeps that task's name."""
 
 Frame = tuple[str, int, str, str]
 FailureTuple = tuple[
-    str, str, str, str, "list[Frame]", str, bool, "tuple[str, bytes] | None", str, str
+    str, str, str, str, "list[Frame]", str, "bool | None", "tuple[str, bytes] | None", str, str
 ]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -165,9 +167,9 @@ def failure_of(error: BaseException, task: str = "", call: str = "") -> FailureT
         message,
         frames_of(error.__traceback__),
         getattr(error, "hint", "") if kind else "",
-        False,
+        None,
         _carried(error),
-        getattr(error, "task", "") if kind else "",
+        getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else ""),
         "",
     )
 
@@ -177,7 +179,7 @@ def error_of(failure: FailureTuple) -> BaseException:
     kind, _, type_name, message, frames, hint, _, exception, task, excerpt = failure
     if exception is not None and exception[0] == "pickle":
         try:
-            return _restored(pickle.loads(exception[1]))
+            return _originated(_restored(pickle.loads(exception[1])), task)
         except Exception:  # the user's own class may refuse in any way
             pass
     made = _KINDS.get(kind, TaskError)
@@ -188,7 +190,14 @@ def error_of(failure: FailureTuple) -> BaseException:
     error.hint, error.task = hint, task
     if isinstance(error, TaskError):
         error.type_name = type_name
-    return error.with_traceback(_chain([_plain_frame(frame) for frame in frames]))
+    return _originated(error, task).with_traceback(_chain([_plain(frame) for frame in frames]))
+
+
+def _originated(error: BaseException, task: str) -> BaseException:
+    """Remembers which task failed first, for whoever lets the exception pass."""
+    if task:
+        error.__dict__[ORIGIN] = task
+    return error
 
 
 def add_note(error: BaseException, note: str) -> None:
@@ -272,7 +281,8 @@ def _state(error: BaseException, depth: int) -> tuple[Any, ...]:
     code = [entry.tb_frame.f_code for entry in _entries(error.__traceback__)]
     lines = [entry.tb_lineno for entry in _entries(error.__traceback__)]
     frames = [(c.co_filename, c.co_name, line) for c, line in zip(code, lines, strict=True)]
-    cause, context = error.__cause__, error.__context__
+    cause = error.__cause__
+    context = None if error.__context__ is cause else error.__context__
     data = _pickled(error)
     deeper = depth - 1
     return (
@@ -280,7 +290,7 @@ def _state(error: BaseException, depth: int) -> tuple[Any, ...]:
         list(getattr(error, "__notes__", ())),
         frames,
         _state(cause, deeper) if cause is not None and deeper else None,
-        _state(context, deeper) if context is not None and context is not cause and deeper else None,
+        _state(context, deeper) if context is not None and deeper else None,
         error.__suppress_context__,
     )
 
@@ -309,7 +319,7 @@ def _restored(state: tuple[Any, ...]) -> BaseException:
     return error.with_traceback(_chain(frames))
 
 
-def _plain_frame(frame: Frame) -> tuple[str, str, int]:
+def _plain(frame: Frame) -> tuple[str, str, int]:
     return (frame[0], frame[2], frame[1])
 
 

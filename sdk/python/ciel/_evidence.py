@@ -1,8 +1,8 @@
 """What is kept of a task that failed, so that `ciel replay` can run it again.
 
 A worker writes the payload and the inputs of the first tasks that fail in it into the run's folder;
-files of inputs are linked, not copied. It knows neither the connection nor how tasks run. Read next:
-`replay.py`, which reads it.
+files of inputs are linked, not copied. It knows neither the connection nor how tasks run. Read
+next: `replay.py`, which reads it.
 """
 
 from __future__ import annotations

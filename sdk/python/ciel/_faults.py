@@ -8,11 +8,13 @@ a failure, so it may be slow; it looks at a bounded number of parts. Read next: 
 from __future__ import annotations
 
 import pickle
+import types
 from collections.abc import Iterator
 from typing import Any
 
 from ciel._errors import NotSerializable
 from ciel._freeze import freeze
+from ciel._task import AnyTask
 
 PARTS_MAX = 10_000
 DEPTH_MAX = 12
@@ -63,7 +65,7 @@ def _culprit(value: Any) -> tuple[str, Any]:
     path = ""
     seen: set[int] = set()
     for _ in range(DEPTH_MAX):
-        if id(value) in seen:
+        if id(value) in seen:  # a circle: the parts of this one were named already
             break
         seen.add(id(value))
         for count, (step, part) in enumerate(_parts(value)):
@@ -74,7 +76,7 @@ def _culprit(value: Any) -> tuple[str, Any]:
                 break
         else:
             break
-    return path, value
+    return path.strip(), value
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -89,7 +91,9 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (set, frozenset)):
         for part in value:
             yield " element", part
-    elif isinstance(value, type) or callable(value) and hasattr(value, "__code__"):
+    elif isinstance(value, AnyTask):
+        yield from _captured(value.function)
+    elif isinstance(value, types.FunctionType):
         yield from _captured(value)
     elif hasattr(value, "__dict__"):
         for name, part in vars(value).items():
@@ -97,9 +101,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _captured(function: Any) -> Iterator[tuple[str, Any]]:
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
+    code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         try:
             yield f" captured {name!r}", cell.cell_contents

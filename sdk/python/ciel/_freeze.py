@@ -1,10 +1,10 @@
 """Values to bytes and back.
 
-Freezing is what gives arguments and results their meaning: as if copied at the spawn. Bytes and text
-stay what they are, anything else becomes a pickle of protocol 5; futures inside become references,
-and the memory of arrays lies beside the pickle, so that a file of it can be mapped and arrays arrive
-read-only without a copy. This module knows no task and no connection. Read next: `_payload.py` for
-calls, `_faults.py` for the path to what has no bytes.
+Freezing is what gives arguments and results their meaning: as if copied at the spawn. Bytes and
+text stay what they are, anything else becomes a pickle of protocol 5; futures inside become
+references, and the memory of arrays lies beside the pickle, so that a file of it can be mapped and
+arrays arrive read-only without a copy. This module knows no task and no connection. Read next:
+`_payload.py` for calls, `_faults.py` for the path to what has no bytes.
 """
 
 from __future__ import annotations
@@ -231,6 +231,6 @@ def _pickler() -> Any:
 
         table = dict(cloudpickle.Pickler._dispatch_table)
         table.pop(io.TextIOWrapper, None)
-        chain = ChainMap(table, copyreg.dispatch_table)  # type: ignore[arg-type]
+        chain = ChainMap(table, copyreg.dispatch_table)
         _PICKLER.append(type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": chain}))
     return _PICKLER[0]

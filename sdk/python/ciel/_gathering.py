@@ -1,8 +1,8 @@
 """Waiting for many: gather, as_completed, wait, map, and scope.
 
-All of them are spoken in words of the current strand; nothing here knows how it waits. `as_completed`
-and `wait` ask about time, so their answers are recorded: a replay gets the same ones, but another
-number of cores may give others. Read next: `_strand.py`.
+All of them are spoken in words of the current strand; nothing here knows how it waits.
+`as_completed` and `wait` ask about time, so their answers are recorded: a replay gets the same
+ones, but another number of cores may give others. Read next: `_strand.py`.
 """
 
 from __future__ import annotations

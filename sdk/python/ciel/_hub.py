@@ -1,9 +1,9 @@
 """The hub of a worker: one greenlet that hears the engine and gives each strand its turn.
 
-Every strand runs in a greenlet that is switched to from here and from nowhere else, so depth costs no
-stack. A strand that waits is parked: it stays as it is until the engine resumes or drops it. Dropped
-ones are kept for ever, since ending a greenlet would run clean-up code of the task. This module does
-not know what a task is. Read next: `_worker.py`, protocol/PROTOCOL.md.
+Every strand runs in a greenlet that is switched to from here and from nowhere else, so depth costs
+no stack. A strand that waits is parked: it stays as it is until the engine resumes or drops it.
+Dropped ones are kept for ever, since ending a greenlet would run clean-up code of the task. This
+module does not know what a task is. Read next: `_worker.py`, protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -83,12 +83,13 @@ class Hub:
     def _give_turn(self, strand: WorkerStrand, runner: greenlet, word: Any) -> None:
         """Lets a strand run until it parks or ends."""
         self.running = here.strand = strand
+        os.environ["CIEL_TASK_SEED"] = str(strand.seed)
         if strand.aside is not None:
             self.surroundings.enter(strand.aside)
             strand.aside = None
         runner.switch(word)
         self.running = here.strand = None
-        if not self.surroundings.untouched:
+        if self.surroundings.touched:
             strand.aside = self.surroundings.leave(not strand.ended)
 
     def _loop(self, strand: WorkerStrand) -> None:

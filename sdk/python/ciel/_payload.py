@@ -1,9 +1,9 @@
 """What is written into the payload of a Python task, and how it is read.
 
-A payload is a head of fixed size, the header of the function (`_code.Identity`), and a pickle of the
-arguments. Its inputs are, in this order: the function if it goes by value, the references among the
-arguments, large buffers, and the pickle itself if that is large. `Store` is what packing needs of a
-strand; nothing here knows how a strand does it. Read next: `_freeze.py`, `_speaking.py`.
+A payload is a head of fixed size, the header of the function (`_code.Identity`), and a pickle of
+the arguments. Its inputs are, in this order: the function if it goes by value, the references among
+the arguments, large buffers, and the pickle itself if that is large. `Store` is what packing needs
+of a strand; nothing here knows how a strand does it. Read next: `_freeze.py`, `_speaking.py`.
 """
 
 from __future__ import annotations
@@ -126,16 +126,23 @@ def _frozen(call: Call) -> tuple[Frozen, int]:
     try:
         if not keeps:
             return freeze((args, kwargs), references), 0
-        kept, args, kwargs = _parted(args, kwargs, keeps)
+        kept, args, kwargs = _parted(args, kwargs, keeps, call.task.parameters)
         inside = freeze(kept, references, apart=False)
         count = len(references)
         return freeze((args, kwargs, inside.data), references), count
     except Exception as error:  # whatever the classes of arguments raise
-        raise explained_call(call.task.parameters, call.args, call.kwargs, error) from None
+        raise _named_fault(call, error) from None
+
+
+def _named_fault(call: Call, error: BaseException) -> BaseException:
+    return explained_call(call.task.places(len(call.args)), call.args, call.kwargs, error)
 
 
 def _parted(
-    args: tuple[Any, ...], kwargs: dict[str, Any], keeps: frozenset[str | int]
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    keeps: frozenset[str | int],
+    parameters: list[str],
 ) -> tuple[dict[Any, Any], tuple[Any, ...], dict[str, Any]]:
     """Takes the arguments of parameters that keep futures out of the others."""
     rest = [place for place in keeps if isinstance(place, int) and place < 0]
@@ -143,9 +150,11 @@ def _parted(
     kept: dict[Any, Any] = {
         place: value for place, value in enumerate(args) if place in keeps or place >= begin
     }
-    kept |= {name: value for name, value in kwargs.items() if name in keeps}
+    for name, value in kwargs.items():
+        if name in keeps or "**" in keeps and name not in parameters:
+            kept[name] = value
     others = tuple(None if place in kept else value for place, value in enumerate(args))
-    return kept, others, {name: value for name, value in kwargs.items() if name not in keeps}
+    return kept, others, {name: value for name, value in kwargs.items() if name not in kept}
 
 
 class Unpacked:
@@ -223,7 +232,7 @@ def _thawed(
     if len(found) == 1:
         return found[0], {}
     if len(found) == 2:
-        return found
+        return found[0], found[1]
     args, kwargs = list(found[0]), found[1]
     for place, kept in thaw(found[2], future).items():
         if isinstance(place, int):

@@ -1,7 +1,7 @@
 """Random numbers that are the same every time a task is run.
 
-The seed of a task depends on its place in the program only. `CIEL_TASK_SEED` in the environment says
-it to commands that a task starts. Read next: `_strand.py`.
+The seed of a task depends on its place in the program only. `CIEL_TASK_SEED` in the environment
+says it to commands that a task starts. Read next: `_strand.py`.
 """
 
 from __future__ import annotations

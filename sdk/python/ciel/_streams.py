@@ -149,4 +149,4 @@ class StrandText(io.TextIOBase):
 def install(write: Write) -> None:
     """Makes `sys.stdout` and `sys.stderr` stand-ins that hand everything to `write`."""
     sys.stdout = sys.__stdout__ = StrandText(STDOUT, write)  # type: ignore[misc,assignment]
-    sys.stderr = StrandText(STDERR, write)  # type: ignore[assignment]
+    sys.stderr = StrandText(STDERR, write)

@@ -1,9 +1,9 @@
 """What of the process belongs to a strand: standard streams, working folder, signal handlers.
 
 Strands take turns in one process. What a task changes here is put aside when another has its turn,
-put back when the strand goes on, and undone when it ends. Changes are noticed by standing in for the
-few functions that make them, so a task that changes nothing costs nothing. Context variables need no
-care here: greenlets have their own. This module knows no strand. Read next: `_hub.py`.
+put back when the strand goes on, and undone when it ends. Changes are noticed by standing in for
+the few functions that make them, so a task that changes nothing costs nothing. Context variables
+need no care here: greenlets have their own. This module knows no strand. Read next: `_hub.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Surroundings:
             return before
 
         handle.__doc__ = original.__doc__
-        signal.signal = handle
+        setattr(signal, "signal", handle)  # noqa: B010
         self._set_signal = original
         self._undo.append(lambda: setattr(signal, "signal", original))
 
@@ -78,13 +78,13 @@ class Surroundings:
         self._undo.append(lambda: setattr(module, name, original))
 
     @property
-    def untouched(self) -> bool:
-        """Whether the strand that has its turn has changed nothing."""
+    def touched(self) -> bool:
+        """Whether the strand that has its turn has changed something."""
         return (
-            sys.stdout is self.stdout
-            and sys.stderr is self.stderr
-            and not self._moved
-            and not self._handled
+            sys.stdout is not self.stdout
+            or sys.stderr is not self.stderr
+            or self._moved
+            or bool(self._handled)
         )
 
     def leave(self, keep: bool) -> Changed | None:

@@ -69,7 +69,7 @@ class AnyTask:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         """Raises TypeError for what cannot be a task, with the reason."""
         _check_function(function)
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(cast("Callable[..., Any]", self), function)
         self.function = function
         self.options_now = options
         self.label = options.name or function.__name__
@@ -78,9 +78,11 @@ class AnyTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By reference if the module has this very task under its name, else by its function."""
-        name = self.__dict__.get("__qualname__", "")
-        if self.function.__module__ != "__main__" and _named(self.function) is self:
-            return (_find, (self.function.__module__, name))
+        function = self.function
+        named = _named(function) if function.__module__ != "__main__" else None
+        if isinstance(named, AnyTask) and named.function is function:
+            options = None if named is self else self.options_now
+            return (_find, (function.__module__, function.__qualname__, options))
         return (_again, (type(self), self.function, self.options_now))
 
     def __repr__(self) -> str:
@@ -98,6 +100,16 @@ class AnyTask:
     def parameters(self) -> list[str]:
         """Names of the parameters, in order."""
         return list(inspect.signature(self.function).parameters)
+
+    def places(self, count: int) -> list[str]:
+        """What to call the first `count` arguments that are given by place."""
+        names: list[str] = []
+        for parameter in inspect.signature(self.function).parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                missing = count - len(names)
+                names += [f"{parameter.name}[{number}]" for number in range(missing)]
+            names.append(parameter.name)
+        return names
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = self.function(*args, **kwargs)
@@ -269,11 +281,12 @@ def _again(kind: type[AnyTask], function: Callable[..., Any], options: Options) 
     return kind(function, options)
 
 
-def _find(module: str, name: str) -> Any:
-    """Finds a task that was passed by reference."""
+def _find(module: str, name: str, options: Options | None) -> Any:
+    """Finds a task that was passed by reference; `options` are its own if they were changed."""
     from ciel._code import find
 
-    return find(module, name)
+    found = find(module, name)
+    return found if options is None else _again(type(found), found.function, options)
 
 
 def _named(function: Callable[..., Any]) -> Any:
@@ -306,10 +319,11 @@ def _keepers(function: Callable[..., Any]) -> frozenset[str | int]:
     kept: set[str | int] = set()
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         if _is_future(parameter.annotation):
-            kept.add(parameter.name)
+            named = parameter.kind is not parameter.VAR_KEYWORD
+            kept.add(parameter.name if named else "**")
             if parameter.kind is parameter.VAR_POSITIONAL:
                 kept.add(-1 - place)
-            elif parameter.kind is not parameter.KEYWORD_ONLY:
+            elif parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
                 kept.add(place)
     return frozenset(kept)
 

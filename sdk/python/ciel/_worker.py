@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ciel._code import find, function_of, identify, load_file
+from ciel._code import find, function_of, identify, identity_of, load_file
 from ciel._elision import ArgumentFailed, Elision, outputs_of
 from ciel._errors import (
     Cancelled,
@@ -28,7 +29,7 @@ from ciel._errors import (
     error_of,
     failure_of,
 )
-from ciel._freeze import freezing
+from ciel._freeze import ATOMS, freezing, object_of
 from ciel._future import Future
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked, arguments_now
 from ciel._speaking import Reference, Speaker, joined, size_of, write_file
@@ -45,6 +46,9 @@ IN_PLACE_S = 0.010
 lost with a worker."""
 
 KEEP_AS_SAID, KEEP_END = 0, 3
+Said = tuple[int, bytes, str, Sequence[int]]
+"""An output given by value: number, bytes, form, handles."""
+
 _clock = time.monotonic
 
 
@@ -56,6 +60,7 @@ class WorkerStrand(Speaker):
     aside: Any = None
     ended: bool = False
     _many: bool = False
+    _observations: deque[tuple[Any, ...]] | None = None
     _call: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
 
     def __init__(self, hub: Hub, start: tuple[Any, ...]) -> None:
@@ -68,12 +73,11 @@ class WorkerStrand(Speaker):
         self.pieces: list[bytes] = []
         self.errors: list[bytes] = []
         self._begun = _clock()
-        self._observations: deque[tuple[Any, ...]] = deque()
         replay = start[11]
         if replay is not None:
             self.replaying = True
             self.recorded = {known[0]: known for known in replay[0] if known[1]}
-            self._observations.extend(replay[1])
+            self._observations = deque(replay[1])
 
     def run(self) -> None:
         """Runs the task and says how it ended; never raises."""
@@ -105,7 +109,7 @@ class WorkerStrand(Speaker):
             return self.hub.function(payload.header)
         first = self._inputs[0]
         function = self.hub.function_by_value(first[2], lambda: bytes(self.raw(0)))
-        self._functions = {function.__ciel_identity__: 0}  # type: ignore[attr-defined]
+        self._functions = {identity_of(function, self.label): 0}
         return function
 
     def _go_on(self, tail: Tail) -> None:
@@ -118,7 +122,7 @@ class WorkerStrand(Speaker):
                 self.hub.check_forked(None)
                 self.tail_spawn(call, self.step)
                 return
-            self.generator = None
+            self.new_step()
             identity = call.task.identity or identify(call.task)
             identity.check()
             args, kwargs = arguments_now(call, self._argument)
@@ -126,6 +130,11 @@ class WorkerStrand(Speaker):
             self._many = call.task.options_now.outputs is not None
             value = call.task.function(*args, **kwargs)
         self._finish(value)
+
+    def new_step(self) -> None:
+        """The seed is another one now."""
+        self.generator = None
+        os.environ["CIEL_TASK_SEED"] = str(self.seed)
 
     def _may_run_here(self, call: Call) -> bool:
         options = call.task.options_now
@@ -149,11 +158,13 @@ class WorkerStrand(Speaker):
         hub = self.hub
         if hub.forked:
             hub.check_forked(None)
-        if self._many:
-            outputs = outputs_of(value, self._outputs)
-        else:
-            outputs = [("result", value)]
-        said = []
+        if type(value) in ATOMS and not self._many:
+            form, pieces, _ = object_of(value)
+            if len(pieces[0]) < OBJECT_BYTES_MIN:
+                self._exit([(0, pieces[0], form, ())])
+                return
+        outputs = outputs_of(value, self._outputs) if self._many else [("result", value)]
+        said: list[Said] = []
         for number, (what, part) in enumerate(outputs):
             form, pieces, references = self.frozen(what, part)
             handles = [self.handle_of(future) for future in references] if references else ()
@@ -170,7 +181,7 @@ class WorkerStrand(Speaker):
         write_file(self.answer(number)[1], pieces)
         self.connection.commit(self.tag, number, form, handles)
 
-    def _exit(self, said: list[tuple[int, bytes, str, Sequence[int]]]) -> None:
+    def _exit(self, said: list[Said]) -> None:
         self.tidy()
         self.hub.note_end(self)
         self.connection.exit(self.tag, said, KEEP_END if self.hub.used_up else KEEP_AS_SAID)
@@ -215,7 +226,7 @@ class WorkerStrand(Speaker):
         while type(value) is Tail:
             call = value.take()
             self.step += 1
-            self.generator = None
+            self.new_step()
             args_now, kwargs = arguments_now(call, self._argument)
             value = call.task.function(*args_now, **kwargs)
         return value
@@ -223,7 +234,7 @@ class WorkerStrand(Speaker):
     def _finish_json(self, value: Any) -> None:
         """Other languages read JSON, bytes and text; what is none of these stays a pickle."""
         parts = [value] if self._outputs == 1 else [v for _, v in outputs_of(value, self._outputs)]
-        said: list[tuple[int, bytes, str, Sequence[int]]] = []
+        said: list[Said] = []
         for number, part in enumerate(parts):
             form, pieces, references = self.frozen("result", part)
             data = joined(pieces) if form != "pickle" else None
@@ -309,7 +320,8 @@ class WorkerStrand(Speaker):
         self.tidy()
         self.connection.block(self.tag, handles, first, timeout_ms)
         self.replaying = False
-        return self.hub.park(self)
+        resumed: tuple[list[Reference], bool] = self.hub.park(self)
+        return resumed
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
@@ -381,6 +393,7 @@ class WorkerStrand(Speaker):
         return taken
 
     def _next_observation(self, *kinds: str) -> tuple[Any, ...]:
+        assert self._observations, "the caller has looked"
         kind, value = self._observations.popleft()[:2]
         if kind not in kinds:
             raise NonDeterministic(

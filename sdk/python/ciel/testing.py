@@ -1,7 +1,7 @@
 """Tasks in a test: the serial program, in this process, without the engine.
 
-`run(main)` gives what a run of `main` would; inside `with serial():` a test spawns and waits as if it
-were a task. Values are copied and failures arrive as in a real run. Read next: `_elision.py`.
+`run(main)` gives what a run of `main` would; inside `with serial():` a test spawns and waits as if
+it were a task. Values are copied and failures arrive as in a real run. Read next: `_elision.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The worker process of Python tasks: `python -P -m ciel.worker`.
 
-It inherits a socket, whose descriptor is in `CIEL_FD`, makes the process ready, and serves until the
-engine is gone. It knows no tasks. Read next: `_hub.py`.
+It inherits a socket, whose descriptor is in `CIEL_FD`, makes the process ready, and serves until
+the engine is gone. It knows no tasks. Read next: `_hub.py`.
 """
 
 from __future__ import annotations

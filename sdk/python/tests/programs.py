@@ -1,9 +1,9 @@
 """Random programs: a seed becomes a job, and a plain evaluation says what it must give.
 
-`ciel run programs.py SEED` runs the job; `expected(seed)` gives its value and its output without ciel.
-A program is plain data: a list of acts, some of which hold the acts of tasks they spawn. One
-interpreter runs it in both worlds, through the few words of a `Language`. All failures are asked for
-before a task ends, so the job itself always ends well. Read next: `test_random_programs.py`.
+`ciel run programs.py SEED` runs the job; `expected(seed)` gives its value and its output without
+ciel. A program is plain data: a list of acts, some of which hold the acts of tasks they spawn. One
+interpreter runs it in both worlds, through the few words of a `Language`. All failures are asked
+for before a task ends, so the job itself always ends well. Read next: `test_random_programs.py`.
 """
 
 from __future__ import annotations

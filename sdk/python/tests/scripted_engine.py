@@ -26,6 +26,7 @@ class Object:
     def __init__(self) -> None:
         """Not there yet."""
         self.state: tuple[Any, ...] | None = None
+        self.waiters: list[Task] = []
 
 
 class Task:
@@ -59,10 +60,11 @@ class Engine:
     def __init__(self, payload: bytes = b"", chance: random.Random | None = None) -> None:
         """`chance` says when a parked strand is dropped; without it none is."""
         self.chance = chance
-        self.folder = tempfile.mkdtemp(prefix="ciel-test-")
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
         self.tasks: dict[int, Task] = {}
         self.ready: deque[int] = deque()
         self.again: deque[int] = deque()
+        self.woken: deque[Task] = deque()
         self.messages: deque[tuple[Any, ...]] = deque()
         self.logged: list[str] = []
         self.keeps: list[int] = []
@@ -86,14 +88,15 @@ class Engine:
         """The next message: answers, resumed strands, then starts."""
         if self.messages:
             return self.messages.popleft()
-        for task in self.tasks.values():
+        while self.woken:
+            task = self.woken.popleft()
             if task.waits is not None and self._there(task):
                 return self._resumed(task)
         if self.again:
             return self._start(self.tasks[self.again.popleft()], True)
-        for tag in list(self.ready):
+        for place, tag in enumerate(self.ready):
             if all(entry.state is not None for entry in self.tasks[tag].needs):
-                self.ready.remove(tag)
+                del self.ready[place]
                 return self._start(self.tasks[tag], False)
         return None
 
@@ -111,6 +114,11 @@ class Engine:
             places = [place for place, handle in enumerate(handles) if handle in there]
             task.observed.append(("first", json.dumps(places).encode(), []))
         return ("resume", task.tag, [self._told(task, handle) for handle in there], False)
+
+    def _settle(self, entry: Object, state: tuple[Any, ...]) -> None:
+        entry.state = state
+        self.woken.extend(entry.waiters)
+        entry.waiters.clear()
 
     def _told(self, task: Task, handle: int) -> tuple[Any, ...]:
         state = task.table[handle].state
@@ -187,7 +195,7 @@ class Engine:
         """An object."""
         task = self.tasks[tag]
         entry = Object()
-        entry.state = (1, data, form, [task.table[handle] for handle in references])
+        self._settle(entry, (1, data, form, [task.table[handle] for handle in references]))
         self._made(task, ("construct", data), [entry])
 
     def open_construct(self, tag: int, request: int) -> None:
@@ -199,7 +207,9 @@ class Engine:
         self._open(tag, request, output)
 
     def _open(self, tag: int, request: int, output: int | None) -> None:
-        path = os.path.join(self.folder, f"{tag}-{request}-{random.random()}")
+        if self.folder is None:
+            self.folder = tempfile.TemporaryDirectory(prefix="ciel-test-")
+        path = os.path.join(self.folder.name, f"{tag}-{request}-{random.random()}")
         self.tasks[tag].opened[request] = (path, output)
         self.messages.append(("answer", tag, request, ("opened", path)))
 
@@ -209,7 +219,7 @@ class Engine:
         path, output = task.opened.pop(request)
         inner = [task.table[handle] for handle in references]
         entry = Object() if output is None else task.outputs[output]
-        entry.state = (2, path, os.path.getsize(path), form, inner)
+        self._settle(entry, (2, path, os.path.getsize(path), form, inner))
         self._made(task, ("commit", request), [entry])
 
     def block(self, tag: int, handles: list[int], first: bool, timeout_ms: int | None) -> None:
@@ -225,6 +235,10 @@ class Engine:
             task.waits = None
             self.messages.append(("drop", tag))
             self.again.append(tag)
+        else:
+            self.woken.append(task)
+            for handle in handles:
+                task.table[handle].waiters.append(task)
 
     def write(self, tag: int, sink: int, data: bytes) -> None:
         """Output at its place."""
@@ -251,14 +265,14 @@ class Engine:
     def error(self, tag: int, failure: tuple[Any, ...]) -> None:
         """The task failed."""
         for entry in self.tasks[tag].outputs:
-            entry.state = (3, failure)
+            self._settle(entry, (3, failure))
 
     def exit(self, tag: int, outputs: Any, keep: int) -> None:
         """The task ended well."""
         task = self.tasks[tag]
         for number, data, form, references in outputs:
             inner = [task.table[handle] for handle in references]
-            task.outputs[number].state = (1, data, form, inner)
+            self._settle(task.outputs[number], (1, data, form, inner))
         self.keeps.append(keep)
 
     def poll(self) -> bool:

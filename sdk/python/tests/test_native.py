@@ -27,6 +27,9 @@ DEADLINE_S = 20.0
 
 Wire = tuple[Connection, socket.socket]
 
+# Newer versions of Python warn of what these tests are about.
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
 
 def vector(name: str) -> bytes:
     text = (VECTORS / f"{name}.json").read_text(encoding="utf-8")
@@ -165,7 +168,10 @@ def test_hello_said_names_executor_features_and_pool(wire: Wire) -> None:
 
 
 REFUSED: "Failure" = ("REFUSED", "", "", "there is no handle 9", [], "", None, None, "", "")
-FAILED: "Failure" = ("TASK_ERROR", "", "ValueError", "négatif", [], "", None, None, "f@3f9c12ab", "")
+FAILED: "Failure" = (
+    *("TASK_ERROR", "", "ValueError", "négatif", [], ""),
+    *(None, None, "f@3f9c12ab", ""),
+)
 TOLD: "Failure" = (
     "TASK_ERROR",
     "python",
@@ -233,6 +239,7 @@ HEARD: dict[str, tuple[Any, ...]] = {
 NOT_HEARD = {
     "engine-ping": "is answered inside, see below",
     "engine-start-saved": "has a saved strand, see below",
+    "engine-start-saved-timed-out": "has a saved strand, see below",
 }
 
 
@@ -251,9 +258,10 @@ def test_vector_of_the_engine_gives_its_tuple(wire: Wire, name: str) -> None:
     assert tuple(untagged) == HEARD[name]
 
 
-def test_saved_strand_is_refused_with_a_reason(wire: Wire) -> None:
+@pytest.mark.parametrize("name", ["engine-start-saved", "engine-start-saved-timed-out"])
+def test_saved_strand_is_refused_with_a_reason(wire: Wire, name: str) -> None:
     connection, engine = wire
-    engine.sendall(vector("engine-start-saved") + vector("engine-shutdown"))
+    engine.sendall(vector(name) + vector("engine-shutdown"))
     with pytest.raises(RuntimeError, match="no worker has saved"):
         connection.receive()
     assert connection.receive() == ("shutdown", [])
@@ -413,8 +421,9 @@ def test_connection_let_go_sends_what_was_said_and_closes() -> None:
     tag = tag_from((connection, engine))
     connection.write(tag, 0, b"a line\n")
     del connection
-    assert read_frame(engine) == vector("worker-write")
-    assert engine.recv(1) == b""
+    with engine:
+        assert read_frame(engine) == vector("worker-write")
+        assert engine.recv(1) == b""
 
 
 class Alarm(Exception):
@@ -442,6 +451,7 @@ def test_signal_during_a_wait_runs_its_handler(wire: Wire) -> None:
     assert heard(connection)[0] == "drop"
 
 
+@FORKS
 def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
     connection, engine = wire
     tag = tag_from(wire)
@@ -460,6 +470,24 @@ def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
     assert read_frame(engine) + read_frame(engine) == vector("worker-write") * 2
     engine.sendall(vector("engine-drop"))
     assert heard(connection)[0] == "drop"
+
+
+@FORKS
+def test_child_forked_while_a_thread_receives_is_not_held(wire: Wire) -> None:
+    """A thread that receives holds a lock; in a child forked meanwhile nobody lets it go."""
+    connection, engine = wire
+    results: list[tuple[Any, ...] | None] = []
+    receiver = threading.Thread(target=lambda: results.append(connection.receive()))
+    receiver.start()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(DEADLINE_S))
+        connection.forked()
+        os._exit(0 if connection.receive() is None and connection.poll() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    engine.sendall(vector("engine-shutdown"))
+    receiver.join(DEADLINE_S)
+    assert results == [("shutdown", [])]
 
 
 def test_socket_taken_over_is_closed_on_exec() -> None:

@@ -117,12 +117,12 @@ def free_threaded_python() -> Path | None:
     return None
 
 
-@pytest.fixture(scope="session")
-def backend() -> ModuleType:
+def script(name: str) -> ModuleType:
+    """A module of `scripts/wheel`, which is no package."""
     folder = str(ROOT / "scripts" / "wheel")
     sys.path.insert(0, folder)
     try:
-        return importlib.import_module("backend")
+        return importlib.import_module(name)
     finally:
         sys.path.remove(folder)
 
@@ -214,7 +214,27 @@ def test_build_needs_exactly_the_pinned_packages() -> None:
     assert settings()["build-system"]["requires"] == needed
 
 
-def test_interpreters_that_cannot_work_are_refused_with_a_reason(backend: ModuleType) -> None:
+def test_wheel_is_installed_again_only_if_its_sources_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = script("install")
+    for source in install.SOURCES:
+        assert (ROOT / source).exists()
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source).write_text(source, encoding="utf-8")
+    package = tmp_path / "sdk/python/ciel"
+    package.unlink()
+    package.mkdir()
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    before = install.digest()
+    (package / "_native.abi3.so").write_bytes(b"made")
+    assert install.digest() == before
+    (package / "new.py").write_text("", encoding="utf-8")
+    assert install.digest() != before
+
+
+def test_interpreters_that_cannot_work_are_refused_with_a_reason() -> None:
+    backend = script("backend")
     assert backend.refusal("cpython", (3, 11), False) is None
     assert backend.refusal("cpython", (3, 13), False) is None
     for bad in [("cpython", (3, 13), True), ("cpython", (3, 10), False), ("pypy", (3, 11), False)]:

@@ -136,7 +136,12 @@ impl Place {
 
     /// The command, here, with nothing that the tester's own environment would change.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.binary);
+        self.program(&self.binary)
+    }
+
+    /// Another program, likewise.
+    pub fn program(&self, file: &Path) -> Command {
+        let mut command = Command::new(file);
         command
             .current_dir(self.folder.path())
             .env("XDG_RUNTIME_DIR", self.path("runtime"))

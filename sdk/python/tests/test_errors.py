@@ -1,0 +1,208 @@
+"""The way of an exception from a task to whoever asks: type, text, notes, traceback."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+
+import ciel
+from ciel import testing
+from ciel._errors import FRAMES_MAX, call_text, error_of, failure_of
+
+
+class Priced(Exception):
+    """An exception of the program's own whose arguments differ from its text."""
+
+    def __init__(self, item: str, price: int) -> None:
+        """Keeps both."""
+        super().__init__(item, price)
+        self.item = item
+
+    def __str__(self) -> str:
+        """The text."""
+        return f"{self.item} costs too much"
+
+
+class Unpicklable(Exception):
+    """Cannot be carried."""
+
+    def __init__(self, text: str, *, needed: int) -> None:
+        """Its pickle does not know `needed`."""
+        super().__init__(text)
+
+
+class Textless(Exception):
+    """Has a text that cannot be made."""
+
+    def __str__(self) -> str:
+        """Fails."""
+        raise RuntimeError("no text")
+
+
+@ciel.task
+def price(item: str) -> int:
+    """The innermost task."""
+    raise Priced(item, 7)
+
+
+@ciel.task
+def order(items: list[str]) -> int:
+    """Asks for the innermost task."""
+    return sum(price.spawn(item).result() for item in items)
+
+
+@ciel.task
+def raises(kind: str) -> None:
+    """Fails in the way asked for."""
+    if kind == "cause":
+        try:
+            {}["x"]
+        except KeyError as error:
+            raise ValueError("no x") from error
+    if kind == "unpicklable":
+        raise Unpicklable("text", needed=1)
+    if kind == "textless":
+        raise Textless
+    if kind == "recursion":
+        raises.function(kind)
+    if kind == "exit":
+        raise SystemExit(3)
+    if kind == "memory":
+        raise MemoryError
+    if kind == "local":
+
+        class Local(Exception):
+            pass
+
+        raise Local("made here")
+
+
+def caught(kind: str) -> BaseException:
+    """The exception that arrives."""
+    with testing.serial():
+        future = raises.spawn(kind)
+        try:
+            future.result()
+        except BaseException as error:
+            return error
+    raise AssertionError("nothing was raised")
+
+
+def test_own_exception_type_arrives_with_its_attributes() -> None:
+    with testing.serial(), pytest.raises(Priced, match="tea costs too much") as found:
+        order.spawn(["tea"]).result()
+    assert (found.value.item, found.value.args) == ("tea", ("tea", 7))
+
+
+def test_traceback_reads_as_one_program_across_tasks() -> None:
+    with testing.serial(), pytest.raises(Priced) as found:
+        order.spawn(["tea"]).result()
+    names = [frame.name for frame in traceback.extract_tb(found.value.__traceback__)]
+    assert [name for name in names if name in ("order", "price", "<genexpr>")] == [
+        "order", "<genexpr>", "price",
+    ]  # fmt: skip
+    frames = failure_of(found.value)[4]
+    assert [frame[2] for frame in frames][-3:] == ["order", "<genexpr>", "price"]
+    assert frames[-1][3] == "raise Priced(item, 7)"
+    assert not any("/ciel/_" in frame[0] for frame in frames)
+
+
+def test_notes_name_each_task_with_its_call() -> None:
+    with testing.serial(), pytest.raises(Priced) as found:
+        order.spawn(["tea" * 100]).result()
+    first, second = found.value.__notes__
+    assert first.startswith("in task price@") and "price('teatea" in first and "..." in first
+    assert second.startswith("in task order@") and len(second) < 250
+
+
+def test_cause_and_context_arrive_with_the_exception() -> None:
+    error = caught("cause")
+    assert isinstance(error, ValueError) and isinstance(error.__cause__, KeyError)
+    assert error.__suppress_context__
+
+
+def test_exception_that_cannot_be_carried_arrives_as_task_error_with_type_and_text() -> None:
+    error = caught("unpicklable")
+    assert isinstance(error, ciel.TaskError)
+    assert (error.type_name, str(error)) == ("Unpicklable", "Unpicklable: text")
+    assert [frame.name for frame in traceback.extract_tb(error.__traceback__)][-1] == "raises"
+
+
+def test_exception_whose_text_fails_still_arrives() -> None:
+    assert isinstance(caught("textless"), Textless)
+
+
+def test_exception_of_a_class_made_in_the_task_arrives() -> None:
+    error = caught("local")
+    assert (type(error).__name__, error.args) == ("Local", ("made here",))
+
+
+def test_recursion_error_arrives_with_a_bounded_traceback() -> None:
+    error = caught("recursion")
+    assert isinstance(error, RecursionError)
+    rebuilt = [frame for frame in traceback.extract_tb(error.__traceback__)]
+    assert FRAMES_MAX <= len(rebuilt) <= FRAMES_MAX + 8
+
+
+def test_system_exit_in_a_task_is_the_failure_of_the_task() -> None:
+    assert isinstance(caught("exit"), SystemExit)
+
+
+def test_memory_error_is_told_as_out_of_memory() -> None:
+    assert failure_of(MemoryError())[0] == "OUT_OF_MEMORY"
+    assert isinstance(caught("memory"), MemoryError)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ciel.WorkerLost, ciel.Cancelled, ciel.Timeout, ciel.OutOfMemory, ciel.NotSerializable,
+        ciel.NonDeterministic, ciel.ObjectLost, ciel.DiskFull, ciel.Refused,
+    ],
+)  # fmt: skip
+def test_failure_of_the_engine_becomes_its_exception_with_hint_and_task(kind: Any) -> None:
+    failure = (kind.kind, "", "", "what happened", [], "what helps", None, None, "fib@3f", "")
+    error: Any = error_of(failure)  # type: ignore[arg-type]
+    assert type(error) is kind
+    assert (error.hint, error.task, error.args) == ("what helps", "fib@3f", ("what happened",))
+    again = error_of(failure_of(error))
+    assert type(again) is kind and again.args == error.args
+
+
+def test_failure_of_another_language_has_its_type_name_and_place() -> None:
+    frames = [("job.java", 7, "price", "throw missing;")]
+    failure = ("TASK_ERROR", "java", "Missing", "no tea", frames, "", None, None, "p@1", "")
+    error = error_of(failure)  # type: ignore[arg-type]
+    assert str(error) == "Missing: no tea"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    assert (frame.filename, frame.lineno, frame.name) == ("job.java", 7, "price")
+
+
+def test_cancelled_is_not_swallowed_by_except_exception() -> None:
+    assert not issubclass(ciel.Cancelled, Exception)
+
+
+def test_call_is_told_with_shortened_arguments_whatever_their_repr_does() -> None:
+    class Bad:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert call_text("f", (30,), {"deep": True}) == "f(30, deep=True)"
+    assert len(call_text("f", ("x" * 1000, list(range(1000))), {})) < 120
+    assert call_text("f", (Bad(),), {}).startswith("f(<Bad")
+
+
+def test_notes_of_a_deep_chain_are_bounded() -> None:
+    error = ValueError("x")
+    for level in range(100):
+        failure_of(error, "task", f"level({level})")
+    assert len(error.__notes__) == 13
+
+
+def test_failure_that_passes_through_tasks_names_the_task_that_failed_first() -> None:
+    with testing.serial(), pytest.raises(Priced) as found:
+        order.spawn(["tea"]).result()
+    assert failure_of(found.value, "main@1", "main()")[8].startswith("price@")
+    assert failure_of(ValueError("new"), "main@1", "main()")[8] == ""

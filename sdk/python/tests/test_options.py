@@ -1,0 +1,66 @@
+"""Options: what is accepted, what is refused by name, and what the engine is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ciel
+from ciel._options import Options, bytes_of
+
+
+@pytest.mark.parametrize(
+    ("amount", "count"),
+    [(5, 5), ("5", 5), ("2 GiB", 2 << 30), ("1.5k", 1500), ("64MB", 64_000_000), ("1Ki", 1024)],
+)
+def test_amount_of_memory_is_read_with_its_unit(amount: int | str, count: int) -> None:
+    assert bytes_of(amount) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"cores": 0}, "cores must be above 0"),
+        ({"cores": True}, "cores is a number"),
+        ({"cores": float("nan")}, "cores must be above 0"),
+        ({"memory": "much"}, "memory is bytes or text"),
+        ({"memory": 0}, "at least one byte"),
+        ({"memory": 1.5}, "memory is bytes or text"),
+        ({"retries": -1}, "retries must be from 0"),
+        ({"retries": 1.5}, "retries is a whole number"),
+        ({"timeout": float("inf")}, "timeout must be above 0"),
+        ({"outputs": 10_001}, "outputs must be from 0"),
+        ({"name": ""}, "name is text"),
+        ({"resources": {"gpu": 0}}, "resource 'gpu' must be above 0"),
+        ({"speed": 1}, "speed"),
+    ],
+)
+def test_wrong_option_is_refused_by_name(options: dict[str, Any], text: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=text):
+        ciel.task(**options)
+
+
+def test_default_options_tell_the_engine_nothing() -> None:
+    assert Options().wire is None
+    assert Options(name="x", outputs=3).wire is None
+
+
+def test_options_are_told_in_small_units() -> None:
+    options = Options(cores=0.5, memory="1 KiB", retries=2, timeout=1.5, pure=True)
+    assert options.wire == (500, 1024, None, 2, 1500, False, 1, False)
+    assert options.changed(pure=False, resources={"gpu": 1}).wire == (
+        500, 1024, {"gpu": 1000}, 2, 1500, False, 2, False,
+    )  # fmt: skip
+
+
+def test_changed_task_keeps_its_function_and_cannot_change_outputs() -> None:
+    @ciel.task
+    def plain(n: int) -> int:
+        return n
+
+    changed = plain.options(cores=2, name="big")
+    assert (changed(3), changed.label, plain.label) == (3, "big", "plain")
+    assert plain.options_now.cores is None
+    with pytest.raises(TypeError, match="belongs to the definition"):
+        plain.options(outputs=2)

@@ -1,0 +1,313 @@
+"""Sessions and `ciel.run`: work submitted by ordinary Python programs to a real engine.
+
+Each test has a session of its own, with its state in a folder that goes away. Programs that end in
+a way a test cannot (signals, a session left open) run as processes of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import ciel
+import pytest
+
+DEADLINE_S = 60
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[ciel.Session]:
+    """An open session with two cores; it is cancelled if the test has not closed it."""
+    made = ciel.Session(jobs=2, state=tmp_path / "state")
+    yield made
+    made.cancel()
+
+
+@ciel.task
+def double(number: int) -> int:
+    """Twice the number."""
+    return 2 * number
+
+
+@ciel.task
+def refuse(what: str) -> None:
+    """Fails."""
+    raise KeyError(what)
+
+
+@ciel.task
+def say(words: str) -> int:
+    """Prints."""
+    print(words)
+    return len(words)
+
+
+@ciel.task
+def say_all(words: list[str]) -> int:
+    """Tasks that print, beneath one that prints."""
+    print("begin")
+    lengths = [say.spawn(word) for word in words]
+    print("spawned")
+    return sum(ciel.gather(*lengths))
+
+
+@ciel.task
+def forget(what: str) -> str:
+    """Spawns a task that fails, and asks for nothing."""
+    refuse.spawn(what)
+    return "well"
+
+
+@ciel.task
+def wait_for(path: str) -> str:
+    """Waits until a file is there."""
+    until = time.monotonic() + DEADLINE_S
+    while not os.path.exists(path):
+        if time.monotonic() > until:
+            raise TimeoutError(path)
+        time.sleep(0.005)
+    return path
+
+
+def program(tmp_path: Path, text: str) -> subprocess.Popen[str]:
+    """Starts a program of its own."""
+    file = tmp_path / "program.py"
+    file.write_text(text, encoding="utf-8")
+    return subprocess.Popen(
+        [sys.executable, str(file)],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_submitted_task_gives_its_value(session: ciel.Session) -> None:
+    assert session.submit(double, 21).result() == 42
+
+
+def test_future_of_one_submit_is_an_argument_of_another(session: ciel.Session) -> None:
+    first = session.submit(double, 3)
+    assert session.submit(double, first.later).result() == 12
+
+
+def test_plain_function_and_method_can_be_submitted(session: ciel.Session) -> None:
+    class Scale:
+        def __init__(self, by: int) -> None:
+            self.by = by
+
+        @ciel.task
+        def of(self, number: int) -> int:
+            return self.by * number
+
+    assert session.submit(lambda number: number + 1, 4).result() == 5
+    assert session.submit(Scale(7).of, 6).result() == 42
+
+
+def test_failure_of_one_submit_hurts_no_other(session: ciel.Session) -> None:
+    bad, good = session.submit(refuse, "tea"), session.submit(double, 1)
+    with pytest.raises(KeyError, match="tea"):
+        bad.result()
+    assert good.result() == 2
+
+
+def test_failure_nobody_asked_for_is_raised_by_close(session: ciel.Session) -> None:
+    assert session.submit(forget, "milk").result() == "well"
+    with pytest.raises(KeyError, match="milk"):
+        session.close()
+
+
+def test_output_comes_in_order_of_submission(
+    session: ciel.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    futures = [session.submit(say_all, [f"{n}a", f"{n}b"]) for n in range(5)]
+    assert [future.result() for future in futures] == [4] * 5
+    session.close()
+    wanted = [f"begin\n{n}a\n{n}b\nspawned\n" for n in range(5)]
+    assert capsys.readouterr().out == "".join(wanted)
+
+
+def test_several_threads_submit_and_wait(session: ciel.Session) -> None:
+    found: dict[int, int] = {}
+
+    def work(number: int) -> None:
+        found[number] = sum(session.submit(double, number * 10 + n).result() for n in range(10))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {n: sum(2 * (n * 10 + k) for k in range(10)) for n in range(8)}
+
+
+def test_futures_can_be_awaited(session: ciel.Session) -> None:
+    async def work() -> list[int]:
+        return await asyncio.gather(*[one(number) for number in range(5)])
+
+    async def one(number: int) -> int:
+        return await session.submit(double, number)
+
+    assert asyncio.run(work()) == [0, 2, 4, 6, 8]
+
+
+def test_awaited_future_raises_the_exception_of_its_task(session: ciel.Session) -> None:
+    async def work() -> None:
+        await session.submit(refuse, "sugar")
+
+    with pytest.raises(KeyError, match="sugar"):
+        asyncio.run(work())
+
+
+def test_wait_and_done_tell_what_is_there(session: ciel.Session, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    quick, slow = session.submit(double, 1), session.submit(wait_for, str(gate))
+    assert quick.result() == 2
+    assert [quick.done(), slow.done()] == [True, False]
+    there, missing = ciel.wait([slow, quick], count="first")
+    assert (there, missing) == ([quick], [slow])
+    assert ciel.wait([slow], timeout=0.01) == ([], [slow])
+    gate.touch()
+    assert ciel.gather(quick, slow) == [2, str(gate)]
+
+
+def test_large_value_goes_through_a_file_and_back(session: ciel.Session) -> None:
+    data = session.put(bytes(300_000))
+    assert session.submit(len, data.later).result() == 300_000
+    assert session.submit(lambda: b"x" * 200_000).result() == b"x" * 200_000
+
+
+def test_array_arrives_read_only_and_equal(session: ciel.Session) -> None:
+    numpy = pytest.importorskip("numpy")
+    array = numpy.arange(100_000)
+
+    def writable(given: object) -> tuple[bool, int]:
+        return given.flags.writeable, int(given.sum())  # type: ignore[attr-defined]
+
+    assert session.submit(writable, array).result() == (False, int(array.sum()))
+    back = session.submit(lambda given: given, array).result()
+    assert (back == array).all() and not back.flags.writeable and array.flags.writeable
+
+
+def test_cancelled_session_ends_what_runs(session: ciel.Session, tmp_path: Path) -> None:
+    running = session.submit(wait_for, str(tmp_path / "never"))
+    assert not running.done()
+    session.cancel()
+    with pytest.raises(ciel.CielError):
+        running.result()
+    with pytest.raises(ciel.NoRun, match="closed"):
+        session.submit(double, 1)
+
+
+def test_session_inside_a_task_is_refused(session: ciel.Session) -> None:
+    def nested() -> None:
+        ciel.Session()
+
+    with pytest.raises(ciel.NoRun, match="in a run already"):
+        session.submit(nested).result()
+
+
+@pytest.mark.parametrize("serial", [False, True])
+def test_run_gives_value_and_output_of_the_serial_program(
+    serial: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ciel.run(say_all, ["one", "two"], serial=serial, state=tmp_path / "state") == 6
+    assert capsys.readouterr().out == "begin\none\ntwo\nspawned\n"
+
+
+def test_run_raises_what_leaves_main(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="bread"):
+        ciel.run(refuse, "bread", state=tmp_path / "state")
+
+
+def test_run_raises_the_failure_nobody_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="salt"):
+        ciel.run(forget, "salt", state=tmp_path / "state")
+
+
+def test_wrong_options_are_refused_before_anything_starts() -> None:
+    for options in ({"jobs": 0}, {"stderr": "loud"}, {"serial": True, "jobs": 2}):
+        with pytest.raises(ValueError, match="jobs|stderr|serial"):
+            ciel.Session(**options)  # type: ignore[arg-type]
+
+
+def test_functions_of_main_work_without_a_guard(tmp_path: Path) -> None:
+    text = """
+import ciel
+RATE = 3
+def helper(n): return RATE * n
+@ciel.task
+def price(n): return helper(n)
+@ciel.task
+def total(count): return sum(ciel.gather([price.spawn(n) for n in range(count)]))
+print("before")
+print(ciel.run(total, 5))
+print("after")
+"""
+    out, errors = program(tmp_path, text).communicate(timeout=DEADLINE_S)
+    assert out == "before\n30\nafter\n", errors
+
+
+def test_session_never_closed_is_ended_and_told(tmp_path: Path) -> None:
+    text = """
+import ciel, time
+session = ciel.Session()
+session.submit(time.sleep, 600)
+print(session.submit(abs, -4).result())
+"""
+    process = program(tmp_path, text)
+    out, errors = process.communicate(timeout=DEADLINE_S)
+    assert (out, process.returncode) == ("4\n", 0)
+    assert "never closed" in errors and "hint:" in errors
+
+
+def test_interrupt_cancels_the_run(tmp_path: Path) -> None:
+    text = """
+import ciel, os, time
+def main():
+    open("began", "w").close()
+    time.sleep(600)
+ciel.run(main)
+"""
+    process = program(tmp_path, text)
+    until = time.monotonic() + DEADLINE_S
+    while not (tmp_path / "began").exists() and time.monotonic() < until:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=DEADLINE_S)
+    assert "KeyboardInterrupt" in errors
+
+
+def test_killed_program_leaves_no_process(tmp_path: Path) -> None:
+    text = """
+import ciel, os, time
+def main():
+    with open("began", "w") as file: file.write(str(os.getpid()))
+    os.replace("began", "pid")
+    time.sleep(600)
+ciel.run(main)
+"""
+    process = program(tmp_path, text)
+    until = time.monotonic() + DEADLINE_S
+    while not (tmp_path / "pid").exists() and time.monotonic() < until:
+        time.sleep(0.005)
+    worker = int((tmp_path / "pid").read_text())
+    process.kill()
+    process.communicate(timeout=DEADLINE_S)
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < until:
+        time.sleep(0.005)
+    assert not Path(f"/proc/{worker}").exists()
+
+
+def test_command_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CIEL_COMMAND", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        ciel.Session()

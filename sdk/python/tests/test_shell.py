@@ -1,0 +1,124 @@
+"""`ciel.sh` and `ciel.spawn_exec` with real commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import ciel
+import pytest
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ciel.Session]:
+    """One session for all tests of this file."""
+    with ciel.Session(jobs=2, state=tmp_path_factory.mktemp("state")) as made:
+        yield made
+
+
+def test_what_a_command_prints_is_its_result(session: ciel.Session) -> None:
+    assert session.sh("echo {word}; echo two", word="one").result() == b"one\ntwo\n"
+
+
+def test_future_stands_for_the_path_of_its_file(session: ciel.Session) -> None:
+    source = session.sh("printf 'b\\na\\n'")
+    assert session.sh("sort {source} > {out}", source=source).result() == b"a\nb\n"
+
+
+def test_named_outputs_come_in_a_dictionary(session: ciel.Session) -> None:
+    made = session.sh("echo l > {out.left}; echo r > {out.right}", outputs=["left", "right"])
+    assert isinstance(made, dict)
+    assert {name: future.result() for name, future in made.items()} == {
+        "left": b"l\n",
+        "right": b"r\n",
+    }
+
+
+@pytest.mark.parametrize(
+    "value", ["'; rm -rf /tmp/x; '", "$(id)", "`id`", '"', "a b\nc", "*", "{out}", "\\", ""]
+)
+def test_value_cannot_break_out_of_its_place(session: ciel.Session, value: str) -> None:
+    assert session.sh("printf %s {value}", value=value).result() == value.encode()
+    assert session.sh('printf %s "<{value}>"', value=value).result() == f"<{value}>".encode()
+
+
+def test_bytes_text_and_lists_come_on_standard_input(session: ciel.Session) -> None:
+    piece = session.sh("echo three")
+    assert session.sh("cat", stdin=[b"one\n", "two\n", piece]).result() == b"one\ntwo\nthree\n"
+
+
+def test_bytes_as_an_input_are_a_file(session: ciel.Session) -> None:
+    assert session.sh("wc -c < {data}", data=b"12345").result().split() == [b"5"]
+
+
+def test_variables_and_folder_are_those_asked_for(session: ciel.Session, tmp_path: Path) -> None:
+    (tmp_path / "here").touch()
+    found = session.sh('ls; echo "$LEVEL"', env={"LEVEL": 3}, cwd=tmp_path).result()
+    assert found == b"here\n3\n"
+
+
+def test_command_that_fails_raises_with_its_status(session: ciel.Session) -> None:
+    with pytest.raises(ciel.TaskError) as caught:
+        session.sh("echo no room >&2; exit 3").result()
+    assert "exit status 3" in str(caught.value) and "no room" in str(caught.value)
+
+
+def test_folder_that_is_not_there_is_told(session: ciel.Session, tmp_path: Path) -> None:
+    with pytest.raises(ciel.CielError, match="nowhere"):
+        session.sh("true", cwd=tmp_path / "nowhere").result()
+
+
+def test_python_object_is_no_file(session: ciel.Session) -> None:
+    made = session.submit(lambda: {"a": 1})
+    with pytest.raises(ciel.Refused, match="object of Python"):
+        session.sh("cat {made}", made=made).result()
+
+
+def test_text_of_a_task_is_a_file(session: ciel.Session) -> None:
+    made = session.submit(lambda: "grüße\n")
+    assert session.sh("cat {made}", made=made).result().decode() == "grüße\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "message"),
+    [
+        ("cat {nothing}", {}, "{nothing}"),
+        ("echo > {out.left}", {}, "{out.left}"),
+        ("echo > {out.left}", {"outputs": ["right"]}, "{out.left}"),
+    ],
+)
+def test_wrong_names_are_told_at_once(
+    session: ciel.Session, command: str, given: dict[str, list[str]], message: str
+) -> None:
+    with pytest.raises(ciel.CielError) as caught:
+        session.sh(command, **given)  # type: ignore[arg-type]
+    assert message in str(caught.value) and "hint:" in str(caught.value)
+
+
+def test_values_that_are_no_words_are_refused(session: ciel.Session) -> None:
+    with pytest.raises(TypeError, match="number for a command, not list"):
+        session.sh("echo {x}", x=[1])
+    with pytest.raises(TypeError, match="stdin must be"):
+        session.sh("cat", stdin=3)
+
+
+def test_braces_of_the_shell_stay(session: ciel.Session) -> None:
+    found = session.sh("X=5; echo ${X} {{x}} | awk '{ print $1, $2 }'").result()
+    assert found == b"5 {x}\n"
+
+
+def test_tasks_spawn_commands_and_read_them(session: ciel.Session) -> None:
+    def count(words: list[str]) -> int:
+        text = ciel.sh("printf '%s\\n' {first} {second}", first=words[0], second=words[1])
+        return int(ciel.sh("wc -l < {text}", text=text).result())
+
+    assert session.submit(count, ["a", "b"]).result() == 2
+
+
+def test_other_executors_are_spawned_by_name(session: ciel.Session) -> None:
+    def ordered() -> str:
+        lines = ciel.put("b\na\n")
+        arguments = {"command_line": ["sort"], "inputs": [lines]}
+        return ciel.spawn_exec("stdinout", arguments)[0].result().decode()
+
+    assert session.submit(ordered).result() == "a\nb\n"

@@ -1,0 +1,466 @@
+"""The worker against a scripted engine: parking, replay, streams, threads, forks, cancelling."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ciel
+from ciel import Future, _hub, _native
+from ciel._strand import current
+from ciel._streams import Captured, StrandText
+from scripted_engine import Engine, Nothing, Task, run_in_worker
+
+RAN: list[int] = []
+LEFT: list[threading.Event] = []
+
+
+@ciel.task
+def double(n: int) -> int:
+    """A small task."""
+    RAN.append(n)
+    return 2 * n
+
+
+@ciel.task
+def deep(n: int) -> int:
+    """Waits at every level."""
+    return 0 if n == 0 else 1 + deep.spawn(n - 1).result()
+
+
+@ciel.task
+def count(n: int, total: int = 0) -> int:
+    """A loop of tails."""
+    return total if n == 0 else count.tail(n - 1, total + 1)
+
+
+@ciel.task
+def fail(text: str) -> None:
+    """Fails."""
+    raise ValueError(text)
+
+
+@ciel.task
+def large(n: int) -> bytes:
+    """A result that goes through a file."""
+    return bytes(n)
+
+
+@ciel.task
+def folder_now() -> str:
+    """Where this task is."""
+    return os.getcwd()
+
+
+@ciel.task
+def kept(futures: list[Future[int]]) -> int:
+    """Gets references."""
+    return sum(future.result() for future in futures)
+
+
+@ciel.task
+def leaves_a_thread() -> None:
+    """Starts a thread that outlives it."""
+    event = threading.Event()
+    LEFT.append(event)
+    threading.Thread(target=event.wait, name="left-behind").start()
+
+
+def task_json(**wanted: Any) -> bytes:
+    """A payload from another language."""
+    return json.dumps(wanted).encode()
+
+
+@contextmanager
+def served(payload: bytes, **hub_options: Any) -> Iterator[Engine]:
+    """An engine whose root has that payload, after it has ended."""
+    engine = Engine(payload)
+    hub = _hub.Hub(engine, Nothing(), **hub_options)  # type: ignore[arg-type]
+    hub.serve()
+    yield engine
+
+
+def test_result_is_waited_for_by_parking_at_any_depth() -> None:
+    assert run_in_worker(lambda: deep.spawn(3_000).result())[0] == 3_000
+
+
+def test_parked_strand_takes_at_most_twelve_kilobytes() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def main() -> int:
+        before = resident()
+        levels = 4_000
+        found = measured.spawn(levels).result()
+        return (found - before) // levels
+
+    assert run_in_worker(main)[0] < 12_000
+
+
+@ciel.task
+def measured(n: int) -> int:
+    """Parks at every level and measures at the last."""
+    if n == 0:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    return measured.spawn(n - 1).result()
+
+
+def test_tails_run_in_place_and_are_said_now_and_then() -> None:
+    value, engine = run_in_worker(lambda: count.spawn(30_000).result())
+    assert value == 30_000
+    assert 2 < len(engine.tasks) < 3_000
+
+
+def test_failure_reaches_whoever_asks() -> None:
+    def main() -> str:
+        with pytest.raises(ValueError, match="no tea") as found:
+            fail.spawn("no tea").result()
+        return found.value.__notes__[0]
+
+    assert "fail('no tea')" in run_in_worker(main)[0]
+
+
+def test_failed_argument_is_the_failure_of_the_task_as_it_was() -> None:
+    def main() -> None:
+        double.spawn(fail.spawn("first").later).result()
+
+    with pytest.raises(ValueError, match="first") as found:
+        run_in_worker(main)
+    assert not any("double" in note for note in found.value.__notes__)
+
+
+def test_large_values_go_through_files_and_equal_buffers_are_stored_once() -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def main() -> Any:
+        array = numpy.arange(100_000)
+        totals = ciel.gather([total.spawn(array) for _ in range(3)])
+        stored = ciel.put({"x": array})
+        return totals, len(large.spawn(100_000).result()), bool(
+            (stored.result()["x"] == array).all()
+        )
+
+    value, engine = run_in_worker(main)
+    assert value == ([4999950000] * 3, 100_000, True)
+    stored = [fact for fact in engine.root.facts if fact[0][0] == "commit"]
+    assert len(stored) == 2
+
+
+@ciel.task
+def total(array: Any) -> int:
+    """Sums a read-only array."""
+    assert not array.flags.writeable
+    return int(array.sum())
+
+
+def test_function_by_value_is_stored_once_by_each_strand() -> None:
+    bonus = 5
+
+    @ciel.task
+    def local(n: int) -> int:
+        return n + bonus if n == 0 else local.spawn(n - 1).result()
+
+    value, engine = run_in_worker(lambda: ciel.gather([local.spawn(2) for _ in range(3)]))
+    assert value == [5, 5, 5]
+    for task in engine.tasks.values():
+        assert len([fact for fact in task.facts if fact[0][0] == "construct"]) <= 1
+
+
+def test_dropped_strand_is_run_again_and_its_children_are_not() -> None:
+    RAN.clear()
+
+    def main() -> int:
+        futures = [double.spawn(n) for n in range(5)]
+        return sum(ciel.gather(futures)) + sum(future.result() for future in futures)
+
+    value, engine = run_in_worker(main, random.Random(1))
+    assert value == 40
+    assert engine.drops and sorted(RAN) == [0, 1, 2, 3, 4]
+
+
+def test_recorded_answers_are_given_again_and_not_asked_again() -> None:
+    taken: list[int] = []
+
+    def take() -> bytes:
+        taken.append(1)
+        return b"%d" % len(taken)
+
+    def main() -> Any:
+        seen = current().input("clock", take)
+        futures = [double.spawn(n) for n in range(3)]
+        before = futures[2].done()
+        order = [future.result() for future in ciel.as_completed(futures)]
+        late = kept.spawn([double.spawn(9)])
+        timed_out = ciel.wait([late], timeout=0.0)[0]
+        return seen, before, order, len(timed_out), late.result()
+
+    drops = 0
+    for seed in range(12):
+        taken.clear()
+        value, engine = run_in_worker(main, random.Random(seed))
+        drops += engine.drops
+        assert value == (b"1", False, [0, 2, 4], 0, 18)
+    assert drops > 3
+
+
+def test_another_question_in_a_replay_is_told_as_nondeterminism() -> None:
+    asked: list[str] = []
+
+    def main() -> None:
+        asked.append("clock" if not asked else "dice")
+        current().input(asked[-1], lambda: b"")
+        double.spawn(1).result()
+
+    chance = random.Random()
+    chance.random = lambda: 0.0 if len(asked) == 1 else 1.0  # type: ignore[method-assign]
+    with pytest.raises(ciel.NonDeterministic, match="asked for 'dice' where it had asked for 'cl"):
+        run_in_worker(main, chance)
+
+
+def test_output_keeps_its_place_between_spawns_also_bytes_and_unfinished_lines() -> None:
+    def main() -> None:
+        print("one", end="")
+        talk.spawn("a")
+        sys.stdout.buffer.write(b"two")
+        talk.spawn("b").result()
+        print("three", file=sys.stderr)
+        sys.stdout.writelines(["four", "\n"])
+
+    engine = run_in_worker(main)[1]
+    assert engine.output() == b"onea\ntwob\nfour\n"
+
+
+@ciel.task
+def talk(text: str) -> None:
+    """Prints."""
+    print(text)
+
+
+def test_descriptor_one_is_captured_in_place() -> None:
+    before = os.dup(1)
+    try:
+        captured = Captured()
+        assert captured.take() == b""
+        os.write(1, b"from a command")
+        assert (captured.take(), captured.take()) == (b"from a command", b"")
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+
+
+def test_text_stream_refuses_bytes_and_names_its_descriptor() -> None:
+    said: list[tuple[int, bytes]] = []
+    stream = StrandText(1, lambda sink, data: said.append((sink, data)))
+    stream.write("ä")
+    with pytest.raises(TypeError, match="must be str"):
+        stream.write(b"x")  # type: ignore[arg-type]
+    assert (said, stream.fileno(), stream.isatty()) == ([(1, b"\xc3\xa4")], 2, False)
+
+
+def test_folder_and_signal_handlers_are_put_back_around_a_wait(tmp_path: Path) -> None:
+    home = os.getcwd()
+
+    def main() -> Any:
+        os.chdir(tmp_path)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        seen = folder_now.spawn().result()
+        return seen, os.getcwd(), signal.getsignal(signal.SIGUSR1)
+
+    engine = Engine()
+    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
+    hub.surroundings.install()
+    found: list[Any] = []
+    hub._functions[b"main"] = lambda: found.append(main())
+    engine.root.payload = b"\x01\x00\x04" + bytes(12) + b"main"
+    try:
+        hub.serve()
+    finally:
+        hub.surroundings.uninstall()
+    assert found == [(home, os.path.realpath(tmp_path), signal.SIG_IGN)]
+    assert (os.getcwd(), signal.getsignal(signal.SIGUSR1)) == (home, signal.SIG_DFL)
+
+
+def test_thread_that_outlives_its_task_is_named_and_uses_the_worker_up() -> None:
+    try:
+        engine = run_in_worker(lambda: leaves_a_thread.spawn().result())[1]
+        assert any("left-behind" in text for text in engine.logged)
+        assert set(engine.keeps) == {3}
+    finally:
+        for event in LEFT:
+            event.set()
+        for thread in threading.enumerate():
+            if thread.name == "left-behind":
+                thread.join()
+
+
+def test_waiting_on_a_thread_is_refused_unless_the_result_is_there() -> None:
+    def main() -> list[Any]:
+        known, unknown = double.spawn(1), double.spawn(2)
+        known.result()
+        found: list[Any] = []
+
+        def body() -> None:
+            found.append(known.result())
+            try:
+                unknown.result()
+            except ciel.WaitError as error:
+                found.append(str(error))
+
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+        return found
+
+    found = run_in_worker(main)[0]
+    assert found[0] == 2 and "a thread of its own" in found[1]
+
+
+def test_forked_child_that_leaves_its_task_says_so_and_says_nothing_else() -> None:
+    read, write = os.pipe()
+
+    def main() -> int:
+        child = os.fork()
+        if child == 0:
+            os.dup2(write, 2)
+            hubs[0].on_forked()
+            return 0
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    hubs: list[_hub.Hub] = []
+    engine = Engine()
+    hubs.append(_hub.Hub(engine, Nothing()))  # type: ignore[arg-type]
+    found: list[int] = []
+    hubs[0]._functions[b"main"] = main
+    engine.root.payload = b"\x01\x00\x04" + bytes(12) + b"main"
+    hubs[0].serve()
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert b"a process forked in main@" in pipe.read()
+    assert engine.root.outputs[0].state == (1, _pickled(0), "pickle", [])
+    assert not found
+
+
+def _pickled(value: Any) -> bytes:
+    import pickle
+
+    return pickle.dumps(value, 5)
+
+
+def test_interrupt_raises_cancelled_in_the_running_strand_only() -> None:
+    engine = Engine()
+    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
+    before = signal.signal(signal.SIGUSR2, hub.on_interrupt)
+
+    def main() -> None:
+        engine.messages.append(("cancel", 99, 1000))
+        os.kill(os.getpid(), signal.SIGUSR2)
+        engine.messages.append(("cancel", engine.root.tag, 1000))
+        os.kill(os.getpid(), signal.SIGUSR2)
+        raise AssertionError("it went on")
+
+    hub._functions[b"main"] = main
+    engine.root.payload = b"\x01\x00\x04" + bytes(12) + b"main"
+    try:
+        hub.serve()
+        os.kill(os.getpid(), signal.SIGUSR2)
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    state = engine.root.outputs[0].state
+    assert state is not None and state[1][0] == "CANCELLED"
+
+
+def test_too_many_dropped_strands_use_the_worker_up() -> None:
+    engine = Engine()
+    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
+    for number in range(_hub.DROPPED_MAX + 2):
+        hub._parked[number] = type("Strand", (), {"ended": False})()  # type: ignore[assignment]
+        hub.handle(("drop", number))
+    assert hub.used_up and len(hub._dropped) == _hub.DROPPED_MAX + 2
+
+
+def test_words_about_tasks_that_are_not_held_are_dropped() -> None:
+    hub = _hub.Hub(Engine(), Nothing())  # type: ignore[arg-type]
+    for message in [("resume", 7, [], False), ("drop", 7), ("cancel", 7, 1), ("answer", 7, 1, ())]:
+        hub.handle(message)
+    assert hub.running is None
+
+
+def test_root_of_a_file_gives_its_value_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "root_job_file.py"
+    path.write_text("def main(*args):\n    return {'args': args, 'other': 1j}\n")
+    with served(task_json(main=str(path), args=["a", "b"])) as engine:
+        state = engine.root.outputs[0].state
+    assert state == (1, b'{"args": ["a", "b"], "other": "1j"}', "json", [])
+
+
+def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "empty_job_file.py"
+    path.write_text("")
+    with served(task_json(main=str(path))) as engine:
+        state = engine.root.outputs[0].state
+    assert state is not None and "has no function main" in state[1][3]
+
+
+def test_serial_root_runs_its_tasks_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "serial_job_file.py"
+    path.write_text(
+        "import ciel\n@ciel.task\ndef f(n): return n + 1\n"
+        "def main(n): return f.spawn(int(n)).result()\n"
+    )
+    with served(task_json(main=str(path), args=["4"]), serial=True) as engine:
+        assert engine.root.outputs[0].state == (1, b"5", "json", [])
+        assert len(engine.tasks) == 1
+
+
+def test_call_from_another_language_gets_values_and_gives_json() -> None:
+    with served(task_json(function="test_worker:double", args=[21])) as engine:
+        assert engine.root.outputs[0].state == (1, b"42", "json", [])
+    engine = Engine(task_json(function="test_worker:double", kwargs={"n": {"$ref": 0}}))
+    engine.root.inputs.append(_object(b"[1]"))
+    engine.root.begin()
+    _hub.Hub(engine, Nothing()).serve()  # type: ignore[arg-type]
+    assert engine.root.outputs[0].state == (1, b"[1, 1]", "json", [])
+
+
+def _object(data: bytes) -> Any:
+    entry = type(Engine().root.outputs[0])()
+    entry.state = (1, data, "json", [])
+    return entry
+
+
+def test_futures_of_other_strands_are_refused_in_arguments() -> None:
+    leaked: list[Any] = []
+
+    def main() -> None:
+        leaked.append(double.spawn(1))
+
+    run_in_worker(main)
+    with pytest.raises(ciel.WaitError, match="pass it as an argument"):
+        run_in_worker(lambda: double.spawn(leaked[0]))
+
+
+def test_seed_is_the_engines_seed_of_the_place() -> None:
+    def main() -> Any:
+        return [seed_now.spawn().result() for _ in range(2)], os.environ["CIEL_TASK_SEED"]
+
+    (children, own), engine = run_in_worker(main)
+    tasks: list[Task] = [entry for entry in engine.root.log if isinstance(entry, Task)]
+    assert children == [_native.seed_of(task.position) for task in tasks]
+    assert own == str(_native.seed_of(engine.root.position))
+
+
+@ciel.task
+def seed_now() -> int:
+    """The seed of this task."""
+    assert os.environ["CIEL_TASK_SEED"] == str(current().seed)
+    return current().seed

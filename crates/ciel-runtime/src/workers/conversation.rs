@@ -379,7 +379,6 @@ impl<'a> Conversation<'a> {
 
     fn turn_over(&mut self, held: Held, over: Over) -> Talked {
         let task = held.assignment.task;
-        self.workers.engine.lock().pids.remove(&task);
         (self.cancelled_at, self.sample_at) = (None, None);
         match over {
             Over::Parked => drop(self.parked.insert(task, held)),

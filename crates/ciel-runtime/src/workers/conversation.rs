@@ -253,7 +253,7 @@ impl<'a> Conversation<'a> {
                 Ok(())
             }
             Err(failure) => {
-                ending::fail(self.workers, held, failure);
+                ending::fail(self.workers, held, *failure);
                 held.over = true;
                 self.cancel()
             }
@@ -345,7 +345,7 @@ impl<'a> Conversation<'a> {
             }
             Ok(said) => said,
             Err(failure) => {
-                ending::fail(self.workers, &held, failure);
+                ending::fail(self.workers, &held, *failure);
                 held.over = true;
                 if last {
                     seat.leave(&held);

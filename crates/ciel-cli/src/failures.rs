@@ -86,7 +86,7 @@ pub fn as_json(failure: &Failure) -> Value {
         "excerpt": failure.excerpt,
         "hint": failure.hint,
         "value": value,
-        "retryable": failure.kind.is_retryable(),
+        "retryable": failure.is_retryable(),
     })
 }
 

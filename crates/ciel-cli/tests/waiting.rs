@@ -1,5 +1,5 @@
-//! Executors that wait for the first, or for a time, that watch, and whose failures come back whole:
-//! the real command with a worker that knows nothing but the protocol.
+//! Executors that wait for the first, or for a time, that watch, and whose failures come back
+//! whole: the real command with a worker that knows nothing but the protocol.
 //!
 //! The tasks are those of `executors/worker.py` under the name `waiting`, which agrees with the
 //! engine on all optional parts of the protocol.

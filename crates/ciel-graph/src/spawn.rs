@@ -51,6 +51,7 @@ impl Graph {
             name,
             spawns: 0,
             constructs: 0,
+            tails: 0,
             begin,
             end,
         }
@@ -445,8 +446,8 @@ impl Graph {
         self.stop_clock(now, key);
         let task = self.task_mut(key);
         let mut strand = task.strand.clone();
-        let name = strand.name.spawn(strand.spawns);
-        strand.spawns += 1;
+        let name = strand.name.tail(strand.tails);
+        strand.tails += 1;
         let outputs = std::mem::take(&mut task.outputs);
         let twins = std::mem::take(&mut task.twins);
         let wanted = task.wanted;

@@ -54,6 +54,8 @@ pub(crate) struct Strand {
     pub(crate) spawns: u64,
     /// Objects constructed so far.
     pub(crate) constructs: u64,
+    /// Tasks of it that were tail-spawned so far.
+    pub(crate) tails: u64,
     /// Before everything that its current task spawns.
     pub(crate) begin: Mark,
     /// After everything that the strand spawned so far, and before everything after it.

@@ -21,6 +21,7 @@ enum Branch {
     Spawn = 1,
     Output = 2,
     Construct = 3,
+    Tail = 4,
 }
 
 impl Name {
@@ -42,6 +43,12 @@ impl Name {
     /// The `index`-th object that the task named `self` constructs, from 0.
     pub fn construct(self, index: u64) -> Name {
         self.derive(Branch::Construct, index)
+    }
+
+    /// The `index`-th task of the strand named `self` that was tail-spawned, from 0. Tails are
+    /// counted apart from spawns: a worker may go on in place instead, and then there is none.
+    pub fn tail(self, index: u64) -> Name {
+        self.derive(Branch::Tail, index)
     }
 
     /// The first eight hexadecimal digits, as people see them.

@@ -164,6 +164,13 @@ pub(crate) struct Placed {
     pub(crate) resources: Resources,
 }
 
+impl Placed {
+    /// Whether it does nothing but listen, as the root of a session does.
+    pub(crate) fn only_listens(&self) -> bool {
+        matches!(self.place, Place::Worker(_)) && self.resources.millicores == 0
+    }
+}
+
 /// The machine of one machine.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -355,7 +362,7 @@ impl Node {
     /// aside for its child goes on when nothing earlier is ready, the innermost first.
     fn place_earliest(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
         self.drop_withdrawn(order);
-        if !self.placed.is_empty() {
+        if self.is_busy() {
             return;
         }
         let script = self.coordination.first(order).map(|(mark, _)| mark);
@@ -375,6 +382,11 @@ impl Node {
                 }
             }
         }
+    }
+
+    /// Whether anything has its turn.
+    fn is_busy(&self) -> bool {
+        !self.placed.values().all(Placed::only_listens)
     }
 
     fn drop_withdrawn(&mut self, order: &SerialOrder) {
@@ -440,7 +452,7 @@ impl Node {
     fn place_computation(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
         let mut passed = Vec::new();
         while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
-            if self.free.millicores == 0 || (self.capacity.serial && !self.placed.is_empty()) {
+            if self.free.millicores == 0 || (self.capacity.serial && self.is_busy()) {
                 break;
             }
             let Some((mark, ready)) = self.computation.pop(order) else {

@@ -140,8 +140,8 @@ impl Pools {
         actions.push(Action::StopWorker { worker });
     }
 
-    /// A worker gets nothing new any more. There are at most as many of these as of others: of more,
-    /// the oldest one that runs nothing goes, and its strands are replayed.
+    /// A worker gets nothing new any more. There are at most as many of these as of others: of
+    /// more, the oldest one that runs nothing goes, and its strands are replayed.
     pub(crate) fn on_retired(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
         if let Some(worker) = self.workers.get_mut(&worker) {
             worker.retired = true;

@@ -14,12 +14,13 @@ use ciel_model::{
     StrandKey, TaskKey,
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
-use ciel_ordered::{After, OrderedStream};
+use ciel_ordered::OrderedStream;
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
+use crate::strands::{apply_change, write_to};
 
 /// What the input/output thread has to do.
 pub(crate) enum Order {
@@ -211,6 +212,7 @@ impl Core {
         self.places.remove(&run);
         self.stopping.remove(&run);
         self.script_lines.remove(&run.task);
+        self.pids.remove(&run.task);
         if self.ending.is_some() {
             // The shell waits for the last place to be free.
             self.order(Order::Rearm);
@@ -379,6 +381,7 @@ impl Core {
 
     fn suspend(&mut self, now: Micros, run: Run) {
         self.places.remove(&run);
+        self.pids.remove(&run.task);
         let parked = self.graph.keeps_live_copy(run.task);
         self.feed_node(now, node::Event::TaskLeft { run, parked })
     }
@@ -529,25 +532,6 @@ impl Core {
     }
 }
 
-fn write_to(
-    stream: &mut OrderedStream,
-    strand: StrandKey,
-    piece: ciel_ordered::Piece,
-) -> Result<(), String> {
-    use ciel_ordered::OrderedError;
-    match stream.write(ciel_ordered::StrandKey(strand.0), piece) {
-        Ok(()) => Ok(()),
-        Err(OrderedError::Mismatch { offset, .. }) => Err(format!(
-            "run again, it wrote something else, from byte {offset} of its output on"
-        )),
-        Err(OrderedError::Diverged { .. }) => {
-            Err("run again, it spawned before it had written all it had written before".into())
-        }
-        // A strand that was given up has no place for what still comes.
-        Err(_) => Ok(()),
-    }
-}
-
 /// What scripts and workers write goes out as soon as its turn has come: they are run again from
 /// facts, so they write the same again. A process commits its output whole unless it is declared
 /// live.
@@ -561,36 +545,6 @@ fn let_out_early(descriptor: &mut Descriptor) {
             live: true,
             ..(*descriptor.options).clone()
         }),
-    };
-}
-
-/// Applies a change to one ordered stream. A strand beneath one that was given up has no place;
-/// what concerns it concerns nobody.
-fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
-    let key = |strand: StrandKey| ciel_ordered::StrandKey(strand.0);
-    let _ = match change {
-        StrandChange::Root(strand) => stream.open_root(key(strand)),
-        StrandChange::Spawned {
-            parent,
-            child,
-            live,
-        } => {
-            let spawned = stream.spawn(key(parent), key(child));
-            if live {
-                spawned
-            } else {
-                spawned.and_then(|()| stream.hold(key(child)))
-            }
-        }
-        StrandChange::Committed(strand) => stream.commit(key(strand)),
-        // A replay that was cut short is told of at the first closing; the second one closes.
-        StrandChange::Closed(strand) => stream
-            .close(key(strand))
-            .or_else(|_| stream.close(key(strand))),
-        StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
-        StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
-        StrandChange::Rewound(strand) => stream.rewind(key(strand)),
-        StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
     };
 }
 

@@ -135,6 +135,13 @@ impl Engine {
         result
     }
 
+    /// Sends all threads home.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.work.notify_all();
+        self.output.notify_all();
+    }
+
     /// Wakes threads for all that is in the queues.
     pub(crate) fn wake(&self, core: &Core) {
         for _ in &core.turns {

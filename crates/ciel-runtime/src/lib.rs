@@ -27,6 +27,7 @@ mod scripts;
 mod settings;
 mod shell;
 mod spawning;
+mod strands;
 mod translate;
 mod workers;
 

@@ -291,6 +291,7 @@ fn run_threads(
     cookie: Cookie,
 ) -> Result<ThreadsEnded, RunError> {
     std::thread::scope(|scope| {
+        let _closing = Closing(engine);
         let threads = if engine.settings.serial {
             1
         } else {
@@ -314,9 +315,7 @@ fn run_threads(
                 source,
             })?;
         let ended = shell::run_thread(engine.clone(), orders, cookie);
-        engine.lock().closed = true;
-        engine.work.notify_all();
-        engine.output.notify_all();
+        engine.close();
         let output = writer
             .join()
             .expect("a panic of the output thread is a bug told there");
@@ -329,6 +328,15 @@ fn run_threads(
             output,
         })
     })
+}
+
+/// Sends the other threads home however this one leaves: a panic must not keep them waiting.
+struct Closing<'a>(&'a Engine);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// The output thread; when the outside is gone the job ends too.

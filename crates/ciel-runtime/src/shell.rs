@@ -22,6 +22,9 @@ use crate::spawning::Spawning;
 use crate::workers::Workers;
 use crate::{control, processes};
 
+/// Orders that are performed together with a first one before anything else is looked at.
+const FURTHER_ORDERS_MAX: usize = 64;
+
 /// Between two looks at the progress.
 const PROGRESS_MS: u64 = 100;
 
@@ -100,8 +103,7 @@ impl Shell {
                 _ = terminate.recv() => self.on_interrupt(),
                 _ = hang_up.recv() => self.on_interrupt(),
                 order = orders.recv() => match order {
-                    Some(Order::JobEnded) => over = true,
-                    Some(order) => self.perform(order),
+                    Some(order) => over |= self.perform_all(order, &mut orders),
                     None => break,
                 },
                 () = until(deadline) => self.on_deadline(),
@@ -109,15 +111,39 @@ impl Shell {
             }
         }
         while let Ok(order) = orders.try_recv() {
-            if !matches!(order, Order::JobEnded) {
-                self.perform(order);
-            }
+            self.is_last(order);
         }
         self.workers.dismiss_all().await;
         self.look();
         Ok(Ended {
             interrupted: self.interrupts > 0,
         })
+    }
+
+    /// Performs an order and those that have come with it; true if the job has ended.
+    fn perform_all(&mut self, first: Order, orders: &mut UnboundedReceiver<Order>) -> bool {
+        let mut over = self.is_last(first);
+        for _ in 0..FURTHER_ORDERS_MAX {
+            match orders.try_recv() {
+                Ok(order) => over |= self.is_last(order),
+                Err(_) => break,
+            }
+        }
+        if self.engine.lock().history.is_full() {
+            self.write_history();
+        }
+        over
+    }
+
+    /// Performs an order; true if it says that the job has ended.
+    fn is_last(&mut self, order: Order) -> bool {
+        match order {
+            Order::JobEnded => true,
+            order => {
+                self.perform(order);
+                false
+            }
+        }
     }
 
     fn perform(&mut self, order: Order) {
@@ -150,9 +176,6 @@ impl Shell {
             }),
             Order::TaskFailed { task, failure } => self.on_task_failed(&task, &failure),
             Order::JobEnded => unreachable!("the loop looks at this itself"),
-        }
-        if self.engine.lock().history.is_full() {
-            self.write_history();
         }
     }
 

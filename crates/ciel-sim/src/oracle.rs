@@ -87,6 +87,7 @@ struct Frame {
 struct Strand {
     position: Vec<u64>,
     spawns: u64,
+    tails: u64,
     visible: bool,
     published: Vec<bool>,
 }
@@ -110,10 +111,17 @@ struct Machine<'a> {
 /// How the races of each task ended, by its name.
 pub type Races = BTreeMap<Name, Vec<Vec<u32>>>;
 
-/// The name of a task: the path of spawn counters from the root to it.
+/// Marks a step of a path as a tail: those are counted apart from spawns.
+const TAIL: u64 = 1 << 63;
+
+/// The name of a task: the path of counters from the root to it.
 pub fn name_of(path: &[u64]) -> Name {
     let root = Name::of_root(b"sim");
-    path.iter().fold(root, |name, index| name.spawn(*index))
+    path.iter()
+        .fold(root, |name, index| match index & TAIL == 0 {
+            true => name.spawn(*index),
+            false => name.tail(index & !TAIL),
+        })
 }
 
 /// Runs the program of `scenario` serially. How a race ends is an input from outside: it ends as
@@ -240,6 +248,7 @@ impl Machine<'_> {
         let mut strand = Strand {
             position,
             spawns: 0,
+            tails: 0,
             visible: place.visible,
             published,
         };
@@ -279,8 +288,8 @@ impl Machine<'_> {
                 }
                 End::Tail(next, given) => {
                     name = strand.position.clone();
-                    name.push(strand.spawns);
-                    strand.spawns += 1;
+                    name.push(TAIL | strand.tails);
+                    strand.tails += 1;
                     committed = self.output.len();
                     before = if strand.visible { committed } else { before };
                     (definition, inputs) = (next, given);

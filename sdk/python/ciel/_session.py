@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import inspect
 import json
 import sys
 import threading
@@ -288,7 +289,7 @@ class Session:
         if isinstance(task, BoundTask):
             task, args = task._task, (task._instance, *args)
         if not isinstance(task, AnyTask):
-            task = Task(task, Options())
+            task = Task(_function_of(task), Options())
         frame = sys._getframe(1)
         call = Call(task, args, kwargs, frame.f_code.co_filename, frame.f_lineno)
         return self._client.spawn(call, task.options_now)[0]
@@ -378,6 +379,20 @@ class Session:
             self.close()
         else:
             self.cancel()
+
+
+def _function_of(work: Any) -> Callable[..., Any]:
+    """The function that stands for anything that can be called, for example a built-in one."""
+    if inspect.isfunction(work):
+        return work
+    if not callable(work):
+        raise TypeError(f"what is submitted is a task or can be called, not {work!r}")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return work(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(work, "__name__", type(work).__name__)
+    return call
 
 
 _OPEN: weakref.WeakSet[Session] = weakref.WeakSet()

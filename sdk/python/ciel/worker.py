@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 
-PARKED_STRANDS_MAX = 10_000
+PARKED_STRANDS_MAX = 100_000
 FEATURES = ["parked", "timeouts", "no_scratch", "interrupt"]
 
 

@@ -57,7 +57,7 @@ class Account:
 
 def main() -> int:
     """Uses every form once."""
-    future = fib.spawn(10)
+    future = fib.spawn(5)
     assert_type(future, Future[int])
     assert_type(future.later, int)
     assert_type(fib(3), int)

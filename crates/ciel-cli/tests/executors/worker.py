@@ -490,7 +490,8 @@ def greet():
         SOCKET.sendall(b"\x7f\xff\xff\xff")
         SOCKET.recv(1)
     send({"hello": {"protocol": 9 if NAME == "old" else 1, "executor": NAME,
-                    "features": FEATURES if NAME == "waiting" else FEATURES[:1], "pool": {"reuse": True, "parkedStrandsMax": 10}}})
+                    "features": FEATURES if NAME == "waiting" else FEATURES[:1],
+                    "pool": {"reuse": True, "parkedStrandsMax": 10}}})
 
 
 def main():

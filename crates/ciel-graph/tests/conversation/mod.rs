@@ -119,14 +119,7 @@ impl Conversation {
                     failure,
                 }
             }
-            "watch" => {
-                let handle = handles(rest)[0];
-                Event::TaskWatched {
-                    task,
-                    attempt,
-                    handle,
-                }
-            }
+            "watch" => watched(task, attempt, rest),
             "copy-lost" => Event::ContinuationLost { task },
             "cancel" => Event::CancelRequested { task },
             _ => {
@@ -192,6 +185,15 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
         on,
         wait,
         continuation,
+    }
+}
+
+fn watched(task: TaskKey, attempt: Attempt, text: &str) -> Event {
+    let handle = handles(text)[0];
+    Event::TaskWatched {
+        task,
+        attempt,
+        handle,
     }
 }
 

@@ -254,7 +254,7 @@ impl<'a> Conversation<'a> {
                 Ok(())
             }
             Err(failure) => {
-                ending::fail(self.workers, held, failure);
+                ending::fail(self.workers, held, *failure);
                 held.over = true;
                 self.cancel()
             }
@@ -346,7 +346,7 @@ impl<'a> Conversation<'a> {
             }
             Ok(said) => said,
             Err(failure) => {
-                ending::fail(self.workers, &held, failure);
+                ending::fail(self.workers, &held, *failure);
                 held.over = true;
                 if last {
                     seat.leave(&held);
@@ -380,7 +380,6 @@ impl<'a> Conversation<'a> {
 
     fn turn_over(&mut self, held: Held, over: Over) -> Talked {
         let task = held.assignment.task;
-        self.workers.engine.lock().pids.remove(&task);
         (self.cancelled_at, self.sample_at) = (None, None);
         match over {
             Over::Parked => drop(self.parked.insert(task, held)),

@@ -78,9 +78,8 @@ impl Seat<'_> {
 }
 
 /// Tells the graph that a task failed; its place is freed with its last word.
-pub(super) fn fail(workers: &Workers, held: &Held, failure: Box<Failure>) {
+pub(super) fn fail(workers: &Workers, held: &Held, failure: Failure) {
     let Run { task, attempt } = run_of(&held.assignment);
-    let failure = *failure;
     workers.engine.with(|core, now| {
         core.tell(
             now,

@@ -351,7 +351,7 @@ mod tests {
             if repeats {
                 said.traceback.extend(failure_told(&original).traceback);
             }
-            let passed = failure(&label(), &[original.clone()], said);
+            let passed = failure(&label(), std::slice::from_ref(&original), said);
             let told = failure_told(&passed);
             let lines: Vec<u32> = told.traceback.iter().map(|call| call.line).collect();
             assert_eq!(lines, [2, 7]);

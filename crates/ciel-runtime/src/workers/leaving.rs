@@ -69,7 +69,6 @@ impl Conversation<'_> {
             }
             core.tell_node(now, node::Event::WorkerGone { worker });
             if let Some(run) = run {
-                core.pids.remove(&run.task);
                 core.leave(now, run);
             }
         });

@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
@@ -65,7 +66,8 @@ pub(super) struct Peer {
     workers: Rc<Workers>,
     worker: WorkerKey,
     label: Label,
-    socket: UnixStream,
+    reader: OwnedReadHalf,
+    writer: OwnedWriteHalf,
     /// What is on its way to the worker.
     outgoing: BytesMut,
     incoming: Box<[u8]>,
@@ -119,6 +121,7 @@ impl Peer {
         events: Option<UnboundedReceiver<ProcessEvent>>,
     ) -> io::Result<Peer> {
         socket.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(socket)?.into_split();
         rustix::io::ioctl_fionbio(&printed, true)?;
         let ended = events.is_none().then_some(Ended::Unwatched);
         Ok(Peer {
@@ -128,7 +131,8 @@ impl Peer {
                 what: what.into(),
                 name: Name(u128::from(worker.0) << 96),
             },
-            socket: UnixStream::from_std(socket)?,
+            reader,
+            writer,
             outgoing: BytesMut::new(),
             incoming: vec![0; READ_BYTES].into(),
             decoder: Decoder::new(),
@@ -153,21 +157,12 @@ impl Peer {
     /// Sends what was said as far as the worker takes it now.
     fn send(&mut self) {
         while !self.outgoing.is_empty() {
-            match self.socket.try_write(&self.outgoing) {
+            match self.writer.try_write(&self.outgoing) {
                 Ok(count) => self.outgoing.advance(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // Who does not listen any more is about to end, which is heard elsewhere.
                 Err(_) => self.outgoing.clear(),
             }
-        }
-    }
-
-    /// Takes what the worker said, as much as fits.
-    fn receive(&mut self) {
-        match self.socket.try_read(&mut self.incoming) {
-            Ok(count) if count > 0 => self.decoder.push(&self.incoming[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(_) | Err(_) => self.closed = true,
         }
     }
 
@@ -208,8 +203,11 @@ impl Peer {
         tokio::select! {
             biased;
             event = self.events.recv(), if self.ended.is_none() => self.on_event(event),
-            _ = self.socket.readable(), if listening => self.receive(),
-            _ = self.socket.writable(), if !self.outgoing.is_empty() => self.send(),
+            read = self.reader.read(&mut self.incoming), if listening => match read {
+                Ok(count) if count > 0 => self.decoder.push(&self.incoming[..count]),
+                _ => self.closed = true,
+            },
+            _ = self.writer.writable(), if !self.outgoing.is_empty() => self.send(),
             read = self.printed.read_buf(&mut printed), if self.printing => match read {
                 Ok(count) if count > 0 => self.show(&printed),
                 _ => self.printing = false,

@@ -286,8 +286,9 @@ class WorkerStrand(Speaker):
 
     def result(self, future: Future[Any]) -> Any:
         """Waits by parking; also on other threads, if the result is there."""
-        if future._strand is not self:
-            self.handle_of(future)
+        running = here.strand
+        if running is not self and running is not None:
+            future._check_here()
         known = future._known
         if known is None:
             known = self._wait_one(future)
@@ -316,7 +317,8 @@ class WorkerStrand(Speaker):
         if freezing.number is not None:
             raise WaitError("a task cannot wait while a value is being pickled")
         check_may_wait()
-        self.hub.check_forked(None)
+        if self.hub.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
         self.tidy()
         self.connection.block(self.tag, handles, first, timeout_ms)
         self.replaying = False

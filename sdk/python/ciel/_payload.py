@@ -198,6 +198,17 @@ def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
     return Copy(call).arguments(value, lambda future: future)
 
 
+def filled(found: Any, value: Callable[[int], Any]) -> Any:
+    """Plain data of another language's call, with the value of an input for each `{"$ref": i}`."""
+    if isinstance(found, dict):
+        if len(found) == 1 and isinstance(found.get("$ref"), int):
+            return value(found["$ref"])
+        return {key: filled(part, value) for key, part in found.items()}
+    if isinstance(found, list):
+        return [filled(part, value) for part in found]
+    return found
+
+
 class Copy:
     """The arguments of a call as bytes, for a call that runs in this process."""
 

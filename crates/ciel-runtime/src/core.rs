@@ -14,12 +14,15 @@ use ciel_model::{
     StrandKey, TaskKey,
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
-use ciel_ordered::{After, OrderedStream};
+use ciel_ordered::OrderedStream;
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
+use crate::scripts::SKYWRITING;
+use crate::strands;
+use crate::turns::{Hand, Pace, Turns};
 
 /// What the input/output thread has to do.
 pub(crate) enum Order {
@@ -61,19 +64,22 @@ pub(crate) enum Order {
 
 pub(crate) type Answers = Vec<(Handle, Resolution)>;
 
-/// Work for a thread.
-pub(crate) enum Turn {
-    /// A task to begin or to resume.
-    Begin(Box<Assignment>),
+/// Work that has a thread's place and waits for its thread.
+pub(crate) enum Due {
+    /// A task to begin or to resume; nothing is promised to it before it has its thread.
+    Begin(Run),
     /// A preempted script to go on with.
     Next(Run, Box<Script>),
 }
 
-/// A turn that waits for its thread.
-pub(crate) struct Waiting {
-    /// Since then.
-    pub(crate) since: Micros,
-    pub(crate) turn: Turn,
+/// Work for a thread.
+pub(crate) enum Turn {
+    /// A task to begin.
+    Begin(Box<Assignment>),
+    /// A script that waited.
+    Resume(Box<Assignment>, Box<Script>),
+    /// A preempted script to go on with.
+    Next(Run, Box<Script>),
 }
 
 /// A script between its turns.
@@ -112,8 +118,10 @@ pub(crate) struct Core {
     /// Scripts that wait for another turn.
     pub(crate) preempted: FxHashMap<Run, Box<Script>>,
     /// Work that has a thread's place but not yet its thread.
-    pub(crate) turns: VecDeque<Waiting>,
-    /// Where each placed task is.
+    pub(crate) turns: Turns<Due>,
+    /// What a thread is about to begin.
+    begun: Option<Box<Assignment>>,
+    /// Where each task is that has begun in its place.
     places: FxHashMap<Run, Place>,
     /// Placed tasks whose end is wanted.
     pub(crate) stopping: FxHashMap<Run, ()>,
@@ -157,7 +165,8 @@ impl Core {
             history,
             suspended: FxHashMap::default(),
             preempted: FxHashMap::default(),
-            turns: VecDeque::new(),
+            turns: Turns::new(),
+            begun: None,
             places: FxHashMap::default(),
             stopping: FxHashMap::default(),
             continued: None,
@@ -271,7 +280,7 @@ impl Core {
                 let run = Run { task, attempt };
                 self.feed_node(now, node::Event::TaskWithdrawn { run })
             }
-            Action::Begin(assignment) => self.begin(now, assignment),
+            Action::Begin(assignment) => self.begin(assignment),
             Action::Continue {
                 task,
                 attempt,
@@ -311,10 +320,7 @@ impl Core {
             Action::NextTurn { run } => {
                 // One that was stopped in the meantime is not kept any more.
                 if let Some(script) = self.preempted.remove(&run) {
-                    self.turns.push_back(Waiting {
-                        since: now,
-                        turn: Turn::Next(run, script),
-                    });
+                    self.turns.push(now, Pace::Long, Due::Next(run, script));
                 }
             }
             Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
@@ -335,11 +341,14 @@ impl Core {
         if !self.graph.awaits_place(task, attempt) {
             return self.feed_node(now, node::Event::TaskLeft { run, parked: false });
         }
+        if place == Place::Thread {
+            return self.turns.push(now, Pace::Fresh, Due::Begin(run));
+        }
         self.places.insert(run, place);
         self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
     }
 
-    fn begin(&mut self, now: Micros, assignment: Box<Assignment>) {
+    fn begin(&mut self, assignment: Box<Assignment>) {
         let run = Run {
             task: assignment.task,
             attempt: assignment.attempt,
@@ -350,13 +359,51 @@ impl Core {
             .copied()
             .expect("a task that begins has its place");
         match place {
-            Place::Thread => {
-                let turn = Turn::Begin(assignment);
-                self.turns.push_back(Waiting { since: now, turn })
-            }
+            Place::Thread => self.begun = Some(assignment),
             Place::Process => self.order(Order::StartProcess(assignment)),
             Place::Worker(worker) => self.order(Order::StartInWorker { worker, assignment }),
         }
+    }
+
+    /// The next turn for a thread of scripts. A task is begun only here, so that it is told all
+    /// that is there by then.
+    pub(crate) fn take_turn(&mut self, now: Micros, hand: &mut Hand) -> Option<Turn> {
+        loop {
+            let run = match self.turns.take(now, hand)? {
+                Due::Next(run, script) => return Some(Turn::Next(run, script)),
+                Due::Begin(run) => run,
+            };
+            if let Some(assignment) = self.begin_on_thread(now, run) {
+                return Some(self.turn_of(hand, assignment));
+            }
+            self.turns.put_down(now, hand);
+        }
+    }
+
+    /// None if the task was given up while it waited for its thread.
+    fn begin_on_thread(&mut self, now: Micros, run: Run) -> Option<Box<Assignment>> {
+        let Run { task, attempt } = run;
+        if !self.graph.awaits_place(task, attempt) {
+            self.tell_node(now, node::Event::TaskLeft { run, parked: false });
+            return None;
+        }
+        self.places.insert(run, Place::Thread);
+        self.tell(now, graph::Event::TaskPlaced { task, attempt });
+        let begun = self.begun.take();
+        Some(begun.expect("a task that awaits its place begins when it is placed"))
+    }
+
+    fn turn_of(&mut self, hand: &mut Hand, assignment: Box<Assignment>) -> Turn {
+        if is_resumption(&assignment) {
+            let kept = self.suspended.remove(&assignment.task);
+            let script = kept.expect("a suspended script is kept until it is resumed or stopped");
+            return Turn::Resume(assignment, script);
+        }
+        if &*assignment.descriptor.executor != SKYWRITING {
+            // What the engine does itself has no fuel.
+            self.turns.may_take_long(hand);
+        }
+        Turn::Begin(assignment)
     }
 
     fn suspend(&mut self, now: Micros, run: Run) {
@@ -419,9 +466,9 @@ impl Core {
     }
 
     fn change_strand(&mut self, change: StrandChange) {
-        apply_change(&mut self.output, change);
+        strands::apply(&mut self.output, change);
         if self.ordered_errors {
-            apply_change(&mut self.errors, change);
+            strands::apply(&mut self.errors, change);
         }
         self.changes += 1;
         let silent = self.output.held_bytes() == 0 && self.errors.held_bytes() == 0;
@@ -452,14 +499,14 @@ impl Core {
             }
             return Ok(());
         }
-        write_to(&mut self.output, strand, piece)
+        strands::write(&mut self.output, strand, piece)
     }
 
     /// The same for standard error, if that is ordered.
     pub(crate) fn write_error(&mut self, strand: StrandKey, bytes: Vec<u8>) {
         self.output_ready = true;
         // A standard error that differs when it is run again is no failure.
-        let _ = write_to(&mut self.errors, strand, bytes.into());
+        let _ = strands::write(&mut self.errors, strand, bytes.into());
     }
 
     /// What a task that runs is doing: its place, for `why`.
@@ -500,25 +547,6 @@ impl Core {
     }
 }
 
-fn write_to(
-    stream: &mut OrderedStream,
-    strand: StrandKey,
-    piece: ciel_ordered::Piece,
-) -> Result<(), String> {
-    use ciel_ordered::OrderedError;
-    match stream.write(ciel_ordered::StrandKey(strand.0), piece) {
-        Ok(()) => Ok(()),
-        Err(OrderedError::Mismatch { offset, .. }) => Err(format!(
-            "run again, it wrote something else, from byte {offset} of its output on"
-        )),
-        Err(OrderedError::Diverged { .. }) => {
-            Err("run again, it spawned before it had written all it had written before".into())
-        }
-        // A strand that was given up has no place for what still comes.
-        Err(_) => Ok(()),
-    }
-}
-
 /// What scripts and workers write goes out as soon as its turn has come: they are run again from
 /// facts, so they write the same again. A process commits its output whole unless it is declared
 /// live.
@@ -532,36 +560,6 @@ fn let_out_early(descriptor: &mut Descriptor) {
             live: true,
             ..(*descriptor.options).clone()
         }),
-    };
-}
-
-/// Applies a change to one ordered stream. A strand beneath one that was given up has no place;
-/// what concerns it concerns nobody.
-fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
-    let key = |strand: StrandKey| ciel_ordered::StrandKey(strand.0);
-    let _ = match change {
-        StrandChange::Root(strand) => stream.open_root(key(strand)),
-        StrandChange::Spawned {
-            parent,
-            child,
-            live,
-        } => {
-            let spawned = stream.spawn(key(parent), key(child));
-            if live {
-                spawned
-            } else {
-                spawned.and_then(|()| stream.hold(key(child)))
-            }
-        }
-        StrandChange::Committed(strand) => stream.commit(key(strand)),
-        // A replay that was cut short is told of at the first closing; the second one closes.
-        StrandChange::Closed(strand) => stream
-            .close(key(strand))
-            .or_else(|_| stream.close(key(strand))),
-        StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
-        StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
-        StrandChange::Rewound(strand) => stream.rewind(key(strand)),
-        StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
     };
 }
 

@@ -27,7 +27,9 @@ mod scripts;
 mod settings;
 mod shell;
 mod spawning;
+mod strands;
 mod translate;
+mod turns;
 mod workers;
 
 pub use face::{Face, Progress, Report};

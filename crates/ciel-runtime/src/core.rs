@@ -485,7 +485,7 @@ impl Core {
             return;
         };
         let failure = Failure::new(FailureKind::Refused, view.label, lacking)
-            .with_hint("ask for less, or run with more: -j sets the number of cores");
+            .with_hint("ask for less, or run with more: -j sets the cores, --resource anything else");
         self.feed_graph(
             now,
             graph::Event::TaskFailed {

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,14 +83,6 @@ def command(folder: Path, *words: str) -> Ended:
         whole, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S
     )
     return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
-
-
-def until(met: Callable[[], bool]) -> None:
-    """Waits for a condition; fails at the deadline."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not met():
-        assert time.monotonic() < deadline, "the condition was not met in time"
-        time.sleep(0.002)
 
 
 def workers_of(run: int) -> list[int]:

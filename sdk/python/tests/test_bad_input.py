@@ -17,6 +17,7 @@ import pytest
 import bad_tasks as bad
 import ciel
 import jobs
+from conditions import until
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +107,13 @@ def test_signal_handlers_of_a_task_end_with_it(session: ciel.Session) -> None:
         looks.append(outcome(session, bad.look_at_handlers))
         return looks[-1][0] == changed
 
-    jobs.until(seen)
+    until(seen)
     assert not any(ignored for _, ignored in looks)
 
 
 def test_thread_that_outlives_its_task_retires_the_worker(session: ciel.Session) -> None:
     process = outcome(session, bad.leave_thread)
-    jobs.until(lambda: not Path(f"/proc/{process}").exists())
+    until(lambda: not Path(f"/proc/{process}").exists())
     assert outcome(session, bad.double, 1) == 2
 
 
@@ -129,7 +130,7 @@ def test_future_in_a_global_is_refused_in_another_task(
         found.append(outcome(session, bad.use_global, which, how))
         return found[-1][0] == owner
 
-    jobs.until(used)
+    until(used)
     words = found[-1][1]
     assert "belongs to keep_globally@" in words and "used in use_global@" in words
     assert "pass it as an argument" in words

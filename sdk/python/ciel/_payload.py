@@ -33,12 +33,15 @@ class Store(Protocol):
 
     def handle_of(self, future: Future[Any]) -> int:
         """The handle of a future of this strand; raises WaitError for another's."""
+        ...
 
     def function_handle(self, identity: Identity) -> int:
         """The object that holds a function by value."""
+        ...
 
     def buffer_handle(self, buffer: Any) -> int:
         """An object that holds these bytes; equal ones are stored once."""
+        ...
 
 
 class Reader(Protocol):

@@ -300,6 +300,34 @@ class Session:
         self._check_open()
         return cast("Future[R]", self._client.put(value))
 
+    @overload
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: None = ...,
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> Future[bytes]: ...
+    @overload
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: Sequence[str],
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> dict[str, Future[bytes]]: ...
     def sh(
         self,
         command: str,

@@ -105,7 +105,7 @@ def test_signal_handlers_of_a_task_end_with_it(session: ciel.Session) -> None:
 
     def seen() -> bool:
         looks.append(outcome(session, bad.look_at_handlers))
-        return looks[-1][0] == changed
+        return bool(looks[-1][0] == changed)
 
     until(seen)
     assert not any(ignored for _, ignored in looks)
@@ -128,7 +128,7 @@ def test_future_in_a_global_is_refused_in_another_task(
 
     def used() -> bool:
         found.append(outcome(session, bad.use_global, which, how))
-        return found[-1][0] == owner
+        return bool(found[-1][0] == owner)
 
     until(used)
     words = found[-1][1]

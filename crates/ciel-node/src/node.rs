@@ -191,6 +191,8 @@ pub struct Node {
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
     pub(crate) pools: Pools,
+    /// Nothing is placed for the moment.
+    held: bool,
 }
 
 impl Node {
@@ -209,6 +211,7 @@ impl Node {
             computation: Queue::default(),
             queued: FxHashMap::default(),
             overtaken: 0,
+            held: false,
             pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
             capacity,
         }
@@ -236,6 +239,12 @@ impl Node {
                 .lacking(need)
                 .unwrap_or_else(|| "its turn in serial order".to_string())
         })
+    }
+
+    /// Places nothing from now on, until it is told to again. A task that ends makes others ready
+    /// before it leaves; held meanwhile, the node can give them the place that becomes free.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
     }
 
     /// Takes one event and appends what has to be done about it. `order` is the graph's.
@@ -272,7 +281,9 @@ impl Node {
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
         }
-        self.place(order, actions);
+        if !self.held {
+            self.place(order, actions);
+        }
         #[cfg(debug_assertions)]
         self.check_all();
     }

@@ -201,6 +201,25 @@ impl Core {
         self.settle(now);
     }
 
+    /// Tells the graph the end of a task, then the node that its place is free: what it made ready
+    /// can go where it ran, whose process is awake and has its data. A worker that has `retired`
+    /// gets nothing of that.
+    pub(crate) fn tell_end(
+        &mut self,
+        now: Micros,
+        event: graph::Event,
+        run: Run,
+        retired: Option<WorkerKey>,
+    ) {
+        self.node.hold(true);
+        self.tell(now, event);
+        if let Some(worker) = retired {
+            self.tell_node(now, node::Event::WorkerRetired { worker });
+        }
+        self.node.hold(false);
+        self.leave(now, run);
+    }
+
     /// Tells the node what happened and does all that follows.
     pub(crate) fn tell_node(&mut self, now: Micros, event: node::Event) {
         self.feed_node(now, event);

@@ -192,5 +192,8 @@ def label_of(what: str, position: bytes) -> str:
 def seed_of(position: bytes) -> int:
     """The seed of the task at `position`, as a start tells it."""
 
+def tell_seed(seed: int) -> None:
+    """Makes `seed` the CIEL_TASK_SEED that processes inherit; one thread calls it."""
+
 def hash_of(data: Buffer) -> bytes:
     """The first 16 bytes of the BLAKE3 hash of contiguous unsigned bytes; other threads run."""

@@ -6,9 +6,23 @@ says it to commands that a task starts. Read next: `_strand.py`.
 
 from __future__ import annotations
 
+import os
 import random
+from typing import Any
 
+from ciel import _native
 from ciel._strand import current
+
+_NAME = b"CIEL_TASK_SEED"
+
+
+def tell_seed(seed: int) -> None:
+    """Sets `CIEL_TASK_SEED`, in `os.environ` and for commands, at the cost of a few stores.
+
+    An assignment to `os.environ` for each task would make the C library keep every value for ever.
+    """
+    _native.tell_seed(seed)
+    _TEXTS[_NAME] = b"%d" % seed
 
 
 def task_rng() -> random.Random:
@@ -20,3 +34,7 @@ def task_rng() -> random.Random:
     if strand.generator is None:
         strand.generator = random.Random(strand.seed)
     return strand.generator
+
+
+_TEXTS: Any = getattr(os.environ, "_data", {})
+"""The texts behind `os.environ`; written without telling the C library, which is told above."""

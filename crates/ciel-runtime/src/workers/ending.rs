@@ -61,11 +61,9 @@ impl Seat<'_> {
 
     /// Tells the graph the end of a task, and frees its place.
     fn end(&self, held: &Held, event: Event) {
-        self.workers.engine.with(|core, now| {
-            core.tell(now, event);
-            self.retire(core, now);
-            core.leave(now, run_of(&held.assignment));
-        });
+        let (run, retired) = (run_of(&held.assignment), self.used_up.then_some(self.worker));
+        let engine = &self.workers.engine;
+        engine.with(|core, now| core.tell_end(now, event, run, retired));
     }
 
     /// A task of whose end the graph knows already leaves.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import ciel
 
-LEAVES_FROM = 14
+LEAVES_FROM = 21
 """Things left to decide on below which a task decides by itself."""
 
 
@@ -93,7 +93,7 @@ def things_to_pack(count: int) -> list[Thing]:
     return sorted(things, key=lambda thing: thing.value / thing.weight, reverse=True)
 
 
-def main(count: str = "34") -> dict[str, int]:
+def main(count: str = "40") -> dict[str, int]:
     """Packs half of the weight of all things."""
     things = things_to_pack(int(count))
     room = sum(thing.weight for thing in things) // 2

@@ -81,7 +81,9 @@ fn expect_unusable(name: &str, told: &[&str]) {
         assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
     }
     let starts = place.read("starts").lines().count();
-    assert!((1..=3).contains(&starts), "{starts} starts");
+    // Workers may be on their way together when the third start in a row fails.
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    assert!((1..=2 + cores).contains(&starts), "{starts} starts");
 }
 
 #[test]

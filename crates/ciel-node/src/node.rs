@@ -46,8 +46,9 @@ pub enum Event {
         class: Class,
         /// What it needs; nothing is taken for coordination.
         resources: Resources,
-        /// It ran before, so a live copy of it may be parked in a worker.
-        resumed: bool,
+        /// It ran before, so a live copy of it may be parked in a worker: microseconds that it
+        /// would run to come there again, more than all if it cannot.
+        resumed: Option<Micros>,
     },
     /// It is not to be run any more.
     TaskWithdrawn {
@@ -87,6 +88,8 @@ pub enum Event {
         /// Which.
         worker: WorkerKey,
     },
+    /// Time passed; see [`Node::next_deadline`].
+    Ticked,
 }
 
 /// What the shell has to do.
@@ -154,7 +157,8 @@ struct Ready {
     run: Run,
     class: Class,
     resources: Resources,
-    resumed: bool,
+    resumed: Option<Micros>,
+    since: Micros,
 }
 
 /// A task in its place.
@@ -190,9 +194,13 @@ pub struct Node {
     queued: FxHashMap<Run, ()>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
+    /// When a strand that waits for its worker loses patience.
+    deadline: Option<Micros>,
     pub(crate) pools: Pools,
     /// Nothing is placed for the moment.
     held: bool,
+    /// The last round found a place for all that could have one, and nothing has changed since.
+    settled: bool,
 }
 
 impl Node {
@@ -212,9 +220,16 @@ impl Node {
             queued: FxHashMap::default(),
             overtaken: 0,
             held: false,
+            settled: false,
+            deadline: None,
             pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
             capacity,
         }
+    }
+
+    /// When [`Event::Ticked`] is wanted at the latest.
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.deadline
     }
 
     /// Number of ready tasks without a place.
@@ -250,11 +265,12 @@ impl Node {
     /// Takes one event and appends what has to be done about it. `order` is the graph's.
     pub fn handle(
         &mut self,
-        _now: Micros,
+        now: Micros,
         event: Event,
         order: &SerialOrder,
         actions: &mut Vec<Action>,
     ) {
+        self.settled = self.settled && matches!(event, Event::TaskOffered { .. });
         match event {
             Event::TaskOffered {
                 run,
@@ -270,6 +286,7 @@ impl Node {
                     class,
                     resources,
                     resumed,
+                    since: now,
                 },
                 actions,
             ),
@@ -280,9 +297,11 @@ impl Node {
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
+            Event::Ticked => {}
         }
-        if !self.held {
-            self.place(order, actions);
+        if !self.held && !self.settled {
+            self.place(now, order, actions);
+            self.settled = true;
         }
         #[cfg(debug_assertions)]
         self.check_all();
@@ -296,6 +315,7 @@ impl Node {
         actions: &mut Vec<Action>,
     ) {
         if ready.class == Class::Coordination {
+            self.settled = false;
             self.queued.insert(ready.run, ());
             return self.coordination.push(order, mark, ready);
         }
@@ -305,8 +325,23 @@ impl Node {
                 lacking,
             });
         }
+        self.settled = self.settled && self.must_wait(&ready);
         self.queued.insert(ready.run, ());
         self.computation.push(order, mark, ready);
+    }
+
+    /// Whether a task that has come can only wait, for a core or for a worker that is busy or on
+    /// its way, so that a round would find nothing that the last one did not.
+    fn must_wait(&self, ready: &Ready) -> bool {
+        match &ready.class {
+            _ if self.capacity.serial => false,
+            _ if self.free.millicores == 0 => true,
+            Class::Pooled(executor) if ready.resumed.is_none() => {
+                let room = self.free.millicores / ready.resources.millicores.max(1);
+                self.pools.has_started(executor, room.max(1) as usize)
+            }
+            _ => false,
+        }
     }
 
     fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run, actions: &mut Vec<Action>) {
@@ -361,17 +396,18 @@ impl Node {
     }
 
     /// A scheduling round: threads first, then whatever takes resources.
-    fn place(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
+        self.deadline = None;
         if self.capacity.serial {
-            return self.place_earliest(order, actions);
+            return self.place_earliest(now, order, actions);
         }
         while self.threads_busy < self.capacity.threads && self.place_on_thread(order, actions) {}
-        self.place_computation(order, actions);
+        self.place_computation(now, order, actions);
     }
 
     /// The serial program: one thing at a time, the earliest that is ready. A script that stepped
     /// aside for its child goes on when nothing earlier is ready, the innermost first.
-    fn place_earliest(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place_earliest(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
         self.drop_withdrawn(order);
         if self.is_busy() {
             return;
@@ -382,7 +418,7 @@ impl Node {
             (Some(script), Some(other)) if order.precedes(script, other) => {
                 self.first_turn(order, actions);
             }
-            (_, Some(_)) => self.place_computation(order, actions),
+            (_, Some(_)) => self.place_computation(now, order, actions),
             (Some(_), None) => {
                 self.first_turn(order, actions);
             }
@@ -460,7 +496,7 @@ impl Node {
 
     /// Places what fits, earliest first; later tasks may overtake one that does not fit, but not
     /// for ever.
-    fn place_computation(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place_computation(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
         let mut passed = Vec::new();
         while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
             if self.free.millicores == 0 || (self.capacity.serial && self.is_busy()) {
@@ -472,7 +508,7 @@ impl Node {
             if !self.queued.contains_key(&ready.run) {
                 continue;
             }
-            match self.place_for(&ready, &passed, actions) {
+            match self.place_for(now, &ready, &passed, actions) {
                 Some(place) => {
                     self.settle(&ready, place, actions);
                     self.overtaken = if passed.is_empty() {
@@ -497,6 +533,7 @@ impl Node {
     /// come before it and could not be placed.
     fn place_for(
         &mut self,
+        now: Micros,
         ready: &Ready,
         passed: &[(Mark, Ready)],
         actions: &mut Vec<Action>,
@@ -506,22 +543,47 @@ impl Node {
         }
         match &ready.class {
             Class::Pooled(executor) => {
-                let home = if ready.resumed {
-                    self.pools.home(ready.run.task)
-                } else {
-                    None
-                };
+                let home = ready.resumed.and_then(|_| self.pools.home(ready.run.task));
+                let busy = home.filter(|home| !self.pools.is_idle(*home));
+                if busy.is_some() && !self.is_impatient(now, ready) {
+                    return None;
+                }
+                let home = home.xor(busy);
+                let room = (self.free.millicores / ready.resources.millicores.max(1)).max(1);
+                // No more of them count than there is room for, and there may be many.
                 let same = passed
                     .iter()
-                    .filter(|(_, other)| other.class == ready.class);
-                let room = self.free.millicores / ready.resources.millicores.max(1);
-                let wanting = (same.count() + 1).min((room as usize).max(1));
-                self.pools
-                    .worker_for(executor, home, wanting, actions)
-                    .map(Place::Worker)
+                    .filter(|(_, other)| other.class == ready.class)
+                    .take(room as usize);
+                let wanting = (same.count() + 1).min(room as usize);
+                let worker = self.pools.worker_for(executor, home, wanting, actions)?;
+                if let Some(worker) = busy {
+                    self.move_away(worker, ready.run.task, actions);
+                }
+                Some(Place::Worker(worker))
             }
             Class::Process | Class::Coordination => Some(Place::Process),
         }
+    }
+
+    /// Whether a strand has waited for its worker as long as its replay would take. If not, the time
+    /// when it has is a deadline.
+    fn is_impatient(&mut self, now: Micros, ready: &Ready) -> bool {
+        let cost = ready.resumed.unwrap_or_default();
+        let patience = cost.saturating_add(limits::RESUME_PATIENCE_US);
+        let until = ready.since.saturating_add(patience);
+        if until > now {
+            let earlier = self.deadline.map_or(until, |deadline| deadline.min(until));
+            self.deadline = Some(earlier).filter(|deadline| *deadline != Micros::MAX);
+        }
+        until <= now
+    }
+
+    /// A strand goes on elsewhere: its live copy is dropped, and it is replayed.
+    fn move_away(&mut self, worker: WorkerKey, task: TaskKey, actions: &mut Vec<Action>) {
+        self.pools.forget(task);
+        actions.push(Action::DropParked { worker, task });
+        actions.push(Action::ContinuationLost { task });
     }
 
     fn settle(&mut self, ready: &Ready, place: Place, actions: &mut Vec<Action>) {

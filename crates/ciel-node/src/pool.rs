@@ -73,7 +73,7 @@ impl Pools {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         if let Some(home) = home {
-            return (self.workers[&home].state == WorkerState::Idle).then_some(home);
+            return self.is_idle(home).then_some(home);
         }
         let fits = |worker: &Worker| worker.executor == *executor;
         let idle = self.pick(|worker| fits(worker) && worker.is_free());
@@ -85,6 +85,26 @@ impl Pools {
             }
         }
         idle
+    }
+
+    /// Whether a worker waits for work.
+    pub(crate) fn is_idle(&self, worker: WorkerKey) -> bool {
+        self.workers[&worker].state == WorkerState::Idle
+    }
+
+    /// Whether no worker of `executor` is free and `wanting` of them are on their way already, so
+    /// that a task that it does not know can only wait.
+    pub(crate) fn has_started(&self, executor: &Arc<str>, wanting: usize) -> bool {
+        let mut starting = 0;
+        for worker in self.workers.values() {
+            if worker.executor == *executor {
+                if worker.is_free() {
+                    return false;
+                }
+                starting += usize::from(worker.state == WorkerState::Starting);
+            }
+        }
+        starting >= wanting
     }
 
     /// The oldest worker of that kind.

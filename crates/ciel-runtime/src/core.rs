@@ -20,7 +20,9 @@ use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
+use crate::scripts::SKYWRITING;
 use crate::strands::{apply_change, write_to};
+use crate::turns::{Hand, Pace, Turns};
 
 /// What the input/output thread has to do.
 pub(crate) enum Order {
@@ -68,19 +70,22 @@ pub(crate) enum Order {
 
 pub(crate) type Answers = Vec<(Handle, Resolution)>;
 
-/// Work for a thread.
-pub(crate) enum Turn {
-    /// A task to begin or to resume.
-    Begin(Box<Assignment>),
+/// Work that has a thread's place and waits for its thread.
+pub(crate) enum Due {
+    /// A task to begin or to resume; nothing is promised to it before it has its thread.
+    Begin(Run),
     /// A preempted script to go on with.
     Next(Run, Box<Script>),
 }
 
-/// A turn that waits for its thread.
-pub(crate) struct Waiting {
-    /// Since then.
-    pub(crate) since: Micros,
-    pub(crate) turn: Turn,
+/// Work for a thread.
+pub(crate) enum Turn {
+    /// A task to begin.
+    Begin(Box<Assignment>),
+    /// A script that waited.
+    Resume(Box<Assignment>, Box<Script>),
+    /// A preempted script to go on with.
+    Next(Run, Box<Script>),
 }
 
 /// A script between its turns.
@@ -119,8 +124,10 @@ pub(crate) struct Core {
     /// Scripts that wait for another turn.
     pub(crate) preempted: FxHashMap<Run, Box<Script>>,
     /// Work that has a thread's place but not yet its thread.
-    pub(crate) turns: VecDeque<Waiting>,
-    /// Where each placed task is.
+    pub(crate) turns: Turns<Due>,
+    /// What a thread is about to begin.
+    begun: Option<Box<Assignment>>,
+    /// Where each task is that has begun in its place.
     places: FxHashMap<Run, Place>,
     /// Placed tasks whose end is wanted.
     pub(crate) stopping: FxHashMap<Run, ()>,
@@ -147,6 +154,10 @@ pub(crate) struct Core {
     node_actions: Vec<node::Action>,
     orders: UnboundedSender<Order>,
     rearmed: Option<Micros>,
+    /// The worker whose conversation is speaking right now.
+    speaking: Option<WorkerKey>,
+    /// What that worker is to run next: begun without the way through the orders.
+    next: Option<Box<Assignment>>,
 }
 
 impl Core {
@@ -166,7 +177,8 @@ impl Core {
             history,
             suspended: FxHashMap::default(),
             preempted: FxHashMap::default(),
-            turns: VecDeque::new(),
+            turns: Turns::new(),
+            begun: None,
             places: FxHashMap::default(),
             stopping: FxHashMap::default(),
             continued: None,
@@ -184,6 +196,8 @@ impl Core {
             node_actions: Vec::new(),
             orders,
             rearmed: None,
+            speaking: None,
+            next: None,
         }
     }
 
@@ -218,6 +232,23 @@ impl Core {
         }
         self.node.hold(false);
         self.leave(now, run);
+    }
+
+    /// Does something in the name of a worker's conversation, which then asks [`Core::take_next`].
+    pub(crate) fn speak_for<T>(
+        &mut self,
+        worker: WorkerKey,
+        act: impl FnOnce(&mut Core) -> T,
+    ) -> T {
+        self.speaking = Some(worker);
+        let done = act(self);
+        self.speaking = None;
+        done
+    }
+
+    /// The task that the worker that has just spoken is to run next, if there is one.
+    pub(crate) fn take_next(&mut self) -> Option<Box<Assignment>> {
+        self.next.take()
     }
 
     /// Tells the node what happened and does all that follows.
@@ -264,6 +295,18 @@ impl Core {
         self.node_actions = actions;
     }
 
+    /// When [`Core::tick`] is wanted at the latest.
+    pub(crate) fn next_deadline(&self) -> Option<Micros> {
+        let deadlines = [self.graph.next_deadline(), self.node.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Time passed.
+    pub(crate) fn tick(&mut self, now: Micros) {
+        self.tell(now, graph::Event::Ticked);
+        self.tell_node(now, node::Event::Ticked);
+    }
+
     fn settle(&mut self, now: Micros) {
         while let Some(todo) = self.todo.pop_front() {
             match todo {
@@ -271,7 +314,7 @@ impl Core {
                 Todo::Node(action) => self.perform_on_node(now, action),
             }
         }
-        let deadline = self.graph.next_deadline();
+        let deadline = self.next_deadline();
         if deadline != self.rearmed {
             self.rearmed = deadline;
             self.order(Order::Rearm);
@@ -293,7 +336,7 @@ impl Core {
                     mark,
                     class: descriptor.class.clone(),
                     resources: descriptor.options.resources.clone(),
-                    resumed,
+                    resumed: resumed.then(|| self.graph.replay_us(task)),
                 };
                 self.feed_node(now, event)
             }
@@ -301,7 +344,7 @@ impl Core {
                 let run = Run { task, attempt };
                 self.feed_node(now, node::Event::TaskWithdrawn { run })
             }
-            Action::Begin(assignment) => self.begin(now, assignment),
+            Action::Begin(assignment) => self.begin(assignment),
             Action::Continue {
                 task,
                 attempt,
@@ -350,10 +393,7 @@ impl Core {
             Action::NextTurn { run } => {
                 // One that was stopped in the meantime is not kept any more.
                 if let Some(script) = self.preempted.remove(&run) {
-                    self.turns.push_back(Waiting {
-                        since: now,
-                        turn: Turn::Next(run, script),
-                    });
+                    self.turns.push(now, Pace::Long, Due::Next(run, script));
                 }
             }
             Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
@@ -374,11 +414,14 @@ impl Core {
         if !self.graph.awaits_place(task, attempt) {
             return self.feed_node(now, node::Event::TaskLeft { run, parked: false });
         }
+        if place == Place::Thread {
+            return self.turns.push(now, Pace::Fresh, Due::Begin(run));
+        }
         self.places.insert(run, place);
         self.feed_graph(now, graph::Event::TaskPlaced { task, attempt })
     }
 
-    fn begin(&mut self, now: Micros, assignment: Box<Assignment>) {
+    fn begin(&mut self, assignment: Box<Assignment>) {
         let run = Run {
             task: assignment.task,
             attempt: assignment.attempt,
@@ -389,13 +432,59 @@ impl Core {
             .copied()
             .expect("a task that begins has its place");
         match place {
-            Place::Thread => {
-                let turn = Turn::Begin(assignment);
-                self.turns.push_back(Waiting { since: now, turn })
-            }
+            Place::Thread => self.begun = Some(assignment),
             Place::Process => self.order(Order::StartProcess(assignment)),
+            // A full history is written down by who performs orders, so that it stays bounded.
+            Place::Worker(worker)
+                if self.speaking == Some(worker)
+                    && self.next.is_none()
+                    && !self.history.is_full() =>
+            {
+                self.next = Some(assignment);
+            }
             Place::Worker(worker) => self.order(Order::StartInWorker { worker, assignment }),
         }
+    }
+
+    /// The next turn for a thread of scripts. A task is begun only here, so that it is told all
+    /// that is there by then.
+    pub(crate) fn take_turn(&mut self, now: Micros, hand: &mut Hand) -> Option<Turn> {
+        loop {
+            let run = match self.turns.take(now, hand)? {
+                Due::Next(run, script) => return Some(Turn::Next(run, script)),
+                Due::Begin(run) => run,
+            };
+            if let Some(assignment) = self.begin_on_thread(now, run) {
+                return Some(self.turn_of(hand, assignment));
+            }
+            self.turns.put_down(now, hand);
+        }
+    }
+
+    /// None if the task was given up while it waited for its thread.
+    fn begin_on_thread(&mut self, now: Micros, run: Run) -> Option<Box<Assignment>> {
+        let Run { task, attempt } = run;
+        if !self.graph.awaits_place(task, attempt) {
+            self.tell_node(now, node::Event::TaskLeft { run, parked: false });
+            return None;
+        }
+        self.places.insert(run, Place::Thread);
+        self.tell(now, graph::Event::TaskPlaced { task, attempt });
+        let begun = self.begun.take();
+        Some(begun.expect("a task that awaits its place begins when it is placed"))
+    }
+
+    fn turn_of(&mut self, hand: &mut Hand, assignment: Box<Assignment>) -> Turn {
+        if is_resumption(&assignment) {
+            let kept = self.suspended.remove(&assignment.task);
+            let script = kept.expect("a suspended script is kept until it is resumed or stopped");
+            return Turn::Resume(assignment, script);
+        }
+        if &*assignment.descriptor.executor != SKYWRITING {
+            // What the engine does itself has no fuel.
+            self.turns.may_take_long(hand);
+        }
+        Turn::Begin(assignment)
     }
 
     fn suspend(&mut self, now: Micros, run: Run) {
@@ -457,8 +546,9 @@ impl Core {
         let Some(view) = self.graph.view(task) else {
             return;
         };
-        let failure = Failure::new(FailureKind::Refused, view.label, lacking)
-            .with_hint("ask for less, or run with more: -j sets the number of cores");
+        let failure = Failure::new(FailureKind::Refused, view.label, lacking).with_hint(
+            "ask for less, or run with more: -j sets the cores, --resource anything else",
+        );
         self.feed_graph(
             now,
             graph::Event::TaskFailed {

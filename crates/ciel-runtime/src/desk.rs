@@ -13,7 +13,7 @@ use crate::executors::{Desk, Refused};
 use crate::objects::{self, PlainTrouble, StoreTrouble};
 use crate::output;
 
-/// The files of one attempt.
+/// The files of one attempt; they go when it is dropped.
 pub(crate) struct TaskDesk<'a> {
     engine: &'a Engine,
     assignment: &'a Assignment,
@@ -147,9 +147,10 @@ impl<'a> TaskDesk<'a> {
             self.remember(failure)
         })
     }
+}
 
-    /// Removes everything the attempt left.
-    pub(crate) fn clear(&self) {
+impl Drop for TaskDesk<'_> {
+    fn drop(&mut self) {
         let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
         // What cannot be removed now goes with the run's folder.
         let _ = self.engine.folder.scratch().clear(name.0, attempt.0);

@@ -16,13 +16,11 @@ use ciel_skywriting::hir::Source;
 use ciel_skywriting::machine::Surroundings;
 use ciel_store::RunFolder;
 
-use crate::core::{Core, Waiting};
+use crate::core::Core;
 use crate::executors::Registry;
 use crate::face::Face;
 use crate::settings::Settings;
-
-/// Microseconds that a turn waits for the thread that made it before another one is woken.
-const TURN_WAIT_US: Micros = 50;
+use crate::turns::Hand;
 
 /// A run, as its threads see it.
 pub(crate) struct Engine {
@@ -130,8 +128,9 @@ impl Engine {
     /// Does something with the machines, then wakes whoever has something to do because of it.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Micros) -> T) -> T {
         let mut core = self.lock();
-        let result = act(&mut core, self.now());
-        self.wake(&core);
+        let now = self.now();
+        let result = act(&mut core, now);
+        self.release(core, now);
         result
     }
 
@@ -142,29 +141,34 @@ impl Engine {
         self.output.notify_all();
     }
 
-    /// Wakes threads for all that is in the queues.
-    pub(crate) fn wake(&self, core: &Core) {
-        for _ in &core.turns {
+    /// Gives the machines back, then wakes the threads that have something to do.
+    pub(crate) fn release(&self, core: MutexGuard<'_, Core>, now: Micros) {
+        let wanting = core.turns.wanting(now);
+        let output = core.output_ready;
+        drop(core);
+        for _ in 0..wanting {
             self.work.notify_one();
         }
-        self.wake_output(core);
-    }
-
-    /// Wakes other threads for turns that have waited for a while; the caller, a script thread,
-    /// takes the first `own` of them itself. Threads that share what takes microseconds only wait
-    /// for each other, so a fresh turn is left to the caller, who is back within its fuel.
-    pub(crate) fn wake_others(&self, core: &Core, own: usize, now: Micros) {
-        let waits = |waiting: &&Waiting| now.saturating_sub(waiting.since) >= TURN_WAIT_US;
-        for _ in core.turns.iter().skip(own).filter(waits) {
-            self.work.notify_one();
-        }
-        self.wake_output(core);
-    }
-
-    fn wake_output(&self, core: &Core) {
-        if core.output_ready {
+        if output {
             self.output.notify_one();
         }
+    }
+
+    /// Sleeps until there may be a turn for this thread.
+    pub(crate) fn rest<'a>(
+        &self,
+        mut core: MutexGuard<'a, Core>,
+        hand: &mut Hand,
+    ) -> MutexGuard<'a, Core> {
+        let mut core = match core.turns.rest(hand) {
+            None => self.work.wait(core).unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => {
+                let waited = self.work.wait_timeout(core, limit);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        core.turns.rise();
+        core
     }
 
     /// A task failed by itself: tells the graph, and frees its place.

@@ -29,6 +29,7 @@ mod shell;
 mod spawning;
 mod strands;
 mod translate;
+mod turns;
 mod workers;
 
 pub use face::{Face, Progress, Report};

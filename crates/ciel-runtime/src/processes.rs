@@ -24,6 +24,9 @@ use crate::output;
 use crate::pipes::Pipes;
 use crate::spawning::{ProcessEvent, Spawning};
 
+/// How long the files of an attempt that ended well are left where they are.
+const CLEARING_DELAY: Duration = Duration::from_millis(2);
+
 type Failed<T> = Result<T, Box<Failure>>;
 
 /// How a process came to its end.
@@ -52,6 +55,8 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     match run_to_end(&engine, &spawning, &assignment, &mut desk).await {
         Ok(Conclusion::Outputs { outputs, printed }) => {
             commit(&engine, &assignment, outputs, printed);
+            // What has become ready is started first.
+            tokio::time::sleep(CLEARING_DELAY).await;
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
             let Run { task, attempt } = run;
@@ -68,7 +73,6 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
         Ok(Conclusion::Stopped) => engine.with(|core, now| core.leave(now, run)),
         Err(failure) => engine.fail(run, *failure),
     }
-    desk.clear();
 }
 
 /// What comes of a process.

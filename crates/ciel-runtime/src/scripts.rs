@@ -2,22 +2,23 @@
 //!
 //! A thread takes a turn, runs the script until it ends, waits or has used up its fuel, and tells
 //! the graph everything it did in program order. It does not know processes. Read next:
-//! `translate`, between the words of the language and those of the graph.
+//! `turns` (which thread goes on), `translate` (the words of the language and those of the graph).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Form, Handle, Name, Resolution, Value, limits};
+use ciel_model::{Failure, Form, Handle, Name, Resolution, limits};
 use ciel_node::{self as node, Run};
 use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
-use crate::core::{Core, Script, Turn, Waiting, is_resumption};
+use crate::core::{Core, Due, Script, Turn};
 use crate::engine::Engine;
 use crate::internal;
 use crate::translate;
+use crate::turns::Hand;
 
 /// The executor of scripts.
 pub(crate) const SKYWRITING: &str = "skywriting";
@@ -27,9 +28,8 @@ const HEARD_MAX: usize = 16;
 
 /// What a script did since its last report, in program order.
 enum Act {
-    Spawn(Box<SpawnRequest>),
+    Step(GraphStep),
     Print(Vec<u8>),
-    Package(Value<Handle>),
 }
 
 /// The surroundings of one script for one stretch of running.
@@ -46,7 +46,8 @@ impl Host for Surroundings<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
         *self.handles += request.outputs;
         self.spawned = true;
-        self.acts.push(Act::Spawn(Box::new(request)));
+        let descriptor = translate::descriptor(self.engine, request);
+        self.acts.push(Act::Step(GraphStep::Spawn(descriptor)));
     }
 
     fn print(&mut self, line: &str) {
@@ -68,68 +69,93 @@ impl Host for Surroundings<'_> {
         let handle = ScriptHandle(*self.handles);
         *self.handles += 1;
         self.packages.insert(name.to_string(), handle);
-        self.acts.push(Act::Package(value));
+        self.acts.push(Act::Step(GraphStep::Construct(value)));
         Some(handle)
     }
 }
 
 /// The life of a script thread.
 pub(crate) fn run_thread(engine: &Engine) {
-    while let Some(turn) = next_turn(engine) {
-        match turn {
-            Turn::Begin(assignment) if &*assignment.descriptor.executor != SKYWRITING => {
-                // It may take long, so nobody waits for this thread.
-                engine.wake(&engine.lock());
-                internal::run(engine, &assignment)
-            }
-            Turn::Begin(assignment) => begin(engine, assignment),
-            Turn::Next(run, script) => run_script(engine, run, script),
+    let mut hand = Hand::default();
+    while let Some(turn) = next_turn(engine, &mut hand) {
+        let mut next = Some(turn);
+        while let Some(turn) = next {
+            next = run_turn(engine, &mut hand, turn);
         }
     }
 }
 
-fn next_turn(engine: &Engine) -> Option<Turn> {
+/// Does a turn. Gives the next one, if it was taken on the way.
+fn run_turn(engine: &Engine, hand: &mut Hand, turn: Turn) -> Option<Turn> {
+    match turn {
+        Turn::Begin(assignment) if &*assignment.descriptor.executor != SKYWRITING => {
+            internal::run(engine, &assignment);
+            None
+        }
+        Turn::Begin(assignment) => begin(engine, hand, assignment),
+        Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
+        Turn::Next(run, script) => run_script(engine, hand, run, script),
+    }
+}
+
+/// Waits for a turn; none when all is over.
+fn next_turn(engine: &Engine, hand: &mut Hand) -> Option<Turn> {
     let mut core = engine.lock();
+    core.turns.put_down(engine.now(), hand);
     loop {
-        if let Some(waiting) = core.turns.pop_front() {
-            return Some(waiting.turn);
+        if let Some(turn) = core.take_turn(engine.now(), hand) {
+            engine.release(core, engine.now());
+            return Some(turn);
         }
         if core.closed {
             return None;
         }
-        core = engine
-            .work
-            .wait(core)
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        core = engine.rest(core, hand);
     }
 }
 
-fn begin(engine: &Engine, assignment: Box<Assignment>) {
+fn begin(engine: &Engine, hand: &mut Hand, assignment: Box<Assignment>) -> Option<Turn> {
     let run = Run {
         task: assignment.task,
         attempt: assignment.attempt,
     };
-    let mut script = match enter(engine, assignment) {
+    let script = match enter(engine, assignment) {
         Ok(script) => script,
-        Err(failure) => return engine.fail(run, *failure),
+        Err(failure) => {
+            engine.fail(run, *failure);
+            return None;
+        }
     };
+    go_on(engine, hand, run, script)
+}
+
+fn resume(
+    engine: &Engine,
+    hand: &mut Hand,
+    assignment: Box<Assignment>,
+    mut script: Box<Script>,
+) -> Option<Turn> {
+    let run = Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    };
+    script.assignment = assignment;
+    go_on(engine, hand, run, script)
+}
+
+/// Tells the script what its assignment brings, and runs it.
+fn go_on(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Option<Turn> {
     let answers = match std::mem::replace(&mut script.assignment.entry, Entry::Start(Vec::new())) {
         Entry::Start(answers) | Entry::Resume(answers) => answers,
         Entry::Replay { inputs, .. } => inputs,
         Entry::Restore { answers, .. } => answers,
     };
     answer(engine, &mut script, answers);
-    run_script(engine, run, script);
+    run_script(engine, hand, run, script)
 }
 
-/// The machine of an assignment: the one that waited, or a new one.
+/// The machine of an assignment that has not run before.
 fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Box<Failure>> {
-    if is_resumption(&assignment) {
-        let kept = engine.lock().suspended.remove(&assignment.task);
-        let mut script = kept.expect("a suspended script is kept until it is resumed or stopped");
-        script.assignment = assignment;
-        return Ok(script);
-    }
     let payload = &assignment.descriptor.payload;
     let references = assignment.descriptor.inputs.len() as u32;
     let (code, program) = (engine.program().code.clone(), engine.program());
@@ -161,15 +187,15 @@ fn answer(engine: &Engine, script: &mut Script, answers: crate::core::Answers) {
     }
 }
 
-fn run_script(engine: &Engine, run: Run, mut script: Box<Script>) {
+fn run_script(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Option<Turn> {
     loop {
-        match run_stretch(engine, run, script) {
+        match run_stretch(engine, hand, run, script) {
             Next::Again(same) => script = same,
             Next::Answered(same, answers) => {
                 script = same;
                 answer(engine, &mut script, answers);
             }
-            Next::Over => return,
+            Next::Over(turn) => return turn,
         }
     }
 }
@@ -179,12 +205,12 @@ enum Next {
     Again(Box<Script>),
     /// Go on at once with what it asked for.
     Answered(Box<Script>, crate::core::Answers),
-    /// It ended, waits, or gave its place to others.
-    Over,
+    /// It ended, waits, or gave its place to others; here is the next turn, if there is one.
+    Over(Option<Turn>),
 }
 
 /// Runs until something has to be told, and tells it.
-fn run_stretch(engine: &Engine, run: Run, mut script: Box<Script>) -> Next {
+fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Next {
     let script_mut = &mut *script;
     let mut host = Surroundings {
         engine,
@@ -214,14 +240,14 @@ fn run_stretch(engine: &Engine, run: Run, mut script: Box<Script>) -> Next {
                 .machine
                 .compact()
                 .map(|kept| kept.into_iter().map(translate::handle));
-            Told::Blocked {
+            Told::Stays(Stay::Blocked {
                 on,
                 kept: kept.map(Iterator::collect),
-            }
+            })
         }
-        Step::Preempted => Told::Preempted,
+        Step::Preempted => Told::Stays(Stay::Preempted),
     };
-    tell(engine, run, script, acts, step)
+    tell(engine, hand, run, script, acts, step)
 }
 
 /// In the serial program a script stops at each spawn until all that it spawned is done.
@@ -239,6 +265,11 @@ fn run_until_spawn(machine: &mut Machine, host: &mut Surroundings<'_>) -> Step {
 enum Told {
     Finished(Result<Vec<Output>, Box<Failure>>),
     Failed(Box<Failure>),
+    Stays(Stay),
+}
+
+/// Why a script that has not ended stops.
+enum Stay {
     Blocked {
         on: Vec<ScriptHandle>,
         kept: Option<Vec<Handle>>,
@@ -246,67 +277,69 @@ enum Told {
     Preempted,
 }
 
-fn tell(engine: &Engine, run: Run, mut script: Box<Script>, acts: Vec<Act>, told: Told) -> Next {
-    let Run { task, attempt } = run;
+fn tell(
+    engine: &Engine,
+    hand: &mut Hand,
+    run: Run,
+    mut script: Box<Script>,
+    acts: Vec<Act>,
+    told: Told,
+) -> Next {
+    let over = engine.now();
     let mut core = engine.lock();
     let now = engine.now();
-    let next = if core.is_stopping(run) {
-        core.leave(now, run);
-        Next::Over
-    } else if let Err(failure) = tell_acts(engine, &mut core, run, &mut script, acts) {
-        core.tell(
-            now,
-            Event::TaskFailed {
-                task,
-                attempt,
-                failure: *failure,
-            },
-        );
-        core.leave(now, run);
-        Next::Over
-    } else {
-        match told {
-            Told::Finished(Ok(outputs)) => {
-                let printed = script.printed;
-                core.tell(
-                    now,
-                    Event::TaskFinished {
-                        task,
-                        attempt,
-                        outputs,
-                        printed,
-                    },
-                );
-                core.leave(now, run);
-                Next::Over
-            }
-            Told::Finished(Err(failure)) | Told::Failed(failure) => {
-                core.tell(
-                    now,
-                    Event::TaskFailed {
-                        task,
-                        attempt,
-                        failure: *failure,
-                    },
-                );
-                core.leave(now, run);
-                Next::Over
-            }
-            Told::Blocked { on, kept } => wait(&mut core, now, run, script, on, kept),
-            Told::Preempted => step_aside(&mut core, now, run, script),
-        }
-    };
-    let own = usize::from(matches!(next, Next::Over));
-    engine.wake_others(&core, own, now);
+    let on = tell_core(&mut core, now, run, &mut script, acts, told).and_then(|told| match told {
+        Stay::Blocked { on, kept } => wait(&mut core, now, run, script, on, kept),
+        Stay::Preempted => step_aside(&mut core, now, hand, run, script),
+    });
+    let next = on.unwrap_or_else(|| {
+        core.turns.put_down(over, hand);
+        Next::Over(core.take_turn(now, hand))
+    });
     let excess = core.output.excess_bytes() > 0;
-    drop(core);
+    engine.release(core, now);
     if excess {
         crate::output::spill_excess(engine);
     }
     next
 }
 
-/// Suspends the script unless all it wants is there.
+/// Tells what the script did and how its stretch ended, unless it only waits or was preempted.
+fn tell_core(
+    core: &mut Core,
+    now: u64,
+    run: Run,
+    script: &mut Script,
+    acts: Vec<Act>,
+    told: Told,
+) -> Option<Stay> {
+    let Run { task, attempt } = run;
+    if core.is_stopping(run) {
+        core.leave(now, run);
+        return None;
+    }
+    let ended = match (tell_acts(core, now, run, script, acts), told) {
+        (Ok(()), Told::Stays(stay)) => return Some(stay),
+        (Ok(()), Told::Finished(Ok(outputs))) => Event::TaskFinished {
+            task,
+            attempt,
+            outputs,
+            printed: script.printed,
+        },
+        (Err(failure), _) | (Ok(()), Told::Failed(failure) | Told::Finished(Err(failure))) => {
+            Event::TaskFailed {
+                task,
+                attempt,
+                failure: *failure,
+            }
+        }
+    };
+    core.tell(now, ended);
+    core.leave(now, run);
+    None
+}
+
+/// Suspends the script; if all it wants is there, it goes on with that.
 fn wait(
     core: &mut Core,
     now: u64,
@@ -314,7 +347,7 @@ fn wait(
     mut script: Box<Script>,
     on: Vec<ScriptHandle>,
     kept: Option<Vec<Handle>>,
-) -> Next {
+) -> Option<Next> {
     let Run { task, attempt } = run;
     // A renumbering concerns what the script knows by handle, too.
     if let Some(kept) = &kept {
@@ -335,47 +368,40 @@ fn wait(
             continuation,
         },
     );
-    match core.continued.take() {
-        Some((_, answers)) => {
-            let script = core
-                .suspended
-                .remove(&task)
-                .expect("it was put there just now");
-            Next::Answered(script, answers)
-        }
-        None => Next::Over,
-    }
+    let (_, answers) = core.continued.take()?;
+    let script = core.suspended.remove(&task);
+    let script = script.expect("it was put there just now");
+    Some(Next::Answered(script, answers))
 }
 
 /// A script whose turn is over goes on at once if nobody else wants the place.
-fn step_aside(core: &mut Core, now: u64, run: Run, script: Box<Script>) -> Next {
+fn step_aside(
+    core: &mut Core,
+    now: u64,
+    hand: &mut Hand,
+    run: Run,
+    script: Box<Script>,
+) -> Option<Next> {
     core.script_lines
         .insert(run.task, script.machine.location().to_string());
     core.preempted.insert(run, script);
     core.tell_node(now, node::Event::TaskPreempted { run });
-    let mine = |waiting: &Waiting| matches!(&waiting.turn, Turn::Next(next, _) if *next == run);
-    if !core.turns.back().is_some_and(mine) {
-        return Next::Over;
-    }
-    match core.turns.pop_back() {
-        Some(Waiting {
-            turn: Turn::Next(_, script),
-            ..
-        }) => Next::Again(script),
-        _ => unreachable!("it was just looked at"),
+    let mine = |due: &Due| matches!(due, Due::Next(next, _) if *next == run);
+    match core.turns.retake(now, hand, mine)? {
+        Due::Next(_, script) => Some(Next::Again(script)),
+        Due::Begin(_) => unreachable!("it is the script's own turn"),
     }
 }
 
 /// Tells the graph and the output what the script did, in program order.
 fn tell_acts(
-    engine: &Engine,
     core: &mut Core,
+    now: u64,
     run: Run,
     script: &mut Script,
     acts: Vec<Act>,
 ) -> Result<(), Box<Failure>> {
     let Run { task, attempt } = run;
-    let now = engine.now();
     for act in acts {
         let step = match act {
             Act::Print(bytes) => {
@@ -384,8 +410,7 @@ fn tell_acts(
                 written.map_err(|told| Box::new(translate::differs(&script.assignment, told)))?;
                 continue;
             }
-            Act::Spawn(request) => GraphStep::Spawn(translate::descriptor(engine, *request)),
-            Act::Package(value) => GraphStep::Construct(value),
+            Act::Step(step) => step,
         };
         core.tell(
             now,

@@ -176,33 +176,60 @@ fn every_wait_of_every_program_is_resumed_twice_from_the_same_bytes() {
 /// The name under which the child process runs [`child_resumes_what_comes_in_on_its_input`].
 const CHILD: &str = "CIEL_SKYWRITING_TEST_CHILD";
 
+/// How often each saved machine is resumed there.
+const TIMES: usize = 2;
+
+/// The machine as bytes at each of its waits.
+fn saved_at_every_wait(code: &Arc<Code>) -> Vec<Vec<u8>> {
+    let mut running = Running::start(code);
+    let mut saved = Vec::new();
+    while running.step().is_none() {
+        saved.push(running.packed());
+    }
+    saved
+}
+
+/// What another process prints when it resumes `saved` machines of that program.
+fn resumed_elsewhere(number: usize, saved: &[Vec<u8>]) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "child_resumes_what_comes_in_on_its_input",
+            "--exact",
+            "--nocapture",
+        ])
+        .env(CHILD, number.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let packed = postcard::to_stdvec(saved).unwrap();
+    child.stdin.take().unwrap().write_all(&packed).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{:?}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn resumed_line(wait: usize, time: usize, result: &impl std::fmt::Debug) -> String {
+    format!("wait {wait} time {time} resumed: {result:?}")
+}
+
 #[test]
-fn a_machine_goes_on_in_another_process() {
+fn every_wait_of_every_program_is_resumed_twice_in_another_process() {
     for (number, program) in PROGRAMS.iter().enumerate() {
         let code = compile(&source(program));
         let expected = Running::start(&code).finish();
-        let mut running = Running::start(&code);
-        assert!(running.step().is_none());
-        let packed = running.packed();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "child_resumes_what_comes_in_on_its_input",
-                "--exact",
-                "--nocapture",
-            ])
-            .env(CHILD, number.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(&packed).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let wanted = format!("resumed: {expected:?}");
-        assert!(
-            text.contains(&wanted),
-            "{program}\nwanted {wanted}\nin {text}"
-        );
+        let saved = saved_at_every_wait(&code);
+        assert!(!saved.is_empty(), "{program} never waits");
+        let text = resumed_elsewhere(number, &saved);
+        for wait in 0..saved.len() {
+            for time in 0..TIMES {
+                let wanted = resumed_line(wait, time, &expected);
+                assert!(
+                    text.lines().any(|line| line.ends_with(&wanted)),
+                    "{program}\nwanted {wanted}\nin {text}"
+                );
+            }
+        }
     }
 }
 
@@ -211,11 +238,16 @@ fn child_resumes_what_comes_in_on_its_input() {
     let Ok(number) = std::env::var(CHILD) else {
         return;
     };
-    let program = PROGRAMS[number.parse::<usize>().unwrap()];
+    let code = compile(&source(PROGRAMS[number.parse::<usize>().unwrap()]));
     let mut packed = Vec::new();
     std::io::stdin().read_to_end(&mut packed).unwrap();
-    let resumed = Running::unpacked(&compile(&source(program)), &packed).finish();
-    println!("resumed: {resumed:?}");
+    let saved: Vec<Vec<u8>> = postcard::from_bytes(&packed).unwrap();
+    for (wait, saved) in saved.iter().enumerate() {
+        for time in 0..TIMES {
+            let resumed = Running::unpacked(&code, saved).finish();
+            println!("{}", resumed_line(wait, time, &resumed));
+        }
+    }
 }
 
 #[test]

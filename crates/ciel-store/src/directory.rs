@@ -199,18 +199,15 @@ impl Directory {
     /// Removes whatever a name stands for, with everything beneath it; links are removed, not
     /// followed.
     pub(crate) fn remove_all(&self, name: &str) -> Result<(), StoreError> {
-        match self.entry(name)? {
-            None => Ok(()),
-            Some(Entry {
-                kind: FileType::Directory,
-                ..
-            }) => match std::fs::remove_dir_all(self.path_of(name)) {
+        match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(Errno::ISDIR | Errno::PERM) => match std::fs::remove_dir_all(self.path_of(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     Err(self.system("remove", name, error))
                 }
                 _ => Ok(()),
             },
-            Some(_) => self.remove_file(name),
+            Err(errno) => Err(self.failure("remove", name, errno)),
         }
     }
 

@@ -37,6 +37,7 @@ from ciel._errors import (
 )
 from ciel._future import Future
 from ciel._gathering import as_completed, gather, map, put, scope, wait  # noqa: A004
+from ciel._options import Options
 from ciel._random import task_rng
 from ciel._task import Task, task
 
@@ -59,6 +60,7 @@ __all__ = [
     "NonDeterministic",
     "NotSerializable",
     "ObjectLost",
+    "Options",
     "OutOfMemory",
     "Refused",
     "Session",

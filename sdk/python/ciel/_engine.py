@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +39,7 @@ class EngineOptions:
     state: str | os.PathLike[str] | None
     stderr: str
     progress: bool
+    resources: Mapping[str, int] | None
 
     def __post_init__(self) -> None:
         """Checks what the command line could only refuse later."""
@@ -57,6 +59,7 @@ class EngineOptions:
         words += [f"--retries={self.retries}"] if self.retries else []
         words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
+        words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
         return [*words, f"--stderr={self.stderr}"]
 
 
@@ -65,27 +68,12 @@ class Engine:
 
     def __init__(self, options: EngineOptions) -> None:
         """Starts it. Raises CielError if there is no command, OSError if it cannot be started."""
-        command = find_command()
-        own, theirs = socket.socketpair()
-        number = theirs.fileno()
-        path = [folder or os.getcwd() for folder in sys.path]
-        environment = {**os.environ, "CIEL_FD": str(number), "CIEL_PYTHON_PATH": json.dumps(path)}
-        script = sys.argv[0] if sys.argv and not sys.argv[0].startswith("-") else ""
-        words = [command, "__session", *options.words(), f"--python={sys.executable}"]
         self._pumps: list[threading.Thread] = []
-        self._pumped = (not _is_descriptor(sys.stdout, 1), not _is_descriptor(sys.stderr, 2))
         self.flush_own_output()
-        with theirs:
-            self._process = subprocess.Popen(
-                [*words, "--", script or "session", *sys.argv[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if self._pumped[0] else None,
-                stderr=subprocess.PIPE if self._pumped[1] else None,
-                env=environment,
-                pass_fds=[number],
-                process_group=0,
-            )
-        self.connection = _native.Connection(own.detach())
+        own, theirs = socket.socketpair()
+        with own, theirs:
+            self._process = _started(options, theirs.fileno())
+            self.connection = _native.Connection(own.detach())
         self._pump(self._process.stdout, "stdout")
         self._pump(self._process.stderr, "stderr")
 
@@ -116,6 +104,23 @@ class Engine:
             f"the engine ended with status {status} before the session began",
             hint="what it printed on standard error says why; try `ciel doctor`",
         )
+
+
+def _started(options: EngineOptions, number: int) -> subprocess.Popen[bytes]:
+    """Starts the command with the socket of that number, in a group of processes of its own."""
+    path = [folder or os.getcwd() for folder in sys.path]
+    environment = {**os.environ, "CIEL_FD": str(number), "CIEL_PYTHON_PATH": json.dumps(path)}
+    words = [find_command(), "__session", *options.words(), f"--python={sys.executable}"]
+    script = sys.argv[0] if sys.argv and not sys.argv[0].startswith("-") else ""
+    return subprocess.Popen(
+        [*words, "--", script or "session", *sys.argv[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=None if _is_descriptor(sys.stdout, 1) else subprocess.PIPE,
+        stderr=None if _is_descriptor(sys.stderr, 2) else subprocess.PIPE,
+        env=environment,
+        pass_fds=[number],
+        process_group=0,
+    )
 
 
 def find_command() -> str:

@@ -62,6 +62,9 @@ class Hub:
     def serve(self) -> None:
         """Hears the engine until it is gone or says shutdown."""
         while True:
+            if self._waiting:
+                # The last word of the strand before would wait for the next `receive`.
+                self.connection.flush()
             message = self._waiting.popleft() if self._waiting else self.connection.receive()
             if message is None or message[0] == "shutdown":
                 return

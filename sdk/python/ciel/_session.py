@@ -15,7 +15,7 @@ import json
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
@@ -31,7 +31,6 @@ from ciel._task import AnyTask, BoundTask, Task
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -238,7 +237,8 @@ class Session:
     `jobs` is how many cores to use, all by default; `serial` runs one task at a time; `retries` and
     `timeout` (seconds) hold for tasks that do not say themselves; `state` is the state folder,
     `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether the failure of a
-    submit leaves the others alone; `progress` shows a progress line on a terminal.
+    submit leaves the others alone; `progress` shows a progress line on a terminal; `resources` is
+    what the machine has beside cores and memory, by name, for tasks that ask for it.
     """
 
     def __init__(
@@ -252,6 +252,7 @@ class Session:
         state: str | os.PathLike[str] | None = None,
         stderr: str = "live",
         progress: bool = False,
+        resources: Mapping[str, int] | None = None,
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -260,7 +261,7 @@ class Session:
                 hint="spawn tasks there; start runs outside of tasks",
             )
         options = EngineOptions(
-            jobs, serial, keep_going, retries, timeout, state, stderr, progress
+            jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources
         )
         self._engine = Engine(options)
         self._client = _greeted(self._engine)
@@ -435,6 +436,7 @@ def run(
     state: str | os.PathLike[str] | None = None,
     stderr: str = "live",
     progress: bool = False,
+    resources: Mapping[str, int] | None = None,
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root of a run, on all cores, and gives its value.
@@ -444,7 +446,7 @@ def run(
     """
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
-        state=state, stderr=stderr, progress=progress,
+        state=state, stderr=stderr, progress=progress, resources=resources,
     )  # fmt: skip
     try:
         value: R = session.submit(main, *args, **kwargs).result()

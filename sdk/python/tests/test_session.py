@@ -12,14 +12,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import ciel
 import pytest
-
-DEADLINE_S = 60
+from conditions import DEADLINE_S, until
 
 
 @pytest.fixture
@@ -68,11 +66,7 @@ def forget(what: str) -> str:
 @ciel.task
 def wait_for(path: str) -> str:
     """Waits until a file is there."""
-    until = time.monotonic() + DEADLINE_S
-    while not os.path.exists(path):
-        if time.monotonic() > until:
-            raise TimeoutError(path)
-        time.sleep(0.005)
+    until(lambda: os.path.exists(path))
     return path
 
 
@@ -278,9 +272,7 @@ def main():
 ciel.run(main)
 """
     process = program(tmp_path, text)
-    until = time.monotonic() + DEADLINE_S
-    while not (tmp_path / "began").exists() and time.monotonic() < until:
-        time.sleep(0.005)
+    until((tmp_path / "began").exists)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=DEADLINE_S)
     assert "KeyboardInterrupt" in errors
@@ -296,15 +288,11 @@ def main():
 ciel.run(main)
 """
     process = program(tmp_path, text)
-    until = time.monotonic() + DEADLINE_S
-    while not (tmp_path / "pid").exists() and time.monotonic() < until:
-        time.sleep(0.005)
+    until((tmp_path / "pid").exists)
     worker = int((tmp_path / "pid").read_text())
     process.kill()
     process.communicate(timeout=DEADLINE_S)
-    while Path(f"/proc/{worker}").exists() and time.monotonic() < until:
-        time.sleep(0.005)
-    assert not Path(f"/proc/{worker}").exists()
+    until(lambda: not Path(f"/proc/{worker}").exists())
 
 
 def test_command_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

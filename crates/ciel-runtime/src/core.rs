@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
+use crate::programs::{self, Program};
 use crate::scripts::SKYWRITING;
 use crate::strands::{apply_change, write_to};
 use crate::turns::{Hand, Pace, Turns};
@@ -92,6 +93,9 @@ pub(crate) enum Turn {
 pub(crate) struct Script {
     pub(crate) machine: Machine,
     pub(crate) assignment: Box<Assignment>,
+    pub(crate) program: Arc<Program>,
+    /// What the payloads of functions that it spawns begin with.
+    pub(crate) origin: Arc<[u8]>,
     /// Handles of packages asked for so far.
     pub(crate) packages: FxHashMap<String, ciel_skywriting::host::Handle>,
     /// Handles in the table so far.
@@ -418,7 +422,8 @@ impl Core {
             let script = kept.expect("a suspended script is kept until it is resumed or stopped");
             return Turn::Resume(assignment, script);
         }
-        if &*assignment.descriptor.executor != SKYWRITING {
+        let descriptor = &assignment.descriptor;
+        if &*descriptor.executor != SKYWRITING || programs::may_read(&descriptor.payload) {
             // What the engine does itself has no fuel.
             self.turns.may_take_long(hand);
         }
@@ -543,11 +548,6 @@ impl Core {
     /// What a task that runs is doing: its place, for `why`.
     pub(crate) fn place_of(&self, task: TaskKey, attempt: Attempt) -> Option<Place> {
         self.places.get(&Run { task, attempt }).copied()
-    }
-
-    /// Whether a task of that kind goes to a worker.
-    pub(crate) fn is_pooled(class: &Class) -> bool {
-        matches!(class, Class::Pooled(_))
     }
 
     /// A process has ended and used that much processor time.

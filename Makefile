@@ -56,9 +56,10 @@ check: ## the quick part of it: form, lints, unit tests of the crates that decid
 	@cargo clippy --workspace --all-targets --locked --quiet
 	@cargo test --locked --quiet $(PURE:%=-p %) --lib
 
-bench: build ## measure machines, then whole processes; GROUPS="..." chooses the latter
+bench: build ## measure machines, then whole processes, then Python; GROUPS="..." of the second
 	@cargo bench --workspace --locked --bench '*'
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
+	@$(PYTHON) bench/python/measure.py
 
 soak: ## many random runs of the simulator; SEEDS=100000 FIRST=0
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)

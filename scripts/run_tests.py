@@ -69,9 +69,9 @@ def tests(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
 
 
 def typed_examples() -> dict[str, list[str]]:
-    """The examples that import `ciel`, by the folder whose other files they may import."""
+    """Examples and benches that import `ciel`, by the folder whose other files they may import."""
     found: dict[str, list[str]] = {}
-    for path in sorted(Path("examples").rglob("*.py")):
+    for path in sorted([*Path("examples").rglob("*.py"), *Path("bench").rglob("*.py")]):
         if "import ciel" in path.read_text(encoding="utf-8"):
             found.setdefault(str(path.parent), []).append(str(path))
     return found

@@ -100,7 +100,8 @@ def many(count: int) -> dict[str, float]:
     """Tasks that are all there at once, because the first of all has not ended."""
     gate = spin.spawn(3000)
     waiting = [add.spawn(gate.later, number) for number in range(count)]
-    return {"sum": sum(ciel.gather(*waiting))}
+    values = ciel.gather(waiting)
+    return {"sum": sum(values)}
 
 
 def array(count: int) -> dict[str, float]:

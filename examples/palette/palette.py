@@ -77,12 +77,14 @@ def main(
     pixels, centres, count = start.spawn(source, number_of_colours(colours))
     blocks = count.result()
     reports: list[Report] = []
-    while not reports or (reports[-1]["moved"] >= STILL_LEVELS and len(reports) < ROUNDS_MAX):
+    while True:
         cut = range(blocks)
         parts = [assign.spawn(pixels.later, centres.later, block, blocks).later for block in cut]
         centres, report, used = update.spawn(centres.later, parts, len(reports) + 1)
         reports.append(report.result())
         print(reports[-1]["line"])
+        if reports[-1]["moved"] < STILL_LEVELS or len(reports) == ROUNDS_MAX:
+            break
     # The colours of the last round, the most used one first.
     ranked = ciel.sh("sort -k1,1nr -k2,2 {used}", used=used).result().decode()
     errors = [report["error"] for report in reports]

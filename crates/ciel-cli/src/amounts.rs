@@ -35,6 +35,18 @@ pub fn parse_package(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
+/// Name and thousandths of `NAME=COUNT`, for example `gpu=2`.
+pub fn parse_resource(text: &str) -> Result<(String, u32), String> {
+    let wrong = || "expected a name, an equals sign and a count, like gpu=2".to_string();
+    let (name, count) = text.split_once('=').ok_or_else(wrong)?;
+    let count: u32 = count.parse().map_err(|_| wrong())?;
+    if name.is_empty() || matches!(name, "cores" | "memory") {
+        return Err("cores are set with -j, memory is that of the machine".to_string());
+    }
+    let thousandths = count.checked_mul(1000).ok_or_else(wrong)?;
+    Ok((name.to_string(), thousandths))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +62,22 @@ mod tests {
         assert_eq!(parse_size("64K"), Ok(65536));
         for text in ["", "1", "63K", "1X"] {
             assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn resource_is_a_name_and_a_count() {
+        assert_eq!(parse_resource("gpu=2"), Ok(("gpu".to_string(), 2000)));
+        for text in [
+            "gpu",
+            "gpu=",
+            "=2",
+            "gpu=x",
+            "gpu=-1",
+            "cores=2",
+            "gpu=9999999",
+        ] {
+            assert!(parse_resource(text).is_err(), "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ciel_model::limits::RETRIES_MAX;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::amounts::{parse_duration, parse_package, parse_size};
+use crate::amounts::{parse_duration, parse_package, parse_resource, parse_size};
 
 /// Run a program of many tasks on every core; its output is that of the serial program.
 #[derive(Debug, Parser)]
@@ -129,6 +129,9 @@ pub struct RunOptions {
     /// Run one task at a time, in the order of the program
     #[arg(long, conflicts_with = "jobs")]
     pub serial: bool,
+    /// What the machine has beside cores and memory, for tasks that ask for it: gpu=1
+    #[arg(long, value_name = "NAME=COUNT", value_parser = parse_resource)]
+    pub resource: Vec<(String, u32)>,
     /// Finish all work that was spawned, whatever fails
     #[arg(short, long)]
     pub keep_going: bool,

@@ -113,6 +113,7 @@ pub fn settings(
         arguments,
         packages,
         cores,
+        resources: options.resource.iter().cloned().collect(),
         serial: options.serial,
         keep_going: options.keep_going,
         fail_fast: options.fail_fast,

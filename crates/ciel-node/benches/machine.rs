@@ -65,7 +65,7 @@ impl Driver {
                 mark,
                 class: class.clone(),
                 resources: Resources::default(),
-                resumed: false,
+                resumed: None,
             });
         }
         while let Some(run) = self.placed.pop() {

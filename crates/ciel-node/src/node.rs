@@ -46,8 +46,9 @@ pub enum Event {
         class: Class,
         /// What it needs; nothing is taken for coordination.
         resources: Resources,
-        /// It ran before, so a live copy of it may be parked in a worker.
-        resumed: bool,
+        /// It ran before, so a live copy of it may be parked in a worker: microseconds that it
+        /// would run to come there again, more than all if it cannot.
+        resumed: Option<Micros>,
     },
     /// It is not to be run any more.
     TaskWithdrawn {
@@ -87,6 +88,8 @@ pub enum Event {
         /// Which.
         worker: WorkerKey,
     },
+    /// Time passed; see [`Node::next_deadline`].
+    Ticked,
 }
 
 /// What the shell has to do.
@@ -154,7 +157,8 @@ struct Ready {
     run: Run,
     class: Class,
     resources: Resources,
-    resumed: bool,
+    resumed: Option<Micros>,
+    since: Micros,
 }
 
 /// A task in its place.
@@ -190,6 +194,8 @@ pub struct Node {
     queued: FxHashMap<Run, ()>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
+    /// When a strand that waits for its worker loses patience.
+    deadline: Option<Micros>,
     pub(crate) pools: Pools,
 }
 
@@ -209,9 +215,15 @@ impl Node {
             computation: Queue::default(),
             queued: FxHashMap::default(),
             overtaken: 0,
+            deadline: None,
             pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
             capacity,
         }
+    }
+
+    /// When [`Event::Ticked`] is wanted at the latest.
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.deadline
     }
 
     /// Number of ready tasks without a place.
@@ -233,7 +245,7 @@ impl Node {
     pub fn waits_for(&self, run: Run, need: &Resources) -> Option<String> {
         self.queued.contains_key(&run).then(|| {
             self.free
-                .lacking(need)
+                .awaited(need)
                 .unwrap_or_else(|| "its turn in serial order".to_string())
         })
     }
@@ -241,7 +253,7 @@ impl Node {
     /// Takes one event and appends what has to be done about it. `order` is the graph's.
     pub fn handle(
         &mut self,
-        _now: Micros,
+        now: Micros,
         event: Event,
         order: &SerialOrder,
         actions: &mut Vec<Action>,
@@ -261,6 +273,7 @@ impl Node {
                     class,
                     resources,
                     resumed,
+                    since: now,
                 },
                 actions,
             ),
@@ -271,8 +284,9 @@ impl Node {
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
+            Event::Ticked => {}
         }
-        self.place(order, actions);
+        self.place(now, order, actions);
         #[cfg(debug_assertions)]
         self.check_all();
     }
@@ -350,17 +364,18 @@ impl Node {
     }
 
     /// A scheduling round: threads first, then whatever takes resources.
-    fn place(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
+        self.deadline = None;
         if self.capacity.serial {
-            return self.place_earliest(order, actions);
+            return self.place_earliest(now, order, actions);
         }
         while self.threads_busy < self.capacity.threads && self.place_on_thread(order, actions) {}
-        self.place_computation(order, actions);
+        self.place_computation(now, order, actions);
     }
 
     /// The serial program: one thing at a time, the earliest that is ready. A script that stepped
     /// aside for its child goes on when nothing earlier is ready, the innermost first.
-    fn place_earliest(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place_earliest(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
         self.drop_withdrawn(order);
         if self.is_busy() {
             return;
@@ -371,7 +386,7 @@ impl Node {
             (Some(script), Some(other)) if order.precedes(script, other) => {
                 self.first_turn(order, actions);
             }
-            (_, Some(_)) => self.place_computation(order, actions),
+            (_, Some(_)) => self.place_computation(now, order, actions),
             (Some(_), None) => {
                 self.first_turn(order, actions);
             }
@@ -449,7 +464,7 @@ impl Node {
 
     /// Places what fits, earliest first; later tasks may overtake one that does not fit, but not
     /// for ever.
-    fn place_computation(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place_computation(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
         let mut passed = Vec::new();
         while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
             if self.free.millicores == 0 || (self.capacity.serial && self.is_busy()) {
@@ -461,7 +476,7 @@ impl Node {
             if !self.queued.contains_key(&ready.run) {
                 continue;
             }
-            match self.place_for(&ready, &passed, actions) {
+            match self.place_for(now, &ready, &passed, actions) {
                 Some(place) => {
                     self.settle(&ready, place, actions);
                     self.overtaken = if passed.is_empty() {
@@ -486,6 +501,7 @@ impl Node {
     /// come before it and could not be placed.
     fn place_for(
         &mut self,
+        now: Micros,
         ready: &Ready,
         passed: &[(Mark, Ready)],
         actions: &mut Vec<Action>,
@@ -495,22 +511,45 @@ impl Node {
         }
         match &ready.class {
             Class::Pooled(executor) => {
-                let home = if ready.resumed {
-                    self.pools.home(ready.run.task)
-                } else {
-                    None
-                };
+                let home = ready.resumed.and_then(|_| self.pools.home(ready.run.task));
+                let busy = home.filter(|home| !self.pools.is_idle(*home));
+                if busy.is_some() && !self.is_impatient(now, ready) {
+                    return None;
+                }
+                let home = home.xor(busy);
                 let same = passed
                     .iter()
                     .filter(|(_, other)| other.class == ready.class);
                 let room = self.free.millicores / ready.resources.millicores.max(1);
                 let wanting = (same.count() + 1).min((room as usize).max(1));
-                self.pools
-                    .worker_for(executor, home, wanting, actions)
-                    .map(Place::Worker)
+                let worker = self.pools.worker_for(executor, home, wanting, actions)?;
+                if let Some(worker) = busy {
+                    self.move_away(worker, ready.run.task, actions);
+                }
+                Some(Place::Worker(worker))
             }
             Class::Process | Class::Coordination => Some(Place::Process),
         }
+    }
+
+    /// Whether a strand has waited for its worker as long as its replay would take. If not, the time
+    /// when it has is a deadline.
+    fn is_impatient(&mut self, now: Micros, ready: &Ready) -> bool {
+        let cost = ready.resumed.unwrap_or_default();
+        let patience = cost.saturating_add(limits::RESUME_PATIENCE_US);
+        let until = ready.since.saturating_add(patience);
+        if until > now {
+            let earlier = self.deadline.map_or(until, |deadline| deadline.min(until));
+            self.deadline = Some(earlier).filter(|deadline| *deadline != Micros::MAX);
+        }
+        until <= now
+    }
+
+    /// A strand goes on elsewhere: its live copy is dropped, and it is replayed.
+    fn move_away(&mut self, worker: WorkerKey, task: TaskKey, actions: &mut Vec<Action>) {
+        self.pools.forget(task);
+        actions.push(Action::DropParked { worker, task });
+        actions.push(Action::ContinuationLost { task });
     }
 
     fn settle(&mut self, ready: &Ready, place: Place, actions: &mut Vec<Action>) {

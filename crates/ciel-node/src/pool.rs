@@ -73,7 +73,7 @@ impl Pools {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         if let Some(home) = home {
-            return (self.workers[&home].state == WorkerState::Idle).then_some(home);
+            return self.is_idle(home).then_some(home);
         }
         let fits = |worker: &Worker| worker.executor == *executor;
         let idle = self.pick(|worker| fits(worker) && worker.is_free());
@@ -85,6 +85,11 @@ impl Pools {
             }
         }
         idle
+    }
+
+    /// Whether a worker waits for work.
+    pub(crate) fn is_idle(&self, worker: WorkerKey) -> bool {
+        self.workers[&worker].state == WorkerState::Idle
     }
 
     /// The oldest worker of that kind.

@@ -5,7 +5,11 @@
 use ciel_model::{Attempt, Class, Mark, Resources, SerialOrder, TaskKey, limits};
 use ciel_node::{Action, Capacity, Event, Node, Place, Run, WorkerKey};
 
+/// What the strands of these tests have run before they wait.
+const RAN_US: u64 = 2_000;
+
 struct World {
+    now: u64,
     order: SerialOrder,
     marks: Vec<Mark>,
     node: Node,
@@ -21,13 +25,18 @@ impl World {
             threads: cores,
             serial,
         });
-        World { order, marks, node }
+        World {
+            now: 0,
+            order,
+            marks,
+            node,
+        }
     }
 
     /// What the node wants done, one word each: `3:process`, `3:thread`, `3:worker0`, … .
     fn tell(&mut self, event: Event) -> String {
         let mut actions = Vec::new();
-        self.node.handle(0, event, &self.order, &mut actions);
+        self.node.handle(self.now, event, &self.order, &mut actions);
         let words: Vec<String> = actions.iter().map(word).collect();
         words.join(" ")
     }
@@ -40,7 +49,7 @@ impl World {
             mark,
             class,
             resources,
-            resumed: false,
+            resumed: None,
         })
     }
 
@@ -50,7 +59,7 @@ impl World {
             mark: self.marks[task as usize],
             class: Class::Pooled(executor.into()),
             resources: cores_of(1),
-            resumed: true,
+            resumed: Some(RAN_US),
         })
     }
 
@@ -368,4 +377,46 @@ fn workers_that_have_retired_take_no_room_and_are_not_kept_without_bound() {
         world.left(2 * worker + 1);
     }
     assert_eq!(told, ["", "", "", "lost0 stop0", "lost2 stop1"]);
+}
+
+#[test]
+fn strand_whose_worker_is_busy_goes_on_elsewhere_when_waiting_would_cost_more() {
+    let mut world = World::new(2, false);
+    world.pooled(1, "py");
+    world.pooled(2, "py");
+    world.ready(0);
+    world.ready(1);
+    assert_eq!(world.parked(1), "");
+    assert_eq!(world.pooled(3, "py"), "3:worker0");
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.resume(1, "py"), "");
+    let patience = RAN_US + limits::RESUME_PATIENCE_US;
+    assert_eq!(world.node.next_deadline(), Some(patience));
+    world.now = patience;
+    assert_eq!(world.tell(Event::Ticked), "drop0(1) lost1 1:worker1");
+    assert_eq!(world.node.next_deadline(), None);
+}
+
+#[test]
+fn strand_that_cannot_be_replayed_waits_for_its_worker_however_long() {
+    let mut world = World::new(2, false);
+    world.pooled(1, "py");
+    world.pooled(2, "py");
+    world.ready(0);
+    world.ready(1);
+    world.parked(1);
+    world.pooled(3, "py");
+    world.left(2);
+    let resumed = Some(u64::MAX);
+    let offered = Event::TaskOffered {
+        run: run(1),
+        mark: world.marks[1],
+        class: Class::Pooled("py".into()),
+        resources: cores_of(1),
+        resumed,
+    };
+    assert_eq!(world.tell(offered), "");
+    world.now = u64::MAX / 2;
+    assert_eq!(world.tell(Event::Ticked), "");
+    assert_eq!(world.left(3), "1:worker0");
 }

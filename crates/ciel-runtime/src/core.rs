@@ -257,6 +257,18 @@ impl Core {
         self.node_actions = actions;
     }
 
+    /// When [`Core::tick`] is wanted at the latest.
+    pub(crate) fn next_deadline(&self) -> Option<Micros> {
+        let deadlines = [self.graph.next_deadline(), self.node.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Time passed.
+    pub(crate) fn tick(&mut self, now: Micros) {
+        self.tell(now, graph::Event::Ticked);
+        self.tell_node(now, node::Event::Ticked);
+    }
+
     fn settle(&mut self, now: Micros) {
         while let Some(todo) = self.todo.pop_front() {
             match todo {
@@ -264,7 +276,7 @@ impl Core {
                 Todo::Node(action) => self.perform_on_node(now, action),
             }
         }
-        let deadline = self.graph.next_deadline();
+        let deadline = self.next_deadline();
         if deadline != self.rearmed {
             self.rearmed = deadline;
             self.order(Order::Rearm);
@@ -286,7 +298,7 @@ impl Core {
                     mark,
                     class: descriptor.class.clone(),
                     resources: descriptor.options.resources.clone(),
-                    resumed,
+                    resumed: resumed.then(|| self.graph.replay_us(task)),
                 };
                 self.feed_node(now, event)
             }
@@ -490,7 +502,7 @@ impl Core {
             return;
         };
         let failure = Failure::new(FailureKind::Refused, view.label, lacking)
-            .with_hint("ask for less, or run with more: -j sets the number of cores");
+            .with_hint("ask for less, or run with more: -j sets the cores, --resource the others");
         self.feed_graph(
             now,
             graph::Event::TaskFailed {

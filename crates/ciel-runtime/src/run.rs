@@ -218,10 +218,12 @@ fn new_core(
     } else {
         settings.cores.max(1)
     };
+    let others = settings.resources.iter();
+    let others = others.map(|(name, amount)| (name.as_str().into(), *amount));
     let resources = Resources {
         millicores: cores.saturating_mul(1000),
         memory_bytes: machine_memory(),
-        ..Resources::default()
+        others: others.collect(),
     };
     let capacity = Capacity {
         resources,

@@ -19,6 +19,8 @@ pub struct Settings {
     pub packages: BTreeMap<String, PathBuf>,
     /// Cores to use.
     pub cores: u32,
+    /// What the machine has beside cores and memory, in thousandths, by name.
+    pub resources: BTreeMap<String, u32>,
     /// One task at a time, in serial order.
     pub serial: bool,
     /// All spawned work finishes, whatever fails.

@@ -191,7 +191,7 @@ impl Shell {
     }
 
     fn rearm(&mut self) {
-        let next = self.engine.lock().graph.next_deadline();
+        let next = self.engine.lock().next_deadline();
         let started = Instant::from_std(self.engine.started());
         self.deadline = next.map(|at| started + Duration::from_micros(at));
     }
@@ -201,7 +201,7 @@ impl Shell {
             self.job_deadline = None;
             return self.end_job(FailureKind::Timeout, "the job ran longer than it may");
         }
-        self.engine.with(|core, now| core.tell(now, Event::Ticked));
+        self.engine.with(|core, now| core.tick(now));
         self.rearm();
     }
 

@@ -79,7 +79,7 @@ impl World<'_> {
                     mark,
                     class: descriptor.class.clone(),
                     resources: descriptor.options.resources.clone(),
-                    resumed,
+                    resumed: resumed.then(|| self.graph.replay_us(task)),
                 });
             }
             Action::Withdraw { task, attempt } => {

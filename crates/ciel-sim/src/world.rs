@@ -198,10 +198,14 @@ impl<'a> World<'a> {
             Happening::Act(run) => self.act(run),
             Happening::Dead(run) => self.die(run),
             Happening::Hello(worker) => self.say_hello(worker),
-            Happening::Tick => self.submit(Event::Ticked),
+            Happening::Tick => {
+                self.submit(Event::Ticked);
+                self.tell_node(ciel_node::Event::Ticked);
+            }
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
-        if let Some(at) = self.graph.next_deadline()
+        let deadlines = [self.graph.next_deadline(), self.node.next_deadline()];
+        if let Some(at) = deadlines.into_iter().flatten().min()
             && self
                 .ticks_at
                 .is_none_or(|ticks_at| ticks_at <= self.now || ticks_at > at)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +39,7 @@ class EngineOptions:
     state: str | os.PathLike[str] | None
     stderr: str
     progress: bool
+    resources: Mapping[str, int] | None
 
     def __post_init__(self) -> None:
         """Checks what the command line could only refuse later."""
@@ -57,6 +59,7 @@ class EngineOptions:
         words += [f"--retries={self.retries}"] if self.retries else []
         words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
+        words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
         return [*words, f"--stderr={self.stderr}"]
 
 

@@ -26,16 +26,8 @@ FailureTuple = tuple[
     str, str, str, str, "list[Frame]", str, "bool | None", "tuple[str, bytes] | None", str, str
 ]
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_OURS = tuple(
-    _HERE + name
-    for name in (
-        "_code.py", "_elision.py", "_errors.py", "_freeze.py", "_future.py", "_gathering.py",
-        "_hub.py", "_random.py", "_replaying.py", "_session.py", "_shell.py", "_speaking.py",
-        "_strand.py", "_streams.py", "_surroundings.py", "_task.py", "_worker.py", "testing.py",
-        "worker.py",
-    )
-)  # fmt: skip
+_OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen importlib")
+"""Where code lies that is no part of the user's program: this package, and what imports modules."""
 
 
 class CielError(Exception):
@@ -165,13 +157,30 @@ def failure_of(error: BaseException, task: str = "", call: str = "") -> FailureT
         "python",
         name,
         message,
-        frames_of(error.__traceback__),
+        [*frames_of(error.__traceback__), *_place_of(error)],
         getattr(error, "hint", "") if kind else "",
         None,
         _carried(error),
         getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else ""),
-        "",
+        _excerpt_of(error),
     )
+
+
+def _place_of(error: BaseException) -> list[Frame]:
+    """The line that a syntax error is about: it was never run, so it is in no traceback."""
+    if not isinstance(error, SyntaxError) or not error.filename:
+        return []
+    return [(error.filename, error.lineno or 0, "", (error.text or "").strip())]
+
+
+def _excerpt_of(error: BaseException) -> str:
+    """The line of a syntax error with a caret below the place."""
+    if not isinstance(error, SyntaxError) or not error.text:
+        return ""
+    line = error.text.rstrip()
+    bare = line.lstrip()
+    column = max(0, (error.offset or 1) - 1 - (len(line) - len(bare)))
+    return f"{bare}\n{' ' * column}^"
 
 
 def error_of(failure: FailureTuple) -> BaseException:
@@ -247,10 +256,22 @@ def frames_of(trace: TracebackType | None) -> list[Frame]:
     return frames
 
 
+def _is_ours(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code.co_filename.startswith(_OURS)
+
+
+def as_told(error: BaseException) -> BaseException:
+    """The exception without the frames of ours through which it has come here."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
 def _entries(trace: TracebackType | None) -> list[TracebackType]:
     kept: list[TracebackType] = []
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename not in _OURS:
+        if not _is_ours(trace):
             kept.append(trace)
             if len(kept) > 2 * FRAMES_MAX:
                 del kept[FRAMES_MAX // 2 : -FRAMES_MAX // 2]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ciel._errors import CielError, NotSerializable, WaitError
+from ciel._errors import CielError, NotSerializable, WaitError, as_told
 from ciel._freeze import freezing, thaw_reference
 from ciel._strand import here
 
@@ -42,7 +42,10 @@ class Future(Generic[T]):
 
         Raises the task's own exception if it failed, and WaitError where waiting is impossible.
         """
-        return cast(T, self._strand.result(self))
+        try:
+            return cast(T, self._strand.result(self))
+        except BaseException as error:  # the frames between here and the task are nobody's business
+            raise as_told(error)
 
     def done(self) -> bool:
         """Whether the value, or the failure, is there now. The answer is recorded for replays."""

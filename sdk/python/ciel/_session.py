@@ -14,8 +14,9 @@ import inspect
 import json
 import sys
 import threading
+import time
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
@@ -32,7 +33,6 @@ from ciel._task import AnyTask, BoundTask, Task
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -184,9 +184,10 @@ class Client(Speaker):
         wanted = len(missing) if not count_first else min(1, len(missing))
         if count_first and len(missing) < len(watched):
             wanted = 0
-        deadline = threading.TIMEOUT_MAX if timeout_s is None else timeout_s
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         for _ in range(wanted):
-            if not changed.acquire(timeout=deadline):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not changed.acquire(timeout=left):
                 break
         pairs = zip(futures, watched, strict=True)
         return [future for future, one in pairs if one.reference is not None]
@@ -239,7 +240,8 @@ class Session:
     `jobs` is how many cores to use, all by default; `serial` runs one task at a time; `retries` and
     `timeout` (seconds) hold for tasks that do not say themselves; `state` is the state folder,
     `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether the failure of a
-    submit leaves the others alone; `progress` shows a progress line on a terminal.
+    submit leaves the others alone; `progress` shows a progress line on a terminal; `resources` is
+    what the machine has beside cores and memory, by name, for tasks that ask for it.
     """
 
     def __init__(
@@ -253,6 +255,7 @@ class Session:
         state: str | os.PathLike[str] | None = None,
         stderr: str = "live",
         progress: bool = False,
+        resources: Mapping[str, int] | None = None,
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -261,7 +264,7 @@ class Session:
                 hint="spawn tasks there; start runs outside of tasks",
             )
         options = EngineOptions(
-            jobs, serial, keep_going, retries, timeout, state, stderr, progress
+            jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources
         )
         self._engine = Engine(options)
         self._client = _greeted(self._engine)
@@ -300,6 +303,34 @@ class Session:
         self._check_open()
         return cast("Future[R]", self._client.put(value))
 
+    @overload
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: None = ...,
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> Future[bytes]: ...
+    @overload
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: Sequence[str],
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> dict[str, Future[bytes]]: ...
     def sh(
         self,
         command: str,
@@ -443,6 +474,7 @@ def run(
     state: str | os.PathLike[str] | None = None,
     stderr: str = "live",
     progress: bool = False,
+    resources: Mapping[str, int] | None = None,
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root of a run, on all cores, and gives its value.
@@ -452,7 +484,7 @@ def run(
     """
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
-        state=state, stderr=stderr, progress=progress,
+        state=state, stderr=stderr, progress=progress, resources=resources,
     )  # fmt: skip
     try:
         value: R = session.submit(main, *args, **kwargs).result()

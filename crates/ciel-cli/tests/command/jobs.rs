@@ -247,3 +247,16 @@ fn two_runs_in_one_folder_do_not_meet() {
         assert_eq!(folder.ended(child).shown(), "exit 0\n--- stdout\none\n1\n");
     }
 }
+
+#[test]
+fn resource_that_the_machine_is_said_to_have_is_given_to_tasks() {
+    let folder = Folder::new();
+    let task = "spawn_exec(\"shell\", {\"command\": \"echo on it\"}, 1, {\"gpu\": 1})[0]";
+    folder.write("job.sw", format!("return text({task});"));
+    let ended = folder.ciel(&["run", "-q", "--resource", "gpu=2", "job.sw"]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "\"on it\\n\"\n")
+    );
+    assert_eq!(folder.ciel(&["run", "-q", "job.sw"]).code, Some(1));
+}

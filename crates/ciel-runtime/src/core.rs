@@ -15,13 +15,12 @@ use ciel_model::{
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
 use ciel_ordered::OrderedStream;
-use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
-use crate::programs::{self, Program};
-use crate::scripts::SKYWRITING;
+use crate::programs;
+use crate::scripts::{SKYWRITING, Script};
 use crate::strands::{apply_change, write_to};
 use crate::turns::{Hand, Pace, Turns};
 
@@ -87,23 +86,6 @@ pub(crate) enum Turn {
     Resume(Box<Assignment>, Box<Script>),
     /// A preempted script to go on with.
     Next(Run, Box<Script>),
-}
-
-/// A script between its turns.
-pub(crate) struct Script {
-    pub(crate) machine: Machine,
-    pub(crate) assignment: Box<Assignment>,
-    pub(crate) program: Arc<Program>,
-    /// What the payloads of functions that it spawns begin with.
-    pub(crate) origin: Arc<[u8]>,
-    /// Handles of packages asked for so far.
-    pub(crate) packages: FxHashMap<String, ciel_skywriting::host::Handle>,
-    /// Handles in the table so far.
-    pub(crate) handles: u32,
-    /// Whether it has printed.
-    pub(crate) printed: bool,
-    /// Failures of other tasks that it was told of, newest last; bounded.
-    pub(crate) heard: VecDeque<Arc<Failure>>,
 }
 
 /// Changes of strands without any output after which the output thread clears them away.

@@ -14,9 +14,10 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
-use crate::core::{Core, Due, Script, Turn};
+use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
 use crate::internal;
+use crate::programs::Program;
 use crate::translate;
 use crate::turns::Hand;
 
@@ -25,6 +26,23 @@ pub(crate) const SKYWRITING: &str = "skywriting";
 
 /// Failures of other tasks that a script remembers, to tell whose failure leaves it.
 const HEARD_MAX: usize = 16;
+
+/// A script between its turns.
+pub(crate) struct Script {
+    pub(crate) machine: Machine,
+    pub(crate) assignment: Box<Assignment>,
+    pub(crate) program: Arc<Program>,
+    /// What the payloads of functions that it spawns begin with.
+    pub(crate) origin: Arc<[u8]>,
+    /// Handles of packages asked for so far.
+    pub(crate) packages: FxHashMap<String, ScriptHandle>,
+    /// Handles in the table so far.
+    pub(crate) handles: u32,
+    /// Whether it has printed.
+    pub(crate) printed: bool,
+    /// Failures of other tasks that it was told of, newest last; bounded.
+    pub(crate) heard: VecDeque<Arc<Failure>>,
+}
 
 /// What a script did since its last report, in program order.
 enum Act {

@@ -13,10 +13,9 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, SpawnRequest, Thrown
 use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
-use crate::core::Script;
 use crate::engine::Engine;
 use crate::objects::{self, StoreTrouble};
-use crate::scripts::{self, SKYWRITING};
+use crate::scripts::{self, SKYWRITING, Script};
 use crate::{options, processes, programs};
 
 /// The same handle in the graph's type.

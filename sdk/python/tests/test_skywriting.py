@@ -96,7 +96,7 @@ def test_arguments_arrive_as_text(session: ciel.Session, tmp_path: Path) -> None
 
 
 def test_spawned_values_inside_are_waited_for(session: ciel.Session, tmp_path: Path) -> None:
-    text = "f = lambda n: [n, n + 1]; a = spawn(f, [1]); b = spawn(f, [5]); return [*a, {\"b\": *b}];"
+    text = 'f = lambda n: [n, n + 1]; return [*spawn(f, [1]), {"b": *spawn(f, [5])}];'
     assert session.skywriting(written(tmp_path, text)).result() == [[1, 2], {"b": [5, 6]}]
 
 

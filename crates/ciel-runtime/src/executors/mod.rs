@@ -1,8 +1,8 @@
 //! Executors: who runs what, found by name.
 //!
 //! Executors of one-shot processes say how a call becomes a command line ([`ProcessExecutor`]);
-//! internal ones and scripts run on a thread of the engine; all others are plug-ins, executables named
-//! `ciel-executor-NAME` that speak the executor protocol. Nothing else in the engine lists
+//! internal ones and scripts run on a thread of the engine; all others are plug-ins, executables
+//! named `ciel-executor-NAME` that speak the executor protocol. Nothing else in the engine lists
 //! executors by hand.
 
 mod environ;

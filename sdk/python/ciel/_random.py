@@ -6,9 +6,18 @@ says it to commands that a task starts. Read next: `_strand.py`.
 
 from __future__ import annotations
 
+import os
 import random
 
 from ciel._strand import current
+
+SEED = "CIEL_TASK_SEED"
+
+
+def tell_seed(seed: int) -> None:
+    """Tells the seed of the strand that has its turn to the commands that it starts."""
+    os.environ[SEED] = str(seed)
+
 
 
 def task_rng() -> random.Random:

@@ -188,7 +188,7 @@ fn excerpt(failure: &Failure) -> Vec<String> {
         let is_hint = line
             .strip_prefix("hint: ")
             .is_some_and(|text| Some(text) == hint);
-        is_hint || line.starts_with("error: ")
+        is_hint || line.strip_prefix("error: ") == Some(&failure.message)
     };
     let lines = failure.excerpt.lines();
     match is_drawn(failure) {

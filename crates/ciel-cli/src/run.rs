@@ -125,6 +125,7 @@ pub fn settings(
         heap_bytes_max: options.heap,
         spawner: (PathBuf::from(OWN_FILE), vec![SPAWNER.into()]),
         python: python::find(options.python.as_deref())?,
+        scripts: script::called(),
     })
 }
 

@@ -3,12 +3,14 @@
 //! It reads files and tells kinds of programs apart; what scripts mean is the language's affair.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use ciel_skywriting::front::{Loader, SOURCE_BYTES_MAX, check};
-use ciel_skywriting::hir::Program;
+use ciel_runtime::{ScriptTrouble, Scripts};
+use ciel_skywriting::diagnostic::line_column;
+use ciel_skywriting::front::{Loader, Problems, SOURCE_BYTES_MAX, check};
+use ciel_skywriting::hir::{Program, Source, Span};
 
 use crate::complaint::Complaint;
 use crate::nearest::nearest;
@@ -33,13 +35,84 @@ pub fn open(path: &Path) -> Result<Opened, Complaint> {
     if is_python(path, &bytes) {
         return Ok(Opened::Python);
     }
-    if !is_skywriting(path, &bytes) {
-        return Err(other_kind(path, &bytes));
+    Ok(Opened::Skywriting(checked(path, &bytes)?))
+}
+
+fn checked(path: &Path, bytes: &[u8]) -> Result<Program, Complaint> {
+    if !is_skywriting(path, bytes) {
+        return Err(other_kind(path, bytes));
     }
     let shown = path.display().to_string();
     let mut files = Files::new(path, &shown);
-    let program = check(&shown, &bytes, &mut files).map_err(Complaint::Script)?;
-    Ok(Opened::Skywriting(program))
+    check(&shown, bytes, &mut files).map_err(Complaint::Script)
+}
+
+/// How the engine reads scripts that tasks call.
+pub fn called() -> Scripts {
+    Scripts::new(|path| open_called(path).map_err(trouble))
+}
+
+fn open_called(path: &Path) -> Result<Program, Complaint> {
+    // What is no file, such as a pipe, might keep the thread for ever.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let message = format!("{} is not a file", path.display());
+        return Err(Complaint::usage("script.kind", message));
+    }
+    let bytes = read(path).map_err(|error| unreadable(path, &error))?;
+    if is_python(path, &bytes) {
+        let message = format!("{} is a Python program, not a script", path.display());
+        return Err(Complaint::usage("script.kind", message)
+            .with_hint("the executor python calls functions of Python modules"));
+    }
+    checked(path, &bytes)
+}
+
+/// A complaint as the failure of the task that called the script.
+fn trouble(complaint: Complaint) -> ScriptTrouble {
+    let (place, excerpt) = (String::new(), String::new());
+    match complaint {
+        Complaint::Plain { message, hint, .. } => ScriptTrouble {
+            message,
+            place,
+            excerpt,
+            hint,
+        },
+        Complaint::Script(problems) => mistakes(problems),
+        Complaint::Unread => unreachable!("it is about output"),
+    }
+}
+
+/// One mistake in full; of several their number, and each of them in the excerpt.
+fn mistakes(mut problems: Problems) -> ScriptTrouble {
+    let first = &problems.diagnostics[0];
+    let (message, hint) = (first.message.clone(), first.hint.clone());
+    let place = place(first.span, &problems.sources);
+    let count = problems.diagnostics.len();
+    if count > 1 {
+        return ScriptTrouble {
+            message: format!("the script has {count} mistakes"),
+            place,
+            excerpt: problems.render(false).trim_end().to_string(),
+            hint: None,
+        };
+    }
+    // Message and hint have places of their own.
+    problems.diagnostics[0].hint = None;
+    let drawn = problems.render(false);
+    let lines = drawn.split_once('\n').map_or("", |(_, lines)| lines);
+    ScriptTrouble {
+        message,
+        place,
+        excerpt: lines.trim_end().to_string(),
+        hint,
+    }
+}
+
+/// `file:line:column`.
+fn place(span: Span, sources: &[Source]) -> String {
+    let source = &sources[usize::from(span.source)];
+    let (line, column) = line_column(source, span.start);
+    format!("{}:{line}:{column}", source.name)
 }
 
 /// All bytes of a file, or one more than a script may have.
@@ -149,7 +222,7 @@ fn folder_of(path: &Path) -> PathBuf {
 
 /// Names in a folder, sorted.
 fn names_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
@@ -177,7 +250,7 @@ struct Files {
 
 impl Files {
     fn new(root: &Path, shown: &str) -> Files {
-        let identity = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+        let identity = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         Files {
             shown: HashMap::from([(identity, shown.to_string())]),
         }
@@ -197,7 +270,7 @@ impl Loader for Files {
             ErrorKind::PermissionDenied => format!("{} may not be read by you", path.display()),
             _ => error.to_string(),
         })?;
-        let identity = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let identity = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         let shown = self
             .shown
             .entry(identity)

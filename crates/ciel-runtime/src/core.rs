@@ -15,12 +15,12 @@ use ciel_model::{
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
 use ciel_ordered::OrderedStream;
-use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
-use crate::scripts::SKYWRITING;
+use crate::programs;
+use crate::scripts::{SKYWRITING, Script};
 use crate::strands::{apply_change, write_to};
 use crate::turns::{Hand, Pace, Turns};
 
@@ -86,20 +86,6 @@ pub(crate) enum Turn {
     Resume(Box<Assignment>, Box<Script>),
     /// A preempted script to go on with.
     Next(Run, Box<Script>),
-}
-
-/// A script between its turns.
-pub(crate) struct Script {
-    pub(crate) machine: Machine,
-    pub(crate) assignment: Box<Assignment>,
-    /// Handles of packages asked for so far.
-    pub(crate) packages: FxHashMap<String, ciel_skywriting::host::Handle>,
-    /// Handles in the table so far.
-    pub(crate) handles: u32,
-    /// Whether it has printed.
-    pub(crate) printed: bool,
-    /// Failures of other tasks that it was told of, newest last; bounded.
-    pub(crate) heard: VecDeque<Arc<Failure>>,
 }
 
 /// Changes of strands without any output after which the output thread clears them away.
@@ -480,7 +466,8 @@ impl Core {
             let script = kept.expect("a suspended script is kept until it is resumed or stopped");
             return Turn::Resume(assignment, script);
         }
-        if &*assignment.descriptor.executor != SKYWRITING {
+        let descriptor = &assignment.descriptor;
+        if &*descriptor.executor != SKYWRITING || programs::may_read(&descriptor.payload) {
             // What the engine does itself has no fuel.
             self.turns.may_take_long(hand);
         }
@@ -605,11 +592,6 @@ impl Core {
     /// What a task that runs is doing: its place, for `why`.
     pub(crate) fn place_of(&self, task: TaskKey, attempt: Attempt) -> Option<Place> {
         self.places.get(&Run { task, attempt }).copied()
-    }
-
-    /// Whether a task of that kind goes to a worker.
-    pub(crate) fn is_pooled(class: &Class) -> bool {
-        matches!(class, Class::Pooled(_))
     }
 
     /// A process has ended and used that much processor time.

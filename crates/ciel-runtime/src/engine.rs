@@ -4,21 +4,18 @@
 //! input/output thread deals with processes, workers and people. All of them meet here: one lock
 //! around the machines, two conditions, one channel.
 
-use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ciel_model::{Failure, Label, Micros};
 use ciel_node::Run;
-use ciel_skywriting::code::Code;
-use ciel_skywriting::hir::Source;
-use ciel_skywriting::machine::Surroundings;
 use ciel_store::RunFolder;
 
 use crate::core::Core;
 use crate::executors::Registry;
 use crate::face::Face;
+use crate::programs::Programs;
 use crate::settings::Settings;
 use crate::turns::Hand;
 
@@ -28,7 +25,7 @@ pub(crate) struct Engine {
     pub(crate) folder: RunFolder,
     pub(crate) face: Arc<dyn Face>,
     pub(crate) registry: Registry,
-    program: Option<Program>,
+    pub(crate) programs: Programs,
     /// The socket of a session's client until somebody listens to it.
     session: Mutex<Option<UnixStream>>,
     started: Instant,
@@ -39,47 +36,13 @@ pub(crate) struct Engine {
     pub(crate) output: Condvar,
 }
 
-/// The script of the run, ready to be run.
-pub(crate) struct Program {
-    pub(crate) code: Arc<Code>,
-    pub(crate) sources: Vec<Source>,
-    /// For the root.
-    pub(crate) root: Arc<Surroundings>,
-    /// For everything it spawns.
-    pub(crate) inner: Arc<Surroundings>,
-}
-
-impl Program {
-    pub(crate) fn new(
-        checked: &ciel_skywriting::hir::Program,
-        settings: &Settings,
-        env: BTreeMap<String, String>,
-    ) -> Program {
-        let root = Surroundings {
-            argv: settings.arguments.clone(),
-            env,
-            root: true,
-            heap_bytes_max: settings.heap_bytes_max,
-        };
-        Program {
-            code: Arc::new(Code::compile(checked)),
-            sources: checked.sources.clone(),
-            inner: Arc::new(Surroundings {
-                root: false,
-                ..root.clone()
-            }),
-            root: Arc::new(root),
-        }
-    }
-}
-
 impl Engine {
     pub(crate) fn new(
         settings: Settings,
         folder: RunFolder,
         face: Arc<dyn Face>,
         registry: Registry,
-        program: Option<Program>,
+        programs: Programs,
         session: Option<UnixStream>,
         core: Core,
     ) -> Engine {
@@ -88,19 +51,13 @@ impl Engine {
             folder,
             face,
             registry,
-            program,
+            programs,
             session: Mutex::new(session),
             started: Instant::now(),
             core: Mutex::new(core),
             work: Condvar::new(),
             output: Condvar::new(),
         }
-    }
-
-    /// The script. Only scripts spawn tasks that are scripts, so there is one if it is asked for.
-    pub(crate) fn program(&self) -> &Program {
-        let program = self.program.as_ref();
-        program.expect("only the tasks of a script are scripts")
     }
 
     /// The socket of the session's client, for the one who listens to it from now on.

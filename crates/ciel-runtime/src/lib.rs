@@ -20,6 +20,7 @@ mod options;
 mod output;
 mod pipes;
 mod processes;
+mod programs;
 pub mod records;
 pub mod remains;
 mod run;
@@ -34,4 +35,4 @@ mod workers;
 
 pub use face::{Face, Progress, Report};
 pub use run::{Job, Outcome, RunError, run};
-pub use settings::{Python, Settings};
+pub use settings::{Python, ScriptTrouble, Scripts, Settings};

@@ -15,10 +15,11 @@ use ciel_store::{RunFolder, StateFolder, StoreError};
 use serde_json::Value as Json;
 
 use crate::core::Core;
-use crate::engine::{Engine, Program};
+use crate::engine::Engine;
 use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
 use crate::history::History;
+use crate::programs::Programs;
 use crate::records::{EndRecord, Record, RunRecord};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
@@ -137,15 +138,13 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());
     let root = root(&settings, &job);
-    let (program, client) = match job {
-        Job::Script(script) => {
-            let environment = script_environment(&settings);
-            (Some(Program::new(script, &settings, environment)), None)
-        }
+    let (own, client) = match job {
+        Job::Script(script) => (Some(script), None),
         Job::Python => (None, None),
         Job::Session(client) => (None, Some(client)),
     };
-    let engine = Engine::new(settings, folder, face, registry, program, client, core);
+    let programs = Programs::new(own, &settings, script_environment(&settings));
+    let engine = Engine::new(settings, folder, face, registry, programs, client, core);
     let engine = Arc::new(engine);
     submit(&engine, root);
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");

@@ -14,9 +14,10 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
-use crate::core::{Core, Due, Script, Turn};
+use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
 use crate::internal;
+use crate::programs::Program;
 use crate::translate;
 use crate::turns::Hand;
 
@@ -25,6 +26,23 @@ pub(crate) const SKYWRITING: &str = "skywriting";
 
 /// Failures of other tasks that a script remembers, to tell whose failure leaves it.
 const HEARD_MAX: usize = 16;
+
+/// A script between its turns.
+pub(crate) struct Script {
+    pub(crate) machine: Machine,
+    pub(crate) assignment: Box<Assignment>,
+    pub(crate) program: Arc<Program>,
+    /// What the payloads of functions that it spawns begin with.
+    pub(crate) origin: Arc<[u8]>,
+    /// Handles of packages asked for so far.
+    pub(crate) packages: FxHashMap<String, ScriptHandle>,
+    /// Handles in the table so far.
+    pub(crate) handles: u32,
+    /// Whether it has printed.
+    pub(crate) printed: bool,
+    /// Failures of other tasks that it was told of, newest last; bounded.
+    pub(crate) heard: VecDeque<Arc<Failure>>,
+}
 
 /// What a script did since its last report, in program order.
 enum Act {
@@ -35,6 +53,7 @@ enum Act {
 /// The surroundings of one script for one stretch of running.
 struct Surroundings<'a> {
     engine: &'a Engine,
+    origin: &'a [u8],
     acts: Vec<Act>,
     spawned: bool,
     /// Next free handle.
@@ -46,7 +65,7 @@ impl Host for Surroundings<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
         *self.handles += request.outputs;
         self.spawned = true;
-        let descriptor = translate::descriptor(self.engine, request);
+        let descriptor = translate::descriptor(self.engine, self.origin, request);
         self.acts.push(Act::Step(GraphStep::Spawn(descriptor)));
     }
 
@@ -154,20 +173,26 @@ fn go_on(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) ->
     run_script(engine, hand, run, script)
 }
 
-/// The machine of an assignment that has not run before.
+/// The machine of an assignment that has not run before. A called file is read on the way.
 fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Box<Failure>> {
-    let payload = &assignment.descriptor.payload;
-    let references = assignment.descriptor.inputs.len() as u32;
-    let (code, program) = (engine.program().code.clone(), engine.program());
-    let machine = if payload.is_empty() {
-        Machine::for_script(code, program.root.clone())
+    let descriptor = assignment.descriptor.clone();
+    let entry = engine
+        .programs
+        .enter(&engine.settings, &descriptor.payload, descriptor.outputs)
+        .map_err(|trouble| Box::new(translate::entry_failure(&assignment.label, trouble)))?;
+    let references = descriptor.inputs.len() as u32;
+    let (code, call) = (entry.program.code.clone(), entry.call);
+    let machine = if call.is_empty() {
+        Machine::for_script(code, entry.surroundings)
     } else {
-        Machine::for_call(code, payload, references, program.inner.clone())
+        Machine::for_call(code, call, references, entry.surroundings)
             .map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?
     };
     Ok(Box::new(Script {
         machine,
         assignment,
+        program: entry.program,
+        origin: entry.origin,
         packages: FxHashMap::default(),
         handles: references,
         printed: false,
@@ -214,6 +239,7 @@ fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Scrip
     let script_mut = &mut *script;
     let mut host = Surroundings {
         engine,
+        origin: &script_mut.origin,
         acts: Vec::new(),
         spawned: false,
         handles: &mut script_mut.handles,
@@ -229,12 +255,9 @@ fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Scrip
         Step::Finished(ended) => {
             Told::Finished(translate::outputs(engine, &script.assignment, ended))
         }
-        Step::Failed { thrown, place } => Told::Failed(Box::new(translate::failure(
-            &engine.program().sources,
-            &script,
-            *thrown,
-            &place,
-        ))),
+        Step::Failed { thrown, place } => {
+            Told::Failed(Box::new(translate::failure(&script, *thrown, &place)))
+        }
         Step::Blocked { on } => {
             let kept = script
                 .machine

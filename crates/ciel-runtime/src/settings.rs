@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ciel_skywriting::hir::Program;
 
 /// How a job is run. Only `script`, `arguments` and the folder say *what* is run.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub struct Settings {
     pub key: Vec<u8>,
     /// How tasks in Python are run; none if there is no interpreter.
     pub python: Option<Python>,
+    /// How scripts are read that tasks call.
+    pub scripts: Scripts,
 }
 
 /// How tasks in Python are run.
@@ -50,4 +56,47 @@ pub struct Python {
     pub interpreter: PathBuf,
     /// Where its modules are looked for, as JSON; the interpreter's own way if there is none.
     pub module_path: Option<String>,
+}
+
+/// What reads a script that a task calls, with all that it includes, and checks it.
+type ReadScript = dyn Fn(&Path) -> Result<Program, ScriptTrouble> + Send + Sync;
+
+/// How scripts are read that tasks call by the names of their files.
+#[derive(Clone)]
+pub struct Scripts(Arc<ReadScript>);
+
+impl Scripts {
+    /// Reads them by that function; threads of the engine call it, several at a time.
+    pub fn new(
+        read: impl Fn(&Path) -> Result<Program, ScriptTrouble> + Send + Sync + 'static,
+    ) -> Scripts {
+        Scripts(Arc::new(read))
+    }
+
+    /// The checked program in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the program has mistakes.
+    pub fn read(&self, path: &Path) -> Result<Program, ScriptTrouble> {
+        (self.0)(path)
+    }
+}
+
+impl fmt::Debug for Scripts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scripts")
+    }
+}
+
+/// Why a called script cannot run, as the failure of the task that called it shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptTrouble {
+    /// What is wrong, without a full stop.
+    pub message: String,
+    /// Where it begins, `file:line:column`; empty if no line is to blame.
+    pub place: String,
+    /// The lines with their carets; empty if no line is to blame.
+    pub excerpt: String,
+    /// What to do about it.
+    pub hint: Option<String>,
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
-    Class, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Needs, Resolution, Site,
-    Value, limits,
+    Class, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label, Needs,
+    Resolution, Site, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -13,11 +13,10 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, SpawnRequest, Thrown
 use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
-use crate::core::{Core, Script};
 use crate::engine::Engine;
 use crate::objects::{self, StoreTrouble};
-use crate::options;
-use crate::scripts::{self, SKYWRITING};
+use crate::scripts::{self, SKYWRITING, Script};
+use crate::{options, processes, programs};
 
 /// The same handle in the graph's type.
 pub(crate) fn handle(handle: ScriptHandle) -> Handle {
@@ -126,12 +125,8 @@ pub(crate) fn outputs(
 }
 
 /// What left a script as the graph's failure: the original one if it came from another task.
-pub(crate) fn failure(
-    sources: &[Source],
-    script: &Script,
-    thrown: Thrown,
-    place: &Diagnostic,
-) -> Failure {
+pub(crate) fn failure(script: &Script, thrown: Thrown, place: &Diagnostic) -> Failure {
+    let sources = &script.program.sources;
     let label = script.assignment.label.clone();
     let here = |note: String| Frame {
         task: label.clone(),
@@ -195,6 +190,25 @@ fn excerpt(sources: &[Source], place: &Diagnostic) -> String {
         .map_or(String::new(), |(_, rest)| rest.trim_end().to_string())
 }
 
+/// A script that cannot begin.
+pub(crate) fn entry_failure(label: &Label, trouble: programs::Trouble) -> Failure {
+    let trouble = match trouble {
+        programs::Trouble::Refused(refused) => return processes::refusal(label, refused),
+        programs::Trouble::Script(trouble) => trouble,
+    };
+    let mut failure = Failure::new(FailureKind::Refused, label.clone(), trouble.message);
+    failure.hint = trouble.hint;
+    failure.excerpt = trouble.excerpt;
+    match trouble.place.is_empty() {
+        true => failure,
+        false => failure.through(Frame {
+            task: label.clone(),
+            place: trouble.place,
+            note: String::new(),
+        }),
+    }
+}
+
 /// A call that cannot be taken up.
 pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failure {
     let kind = match error {
@@ -215,7 +229,9 @@ pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
 }
 
 /// What a script wants to have run, as the graph takes it.
-pub(crate) fn descriptor(engine: &Engine, request: SpawnRequest) -> Descriptor {
+///
+/// `origin` is what the payloads of its program's functions begin with.
+pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) -> Descriptor {
     let options = options::parse(&request.options, &engine.settings);
     let inputs: Vec<Handle> = request.references.into_iter().map(handle).collect();
     let site = Site {
@@ -228,7 +244,10 @@ pub(crate) fn descriptor(engine: &Engine, request: SpawnRequest) -> Descriptor {
             executor: SKYWRITING.into(),
             class: Class::Coordination,
             what: name.map_or(request.label, Arc::from),
-            payload: bytes.into(),
+            payload: match origin {
+                [] => bytes.into(),
+                origin => [origin, &bytes].concat().into(),
+            },
             inputs,
             needs: Needs::Nothing,
             outputs: request.outputs,
@@ -252,7 +271,7 @@ pub(crate) fn descriptor(engine: &Engine, request: SpawnRequest) -> Descriptor {
                 inputs,
                 needs: kind.needs(),
                 outputs: request.outputs,
-                replayable: Core::is_pooled(&class),
+                replayable: kind.is_replayable(&options.shared),
                 class,
                 options: options.shared,
                 site,

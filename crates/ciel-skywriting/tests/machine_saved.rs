@@ -4,7 +4,7 @@ mod machine_support;
 
 use ciel_skywriting::code::Code;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
-use ciel_skywriting::machine::{Machine, Returned, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, Role, Step, Surroundings};
 use ciel_skywriting::wire::LoadError;
 use machine_support::{compile, surroundings};
 use proptest::prelude::*;
@@ -293,7 +293,7 @@ fn a_driver_that_loops_and_forgets_stays_small() {
     let code =
         compile("f = lambda x: x; x = 0; while (x < 2000) { x = *spawn(f, [x]) + 1; } return x;");
     let surroundings = Surroundings {
-        root: true,
+        role: Role::Job,
         ..Surroundings::default()
     };
     let mut machine = Machine::for_script(code, Arc::new(surroundings));

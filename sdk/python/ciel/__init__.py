@@ -47,6 +47,7 @@ from ciel._task import Task, task  # noqa: E402
 
 if TYPE_CHECKING:
     from ciel import testing as testing
+    from ciel._calling import skywriting as skywriting
     from ciel._session import Session as Session
     from ciel._session import run as run
     from ciel._shell import sh as sh
@@ -80,6 +81,7 @@ __all__ = [
     "run",
     "scope",
     "sh",
+    "skywriting",
     "spawn_exec",
     "task",
     "task_rng",
@@ -91,6 +93,7 @@ _LATER = {
     "Session": "ciel._session",
     "run": "ciel._session",
     "sh": "ciel._shell",
+    "skywriting": "ciel._calling",
     "spawn_exec": "ciel._shell",
 }
 

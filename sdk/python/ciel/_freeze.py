@@ -176,14 +176,18 @@ def value_of_file(path: str, form: str, references: Thaw | None) -> Any:
 
 
 def _from_json(found: Any, references: Thaw | None) -> Any:
-    """JSON in which `{"$ref": i}` stands for a reference."""
+    """JSON in which `{"$ref": i}` stands for a reference, and a key `$name` is spelt `$$name`."""
     if isinstance(found, list):
         return [_from_json(part, references) for part in found]
     if isinstance(found, dict):
         if references is not None and len(found) == 1 and isinstance(found.get("$ref"), int):
             return references(found["$ref"])
-        return {key: _from_json(part, references) for key, part in found.items()}
+        return {_plain_key(key): _from_json(part, references) for key, part in found.items()}
     return found
+
+
+def _plain_key(key: str) -> str:
+    return key[1:] if key.startswith("$$") else key
 
 
 def _joined(frozen: Frozen) -> list[Any]:

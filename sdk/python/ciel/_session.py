@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from ciel import _native
+from ciel._calling import Argument, spawn_script
 from ciel._engine import Engine, EngineOptions
 from ciel._errors import CielError, NoRun, WorkerLost, error_of, failure_of
 from ciel._future import Future
@@ -349,6 +350,13 @@ class Session:
             self._client, command, inputs, stdin=stdin, env=env, cwd=cwd, outputs=outputs,
             options=options, live=live,
         )  # fmt: skip
+
+    def skywriting(
+        self, file: str | os.PathLike[str], /, *args: Argument, options: Options | None = None
+    ) -> Future[Any]:
+        """As `ciel.skywriting`, as a submit of its own."""
+        self._check_open()
+        return spawn_script(self._client, file, args, options)
 
     def close(self) -> None:
         """Waits for all that was submitted, and ends the engine.

@@ -1,25 +1,27 @@
 //! Executors: who runs what, found by name.
 //!
 //! Executors of one-shot processes say how a call becomes a command line ([`ProcessExecutor`]);
-//! internal ones run on a thread of the engine; all others are plug-ins, executables named
-//! `ciel-executor-NAME` that speak the executor protocol. Nothing else in the engine lists
+//! internal ones and scripts run on a thread of the engine; all others are plug-ins, executables
+//! named `ciel-executor-NAME` that speak the executor protocol. Nothing else in the engine lists
 //! executors by hand.
 
 mod environ;
 pub(crate) mod python;
 mod shell;
 mod stdinout;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Class, Needs, Resources};
+use ciel_model::{Class, Needs, Options, Resources};
 use serde_json::Value;
 
+use crate::programs;
 use crate::run::Job;
+use crate::scripts::SKYWRITING;
 use crate::settings::Settings;
 
 /// What an executable of a plug-in is called, before its name.
@@ -101,6 +103,8 @@ pub(crate) enum Kind {
     Process(Arc<dyn ProcessExecutor>),
     /// A thread of the engine.
     Internal(&'static str),
+    /// A thread of the engine, by turns: whole scripts.
+    Script,
     /// Worker processes of a plug-in.
     Plugin(Arc<str>),
     /// Worker processes that run Python.
@@ -114,6 +118,7 @@ impl Kind {
         match self {
             Kind::Process(executor) => executor.name(),
             Kind::Internal(name) => name,
+            Kind::Script => SKYWRITING,
             Kind::Python => python::PYTHON,
             Kind::Plugin(name) | Kind::Unknown(name) => name,
         }
@@ -123,7 +128,7 @@ impl Kind {
     pub(crate) fn class(&self, resources: &Resources) -> Class {
         match self {
             Kind::Process(_) => Class::Process,
-            Kind::Internal(_) | Kind::Unknown(_) => Class::Coordination,
+            Kind::Internal(_) | Kind::Script | Kind::Unknown(_) => Class::Coordination,
             Kind::Python => Class::Pooled(python::pool(resources.millicores)),
             Kind::Plugin(name) => Class::Pooled(name.clone()),
         }
@@ -132,7 +137,7 @@ impl Kind {
     pub(crate) fn needs(&self) -> Needs {
         match self {
             Kind::Process(_) | Kind::Internal(_) => Needs::Everything,
-            Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Needs::Nothing,
+            Kind::Script | Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Needs::Nothing,
         }
     }
 
@@ -140,7 +145,16 @@ impl Kind {
     pub(crate) fn is_pure(&self) -> bool {
         match self {
             Kind::Process(_) | Kind::Internal(_) => true,
-            Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => false,
+            Kind::Script | Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => false,
+        }
+    }
+
+    /// Whether its tasks are run again from what they were told, if they have to be.
+    pub(crate) fn is_replayable(&self, options: &Options) -> bool {
+        match self {
+            Kind::Plugin(_) | Kind::Python => true,
+            Kind::Script => options.retries > 0,
+            Kind::Process(_) | Kind::Internal(_) | Kind::Unknown(_) => false,
         }
     }
 
@@ -148,6 +162,7 @@ impl Kind {
         match self {
             Kind::Process(executor) => executor.what(arguments),
             Kind::Python => python::what(arguments),
+            Kind::Script => programs::what(arguments),
             Kind::Internal(_) | Kind::Plugin(_) | Kind::Unknown(_) => None,
         }
     }
@@ -189,6 +204,7 @@ impl Registry {
         for name in crate::internal::NAMES {
             known.insert(name.to_string(), Kind::Internal(name));
         }
+        known.insert(SKYWRITING.to_string(), Kind::Script);
         if settings.python.is_some() {
             known.insert(python::PYTHON.to_string(), Kind::Python);
         }

@@ -11,7 +11,7 @@ use super::{Desk, Refused};
 const REFERENCE: &str = "$ref";
 
 /// The index of an input, if `value` is a reference.
-pub(super) fn reference(value: &Value) -> Option<usize> {
+pub(crate) fn reference(value: &Value) -> Option<usize> {
     let object = value.as_object().filter(|object| object.len() == 1)?;
     object.get(REFERENCE)?.as_u64().map(|index| index as usize)
 }

@@ -164,8 +164,7 @@ impl Held {
         references: Vec<u32>,
     ) -> Failed<State> {
         if form == Form::Skywriting
-            && references.is_empty()
-            && let Some(state) = self.plain(engine, &content)?
+            && let Some(state) = self.plain(engine, &content, &references)?
         {
             return Ok(state);
         }
@@ -183,8 +182,14 @@ impl Held {
         })
     }
 
-    /// A value of a script as JSON, which every language reads; none if it holds more than data.
-    fn plain(&mut self, engine: &Engine, content: &Content) -> Failed<Option<State>> {
+    /// A value of a script as JSON, which every language reads; none if it holds functions.
+    /// References in it stand as `{"$ref": i}`.
+    fn plain(
+        &mut self,
+        engine: &Engine,
+        content: &Content,
+        references: &[u32],
+    ) -> Failed<Option<State>> {
         let bytes = objects::load(engine, content).map_err(|trouble| self.trouble(trouble))?;
         let Ok(json) = ciel_skywriting::wire::to_json(&bytes) else {
             return Ok(None);
@@ -195,12 +200,17 @@ impl Held {
             return Ok(Some(State::Value(Data {
                 data: text.into(),
                 form,
-                references: Vec::new(),
+                references: references.to_vec(),
             })));
         }
         let written = self.files.write(engine, &text);
         let path = written.map_err(|trouble| self.trouble(trouble))?;
-        Ok(Some(concrete(path, text.len() as u64, form, Vec::new())))
+        Ok(Some(concrete(
+            path,
+            text.len() as u64,
+            form,
+            references.to_vec(),
+        )))
     }
 
     /// The answer to a request.

@@ -11,7 +11,6 @@ use ciel_model::{Descriptor, Form, Handle, Needs, Options, Resources, Site, limi
 use ciel_protocol::{form, wire};
 
 use super::handles::Handles;
-use crate::core::Core;
 use crate::executors::{Kind, Refused, Registry};
 use crate::settings::Settings;
 
@@ -75,14 +74,14 @@ pub(super) fn descriptor(
     Ok(Descriptor {
         executor: kind.name().into(),
         what: what(&kind, &asked.label, &arguments).into(),
-        payload: asked.payload.to_vec().into(),
+        payload: payload(&kind, &asked.payload, &arguments),
         inputs,
         needs: needs(&kind, &asked.inputs),
         outputs: asked.outputs,
+        replayable: kind.is_replayable(&options),
         options: Arc::new(options),
         site: asked.site.as_ref().map_or_else(Site::default, site),
         pure: pure.unwrap_or_else(|| kind.is_pure()),
-        replayable: Core::is_pooled(&class),
         class,
     })
 }
@@ -101,12 +100,22 @@ fn check_outputs(outputs: u32, room: u32) -> Result<(), Refused> {
 fn arguments(kind: &Kind, payload: &[u8]) -> Result<serde_json::Value, Refused> {
     match kind {
         Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Ok(serde_json::Value::Null),
-        Kind::Process(_) | Kind::Internal(_) => serde_json::from_slice(payload).map_err(|error| {
-            let name = kind.name();
-            Refused::new(format!(
-                "the arguments it gave to {name} are not JSON: {error}"
-            ))
-        }),
+        Kind::Process(_) | Kind::Internal(_) | Kind::Script => serde_json::from_slice(payload)
+            .map_err(|error| {
+                let name = kind.name();
+                Refused::new(format!(
+                    "the arguments it gave to {name} are not JSON: {error}"
+                ))
+            }),
+    }
+}
+
+/// As the worker wrote it. That of a script is spelt anew: its first character tells it from the
+/// calls that the engine writes.
+fn payload(kind: &Kind, written: &[u8], arguments: &serde_json::Value) -> Arc<[u8]> {
+    match kind {
+        Kind::Script => arguments.to_string().into_bytes().into(),
+        _ => written.into(),
     }
 }
 

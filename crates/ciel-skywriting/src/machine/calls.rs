@@ -1,10 +1,10 @@
-//! Calls and returns, and the end of a script.
+//! Calls and returns.
 //!
-//! Read next: `graph` for how results leave.
+//! Read next: `finish` for how results leave.
 
-use super::failure::{Failure, Pause, fail};
+use super::failure::{Pause, fail};
 use super::json::brief;
-use super::{Ended, Frame, Machine, Returned, graph, json};
+use super::{Frame, Machine};
 use crate::code::{Code, CodeCaptureMode};
 use crate::host::Host;
 use crate::value::{Index, Object, Value};
@@ -133,33 +133,6 @@ impl Machine {
         self.stack.truncate(frame.base as usize - 1);
         self.stack.push(value);
         self.advance();
-    }
-
-    /// The value on top leaves the script.
-    pub(super) fn finish(&mut self) -> Result<Ended, Pause> {
-        let height = self.stack.len();
-        if !self.surroundings.root {
-            let value = self.heap.settled(self.top());
-            if let Some(handle) = self.heap.waiting(value) {
-                return Ok(Ended {
-                    value: Returned::Delegated(handle),
-                });
-            }
-            let encoded = graph::encode(&self.heap, &[value], graph::Form::Value)
-                .map_err(|_| Failure::new("OutOfMemory", "the result is too large"))?;
-            let (bytes, references) = (encoded.bytes, encoded.references);
-            return Ok(Ended {
-                value: Returned::Value { bytes, references },
-            });
-        }
-        if let Value::Reference(handle) = self.heap.settled(self.top()) {
-            self.stack[height - 1] = self.heap.new_thunk(handle);
-        }
-        self.force_deeply(&[self.top()], true)?;
-        let result = json::tree(&self.heap, self.top(), json::Style::Result)?;
-        Ok(Ended {
-            value: Returned::Json(result),
-        })
     }
 }
 

@@ -10,6 +10,7 @@ mod calls;
 mod collector;
 mod compare;
 mod failure;
+mod finish;
 mod force;
 pub(crate) mod graph;
 pub(crate) mod heap;
@@ -40,15 +41,29 @@ pub use save::Saved;
 /// The heap budget unless somebody sets another: 256 MiB.
 pub const HEAP_BYTES_MAX_DEFAULT: usize = 256 * 1024 * 1024;
 
-/// What a script is told from outside. Shared by all machines of a job.
+/// Whose result it is that a machine ends with, which decides what may be left open in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// A spawned function's: it may hand over to another task, and hold what is not there yet.
+    #[default]
+    Function,
+    /// That of a whole script which another program called. It is waited for deeply, since its
+    /// reader may know nothing of this language; references in it stay, functions are an error. A
+    /// reference as a whole, or bytes that are not JSON, is handed over as it is.
+    Script,
+    /// The job's: resolved deeply and given as JSON.
+    Job,
+}
+
+/// What a script is told from outside. Shared by all machines of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surroundings {
     /// `argv()`
     pub argv: Vec<String>,
     /// `env()`
-    pub env: BTreeMap<String, String>,
-    /// Whether the result is the job's: then it is resolved deeply and given as JSON.
-    pub root: bool,
+    pub env: Arc<BTreeMap<String, String>>,
+    /// Whose result the script's is.
+    pub role: Role,
     /// Budget of the heap and the stack together.
     pub heap_bytes_max: usize,
 }
@@ -57,8 +72,8 @@ impl Default for Surroundings {
     fn default() -> Surroundings {
         Surroundings {
             argv: Vec::new(),
-            env: BTreeMap::new(),
-            root: false,
+            env: Arc::default(),
+            role: Role::default(),
             heap_bytes_max: HEAP_BYTES_MAX_DEFAULT,
         }
     }

@@ -13,7 +13,7 @@ use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
 use ciel_skywriting::front::{self, Loader};
 use ciel_skywriting::host::Thrown;
-use ciel_skywriting::machine::Surroundings;
+use ciel_skywriting::machine::{Role, Surroundings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Plan {
         let surroundings = Surroundings {
-            root: true,
+            role: Role::Job,
             ..Surroundings::default()
         };
         Plan {
@@ -119,8 +119,8 @@ pub fn failure(source: &str) -> Thrown {
 pub fn surroundings() -> Surroundings {
     Surroundings {
         argv: vec!["first".into(), "second".into()],
-        env: BTreeMap::from([("HOME".to_owned(), "/home".to_owned())]),
-        root: true,
+        env: BTreeMap::from([("HOME".to_owned(), "/home".to_owned())]).into(),
+        role: Role::Job,
         ..Surroundings::default()
     }
 }

@@ -4,7 +4,7 @@ use super::{Outcome, Plan};
 use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Thrown, Work};
-use ciel_skywriting::machine::{Machine, Returned, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, Role, Step, Surroundings};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl World {
     pub fn new(code: Arc<Code>, plan: Plan) -> World {
         let root = Arc::new(plan.surroundings.clone());
         let child = Arc::new(Surroundings {
-            root: false,
+            role: Role::Function,
             ..plan.surroundings.clone()
         });
         let task = Task {

@@ -163,7 +163,7 @@ impl Machine {
                 .sum();
             self.heap.room(bytes)?;
             let mut dictionary = crate::value::Dictionary::default();
-            for (name, value) in &surroundings.env {
+            for (name, value) in surroundings.env.iter() {
                 let value = self.heap.adopt_text(value.clone());
                 dictionary.insert(crate::value::KeyView::Text(name), value);
             }

@@ -1,0 +1,274 @@
+//! Programs in Skywriting: the job's own, and those that tasks call by the names of their files.
+//!
+//! A called file is read, checked and compiled when its first task begins, on that task's thread,
+//! and once for the whole run, so that a script and the functions that it spawns are of one text.
+//! What a task of a called script has to know of its origin stands at the front of its payload;
+//! nothing is kept for each call. It does not read files: the settings say who does. Read next:
+//! `scripts`, which runs them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ciel_skywriting::code::Code;
+use ciel_skywriting::hir::{self, Source};
+use ciel_skywriting::machine::{Role, Surroundings};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::executors::{Refused, words};
+use crate::settings::{ScriptTrouble, Settings};
+
+/// A script, ready to be run by whoever calls it.
+pub(crate) struct Program {
+    pub(crate) code: Arc<Code>,
+    pub(crate) sources: Vec<Source>,
+}
+
+impl Program {
+    fn new(checked: &hir::Program) -> Program {
+        Program {
+            code: Arc::new(Code::compile(checked)),
+            sources: checked.sources.clone(),
+        }
+    }
+}
+
+/// What the payload of a script's task says.
+pub(crate) struct Entry<'a> {
+    pub(crate) program: Arc<Program>,
+    pub(crate) surroundings: Arc<Surroundings>,
+    /// What the payloads of functions that it spawns begin with.
+    pub(crate) origin: Arc<[u8]>,
+    /// The call of a function; the whole script if it is empty.
+    pub(crate) call: &'a [u8],
+}
+
+/// Why a task of a script cannot begin.
+pub(crate) enum Trouble {
+    /// Its arguments.
+    Refused(Refused),
+    /// Its file.
+    Script(ScriptTrouble),
+}
+
+impl From<Refused> for Trouble {
+    fn from(refused: Refused) -> Trouble {
+        Trouble::Refused(refused)
+    }
+}
+
+/// The file of a called program; empty until somebody has read it well.
+type Slot = Arc<Mutex<Option<Arc<Program>>>>;
+
+/// All programs of a run.
+pub(crate) struct Programs {
+    own: Option<Arc<Program>>,
+    /// For the job's own root.
+    root: Arc<Surroundings>,
+    /// For all that it spawns.
+    inner: Arc<Surroundings>,
+    /// Where relative names of files begin.
+    folder: PathBuf,
+    called: Mutex<BTreeMap<PathBuf, Slot>>,
+}
+
+impl Programs {
+    /// The job's own script, if it is one, and no other yet. `env` is what scripts are told.
+    pub(crate) fn new(
+        own: Option<&hir::Program>,
+        settings: &Settings,
+        env: BTreeMap<String, String>,
+    ) -> Programs {
+        let root = Surroundings {
+            argv: settings.arguments.clone(),
+            env: Arc::new(env),
+            role: Role::Job,
+            heap_bytes_max: settings.heap_bytes_max,
+        };
+        Programs {
+            own: own.map(|checked| Arc::new(Program::new(checked))),
+            inner: Arc::new(Surroundings {
+                role: Role::Function,
+                ..root.clone()
+            }),
+            root: Arc::new(root),
+            folder: crate::run::script_folder(&settings.script),
+            called: Mutex::default(),
+        }
+    }
+
+    /// What to run for a task with that payload and so many inputs and outputs.
+    ///
+    /// # Errors
+    /// A called file that cannot be had, or arguments that are none.
+    pub(crate) fn enter<'a>(
+        &self,
+        settings: &Settings,
+        payload: &'a [u8],
+        outputs: u32,
+    ) -> Result<Entry<'a>, Trouble> {
+        let (origin, call) = parted(payload);
+        if origin.is_empty() {
+            return Ok(self.enter_own(call));
+        }
+        let (file, argv) = called(origin)?;
+        if outputs != 1 {
+            let message = format!("a script has one output, not {outputs}");
+            return Err(Refused::new(message).into());
+        }
+        let role = match call {
+            [] => Role::Script,
+            _ => Role::Function,
+        };
+        let surroundings = Surroundings {
+            argv,
+            role,
+            ..(*self.inner).clone()
+        };
+        Ok(Entry {
+            program: self.program(settings, &file).map_err(Trouble::Script)?,
+            surroundings: Arc::new(surroundings),
+            origin: origin.into(),
+            call,
+        })
+    }
+
+    fn enter_own<'a>(&self, call: &'a [u8]) -> Entry<'a> {
+        let own = self.own.clone();
+        let surroundings = match call {
+            [] => &self.root,
+            _ => &self.inner,
+        };
+        Entry {
+            program: own.expect("only the job's own script makes tasks without an origin"),
+            surroundings: surroundings.clone(),
+            origin: Arc::default(),
+            call,
+        }
+    }
+
+    /// The program in a file. Who comes while another thread reads it waits for that. A file that
+    /// cannot be had is tried again by the next task: somebody may have mended it.
+    fn program(&self, settings: &Settings, file: &str) -> Result<Arc<Program>, ScriptTrouble> {
+        let path = self.path(file);
+        let slot = {
+            let mut called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+            called.entry(path.clone()).or_default().clone()
+        };
+        let mut program = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = &*program {
+            return Ok(program.clone());
+        }
+        let checked = settings.scripts.read(&path)?;
+        let compiled = Arc::new(Program::new(&checked));
+        Ok(program.insert(compiled).clone())
+    }
+
+    /// The path of a file, as short as people know it.
+    fn path(&self, file: &str) -> PathBuf {
+        let path = self.folder.join(file);
+        let here = std::env::current_dir().unwrap_or_default();
+        match path.strip_prefix(here) {
+            Ok(short) if short != Path::new("") => short.to_path_buf(),
+            _ => path,
+        }
+    }
+}
+
+/// Whether a task with that payload may have a file to read first. Now and then it is said of the
+/// call of a function that ends like an origin; then it is only a wrong guess.
+pub(crate) fn may_read(payload: &[u8]) -> bool {
+    payload.first().is_some_and(|first| *first >= b' ') && payload.last() == Some(&b'}')
+}
+
+/// Origin and call. A call begins with its version, which is no character of JSON.
+fn parted(payload: &[u8]) -> (&[u8], &[u8]) {
+    match payload.first() {
+        Some(first) if *first >= b' ' => {
+            let mut values = serde_json::Deserializer::from_slice(payload).into_iter::<Value>();
+            values.next();
+            payload.split_at(values.byte_offset())
+        }
+        _ => (&[], payload),
+    }
+}
+
+/// `{"file": …, "args": […]}` as `spawn_exec` takes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Called {
+    file: String,
+    #[serde(default)]
+    args: Vec<Value>,
+}
+
+/// The file and `argv()` of a called script.
+fn called(origin: &[u8]) -> Result<(String, Vec<String>), Refused> {
+    let asked: Called = serde_json::from_slice(origin).map_err(|error| {
+        Refused::new(format!("these are no arguments of skywriting: {error}"))
+            .hint("give the file and its arguments: {\"file\": \"report.sw\", \"args\": [\"a\"]}")
+    })?;
+    let argv: Result<Vec<String>, Refused> = asked.args.iter().map(argument).collect();
+    Ok((asked.file, argv?))
+}
+
+fn argument(value: &Value) -> Result<String, Refused> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        other if words::reference(other).is_some() => Err(Refused::new(
+            "a script cannot be given a reference as argument",
+        )
+        .hint("wait for the value and pass that, or call a function instead of a script")),
+        other => Err(Refused::new(format!(
+            "arguments of a script are text, numbers and booleans, not {other}"
+        ))),
+    }
+}
+
+/// What people would call such a task: its file without folder and suffix.
+pub(crate) fn what(arguments: &Value) -> Option<String> {
+    let file = Path::new(arguments.get("file")?.as_str()?);
+    Some(file.file_stem()?.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_of_a_called_script_comes_apart_again() {
+        let origin = br#"{"args":["}"],"file":"a.sw"}"#;
+        let payload = [&origin[..], b"\x01call"].concat();
+        assert_eq!(parted(&payload), (&origin[..], &b"\x01call"[..]));
+        assert_eq!(parted(origin), (&origin[..], &b""[..]));
+        assert!(may_read(origin) && !may_read(&payload) && !may_read(b"\x01}"));
+        assert_eq!(parted(b"\x01{}"), (&b""[..], &b"\x01{}"[..]));
+        assert_eq!(parted(b""), (&b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn arguments_are_told_as_text() {
+        let origin = br#"{"file": "a.sw", "args": ["b c", 3, 2.5, true]}"#;
+        let (file, argv) = called(origin).expect("these are arguments");
+        assert_eq!(file, "a.sw");
+        assert_eq!(argv, ["b c", "3", "2.5", "true"]);
+    }
+
+    #[test]
+    fn arguments_that_are_none_are_refused_with_the_reason() {
+        for (origin, reason) in [
+            (r#"{"args": []}"#, "missing field `file`"),
+            (r#"{"file": 3}"#, "invalid type"),
+            (r#"{"file": "a.sw", "arguments": []}"#, "unknown field"),
+            (r#"{"file": "a.sw", "args": [{"$ref": 0}]}"#, "a reference"),
+            (r#"{"file": "a.sw", "args": [null]}"#, "not null"),
+            ("5", "no arguments"),
+        ] {
+            let refused = called(origin.as_bytes()).expect_err(origin);
+            assert!(refused.message.contains(reason), "{}", refused.message);
+        }
+    }
+}

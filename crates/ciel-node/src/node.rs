@@ -197,6 +197,10 @@ pub struct Node {
     /// When a strand that waits for its worker loses patience.
     deadline: Option<Micros>,
     pub(crate) pools: Pools,
+    /// Nothing is placed for the moment.
+    held: bool,
+    /// The last round found a place for all that could have one, and nothing has changed since.
+    settled: bool,
 }
 
 impl Node {
@@ -215,6 +219,8 @@ impl Node {
             computation: Queue::default(),
             queued: FxHashMap::default(),
             overtaken: 0,
+            held: false,
+            settled: false,
             deadline: None,
             pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
             capacity,
@@ -250,6 +256,12 @@ impl Node {
         })
     }
 
+    /// Places nothing from now on, until it is told to again. A task that ends makes others ready
+    /// before it leaves; held meanwhile, the node can give them the place that becomes free.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
     /// Takes one event and appends what has to be done about it. `order` is the graph's.
     pub fn handle(
         &mut self,
@@ -258,6 +270,7 @@ impl Node {
         order: &SerialOrder,
         actions: &mut Vec<Action>,
     ) {
+        self.settled = self.settled && matches!(event, Event::TaskOffered { .. });
         match event {
             Event::TaskOffered {
                 run,
@@ -286,7 +299,10 @@ impl Node {
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
             Event::Ticked => {}
         }
-        self.place(now, order, actions);
+        if !self.held && !self.settled {
+            self.place(now, order, actions);
+            self.settled = true;
+        }
         #[cfg(debug_assertions)]
         self.check_all();
     }
@@ -299,6 +315,7 @@ impl Node {
         actions: &mut Vec<Action>,
     ) {
         if ready.class == Class::Coordination {
+            self.settled = false;
             self.queued.insert(ready.run, ());
             return self.coordination.push(order, mark, ready);
         }
@@ -308,8 +325,23 @@ impl Node {
                 lacking,
             });
         }
+        self.settled = self.settled && self.must_wait(&ready);
         self.queued.insert(ready.run, ());
         self.computation.push(order, mark, ready);
+    }
+
+    /// Whether a task that has come can only wait, for a core or for a worker that is busy or on
+    /// its way, so that a round would find nothing that the last one did not.
+    fn must_wait(&self, ready: &Ready) -> bool {
+        match &ready.class {
+            _ if self.capacity.serial => false,
+            _ if self.free.millicores == 0 => true,
+            Class::Pooled(executor) if ready.resumed.is_none() => {
+                let room = self.free.millicores / ready.resources.millicores.max(1);
+                self.pools.has_started(executor, room.max(1) as usize)
+            }
+            _ => false,
+        }
     }
 
     fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run, actions: &mut Vec<Action>) {
@@ -517,11 +549,13 @@ impl Node {
                     return None;
                 }
                 let home = home.xor(busy);
+                let room = (self.free.millicores / ready.resources.millicores.max(1)).max(1);
+                // No more of them count than there is room for, and there may be many.
                 let same = passed
                     .iter()
-                    .filter(|(_, other)| other.class == ready.class);
-                let room = self.free.millicores / ready.resources.millicores.max(1);
-                let wanting = (same.count() + 1).min((room as usize).max(1));
+                    .filter(|(_, other)| other.class == ready.class)
+                    .take(room as usize);
+                let wanting = (same.count() + 1).min(room as usize);
                 let worker = self.pools.worker_for(executor, home, wanting, actions)?;
                 if let Some(worker) = busy {
                     self.move_away(worker, ready.run.task, actions);

@@ -43,6 +43,8 @@ impl Worker {
 pub(crate) struct Pools {
     pub(crate) workers: FxHashMap<WorkerKey, Worker>,
     homes: FxHashMap<TaskKey, WorkerKey>,
+    /// The worker that a task left last: awake, and with warm data.
+    warm: Option<WorkerKey>,
     most: usize,
     next: u64,
 }
@@ -52,6 +54,7 @@ impl Pools {
         Pools {
             workers: FxHashMap::default(),
             homes: FxHashMap::default(),
+            warm: None,
             most,
             next: 0,
         }
@@ -62,7 +65,7 @@ impl Pools {
         self.homes.get(&task).copied()
     }
 
-    /// A worker that can run a task of `executor` now: its home if it has one, else any idle one;
+    /// A worker that can run a task of `executor` now: its home if it has one, else an idle one;
     /// if there is none, one is asked for as far as there may be more. `wanting` tasks of this
     /// executor want one, with this one, so as many may be on their way at once.
     pub(crate) fn worker_for(
@@ -76,7 +79,9 @@ impl Pools {
             return self.is_idle(home).then_some(home);
         }
         let fits = |worker: &Worker| worker.executor == *executor;
-        let idle = self.pick(|worker| fits(worker) && worker.is_free());
+        let is_fit = |worker: &Worker| fits(worker) && worker.is_free();
+        let warm = self.warm.filter(|key| self.workers.get(key).is_some_and(is_fit));
+        let idle = warm.or_else(|| self.pick(is_fit));
         if idle.is_none() {
             let starting = |worker: &&Worker| worker.state == WorkerState::Starting;
             let coming = self.workers.values().filter(|worker| fits(worker));
@@ -90,6 +95,21 @@ impl Pools {
     /// Whether a worker waits for work.
     pub(crate) fn is_idle(&self, worker: WorkerKey) -> bool {
         self.workers[&worker].state == WorkerState::Idle
+    }
+
+    /// Whether no worker of `executor` is free and `wanting` of them are on their way already, so
+    /// that a task that it does not know can only wait.
+    pub(crate) fn has_started(&self, executor: &Arc<str>, wanting: usize) -> bool {
+        let mut starting = 0;
+        for worker in self.workers.values() {
+            if worker.executor == *executor {
+                if worker.is_free() {
+                    return false;
+                }
+                starting += usize::from(worker.state == WorkerState::Starting);
+            }
+        }
+        starting >= wanting
     }
 
     /// The oldest worker of that kind.
@@ -175,6 +195,7 @@ impl Pools {
             return;
         };
         held.state = WorkerState::Idle;
+        self.warm = Some(worker);
         if parked {
             held.parked.insert(task);
             self.homes.insert(task, worker);

@@ -142,6 +142,34 @@ fn freed_core_goes_to_the_earliest_in_serial_order() {
 }
 
 #[test]
+fn task_made_ready_by_one_that_ends_gets_its_worker() {
+    // A chain of tasks went from worker to worker, and each link had to wake the other process.
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(1, "p"), "start0(p)");
+    assert_eq!(world.ready(0), "1:worker0");
+    assert_eq!(world.pooled(2, "p"), "start1(p)");
+    assert_eq!(world.ready(1), "2:worker1");
+    assert_eq!(world.left(1), "");
+    world.node.hold(true);
+    assert_eq!(world.pooled(3, "p"), "");
+    world.node.hold(false);
+    assert_eq!(world.left(2), "3:worker1");
+}
+
+#[test]
+fn process_is_placed_behind_tasks_that_only_wait_for_a_worker() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(5, "p"), "start0(p)");
+    assert_eq!(world.pooled(6, "p"), "start1(p)");
+    assert_eq!(world.pooled(3, "p"), "");
+    assert_eq!(world.process(7, 1), "7:process");
+    assert_eq!(world.pooled(4, "p"), "");
+    assert_eq!(world.ready(0), "3:worker0");
+    assert_eq!(world.left(7), "");
+    assert_eq!(world.ready(1), "4:worker1");
+}
+
+#[test]
 fn scripts_do_not_wait_for_computation() {
     let mut world = World::new(1, false);
     assert_eq!(world.process(1, 1), "1:process");

@@ -39,10 +39,30 @@ impl Connection {
         self.append(py, &WorkerMessage::about(tag.get().wire(), kind))
     }
 
+    /// Says the last word of a turn. Whoever says it receives next, which sends it; unless another
+    /// thread is receiving already.
+    fn say_last(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        kind: impl Into<worker_message::Kind>,
+    ) -> PyResult<()> {
+        let nobody_receives = self.incoming.try_lock().is_ok();
+        self.append_as(
+            py,
+            &WorkerMessage::about(tag.get().wire(), kind),
+            nobody_receives,
+        )
+    }
+
     fn append(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
+        self.append_as(py, message, false)
+    }
+
+    fn append_as(&self, py: Python<'_>, message: &WorkerMessage, is_last: bool) -> PyResult<()> {
         let is_full = self
             .outgoing
-            .say(message)
+            .say(message, is_last)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         if is_full {
             py.detach(|| self.outgoing.flush());
@@ -119,6 +139,9 @@ impl Connection {
             return Ok(None);
         }
         if let Some(message) = self.take_ready() {
+            if self.outgoing.awaits_receive() {
+                py.detach(|| self.outgoing.flush());
+            }
             return heard::to_python(py, message).map(Some);
         }
         loop {
@@ -232,7 +255,7 @@ impl Connection {
             line,
         };
         let task = Some(spawned.into_wire()?);
-        self.say(py, tag, wire::TailSpawn { task })
+        self.say_last(py, tag, wire::TailSpawn { task })
     }
 
     /// Makes an object; adds one handle. `references` are handles in the order the bytes count.
@@ -355,7 +378,7 @@ impl Connection {
             timeout_ms,
             continuation: Some(block_on::Continuation::Parked(wire::Parked {})),
         };
-        self.say(py, tag, block)
+        self.say_last(py, tag, block)
     }
 
     /// Writes to a stream of the task: 0 standard output, 1 standard error.
@@ -425,7 +448,7 @@ impl Connection {
         failure: failure::Said<'_>,
     ) -> PyResult<()> {
         let failure = Some(failure.into_wire()?);
-        self.say(py, tag, wire::Error { failure })
+        self.say_last(py, tag, wire::Error { failure })
     }
 
     /// Ends the task well, with the outputs given by value: number, bytes, form, references.
@@ -441,7 +464,7 @@ impl Connection {
             keep: said::known::<wire::Keep>(keep, "way to keep a process")?,
             cache_keys: Vec::new(),
         };
-        self.say(py, tag, exit)
+        self.say_last(py, tag, exit)
     }
 }
 

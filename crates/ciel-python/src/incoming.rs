@@ -130,7 +130,7 @@ impl Incoming {
     fn sort(&mut self, message: EngineMessage, outgoing: &Arc<Outgoing>) {
         if let Some(Kind::Ping(ping)) = message.kind {
             let pong = Pong { nonce: ping.nonce };
-            let said = outgoing.say(&WorkerMessage::connection(pong));
+            let said = outgoing.say(&WorkerMessage::connection(pong), false);
             debug_assert!(said.is_ok(), "a pong is short");
         } else {
             self.ready.push_back(message);

@@ -10,6 +10,7 @@
 //! with the engine a `RuntimeError`.
 
 mod connection;
+mod environment;
 mod failure;
 mod heard;
 mod incoming;
@@ -26,6 +27,8 @@ use pyo3::prelude::*;
 mod native {
     #[pymodule_export]
     use crate::connection::Connection;
+    #[pymodule_export]
+    use crate::environment::tell_seed;
     #[pymodule_export]
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]

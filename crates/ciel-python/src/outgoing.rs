@@ -2,8 +2,9 @@
 //!
 //! It knows neither Python nor what the messages mean. Messages leave in the order in which they
 //! were said, in as few system calls as possible: on demand, when the buffer is full, and at most
-//! [`WAIT_MAX`] after they were said. That peer has gone is not an error here; what is said to it
-//! is lost, and the receiving half, `incoming.rs`, tells of the end.
+//! [`WAIT_MAX`] after they were said. The last word of a turn is not hurried by the thread: who says
+//! it receives next, which sends it. That peer has gone is not an error here; what is said to it is
+//! lost, and the receiving half, `incoming.rs`, tells of the end.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -48,6 +49,8 @@ struct Pending {
     thread: Thread,
     /// Whether anything was said since the thread last looked.
     is_fresh: bool,
+    /// Whether the buffer holds the last word of a turn, which the next `receive` sends.
+    awaits_receive: bool,
     /// Whether nothing more will be sent: closed by us, or the peer has gone.
     is_ended: bool,
 }
@@ -66,6 +69,7 @@ impl Outgoing {
             bytes: Vec::new(),
             thread: Thread::NotStarted,
             is_fresh: false,
+            awaits_receive: false,
             is_ended: false,
         };
         Outgoing {
@@ -77,10 +81,16 @@ impl Outgoing {
     }
 
     /// Puts a message into the buffer; tells whether the buffer is full and should be flushed.
+    /// What `is_last` of a task's turn is sent by the `receive` that follows, so the thread sleeps
+    /// on.
     ///
     /// # Errors
     /// [`EncodeError::TooLong`]; nothing was said then.
-    pub fn say(self: &Arc<Self>, message: &WorkerMessage) -> Result<bool, EncodeError> {
+    pub fn say(
+        self: &Arc<Self>,
+        message: &WorkerMessage,
+        is_last: bool,
+    ) -> Result<bool, EncodeError> {
         if self.socket.is_laid_down() {
             return Ok(false);
         }
@@ -99,9 +109,13 @@ impl Outgoing {
         let prefix = u32::try_from(length).expect("the limit fits in four bytes");
         pending.bytes.put_u32(prefix);
         message.encode_raw(&mut pending.bytes);
-        pending.is_fresh = true;
         let is_full = pending.bytes.len() >= BUFFERED_BYTES_MAX;
-        self.rouse(&mut pending);
+        if is_last {
+            pending.awaits_receive = true;
+        } else {
+            pending.is_fresh = true;
+            self.rouse(&mut pending);
+        }
         Ok(is_full)
     }
 
@@ -111,7 +125,11 @@ impl Outgoing {
             return;
         }
         let mut sending = lock(&self.sending);
-        std::mem::swap(&mut lock(&self.pending).bytes, &mut *sending);
+        {
+            let mut pending = lock(&self.pending);
+            pending.awaits_receive = false;
+            std::mem::swap(&mut pending.bytes, &mut *sending);
+        }
         if sending.is_empty() {
             return;
         }
@@ -122,6 +140,11 @@ impl Outgoing {
         }
         sending.clear();
         sending.shrink_to(KEPT_BYTES_MAX);
+    }
+
+    /// Whether the last word of a turn was said and not sent.
+    pub fn awaits_receive(&self) -> bool {
+        lock(&self.pending).awaits_receive
     }
 
     /// Says nothing more: the thread sends what was said, and ends.

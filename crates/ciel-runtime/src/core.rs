@@ -154,6 +154,10 @@ pub(crate) struct Core {
     node_actions: Vec<node::Action>,
     orders: UnboundedSender<Order>,
     rearmed: Option<Micros>,
+    /// The worker whose conversation is speaking right now.
+    speaking: Option<WorkerKey>,
+    /// What that worker is to run next: begun without the way through the orders.
+    next: Option<Box<Assignment>>,
 }
 
 impl Core {
@@ -192,6 +196,8 @@ impl Core {
             node_actions: Vec::new(),
             orders,
             rearmed: None,
+            speaking: None,
+            next: None,
         }
     }
 
@@ -207,6 +213,42 @@ impl Core {
         }
         self.feed_graph(now, event);
         self.settle(now);
+    }
+
+    /// Tells the graph the end of a task, then the node that its place is free: what it made ready
+    /// can go where it ran, whose process is awake and has its data. A worker that has `retired`
+    /// gets nothing of that.
+    pub(crate) fn tell_end(
+        &mut self,
+        now: Micros,
+        event: graph::Event,
+        run: Run,
+        retired: Option<WorkerKey>,
+    ) {
+        self.node.hold(true);
+        self.tell(now, event);
+        if let Some(worker) = retired {
+            self.tell_node(now, node::Event::WorkerRetired { worker });
+        }
+        self.node.hold(false);
+        self.leave(now, run);
+    }
+
+    /// Does something in the name of a worker's conversation, which then asks [`Core::take_next`].
+    pub(crate) fn speak_for<T>(
+        &mut self,
+        worker: WorkerKey,
+        act: impl FnOnce(&mut Core) -> T,
+    ) -> T {
+        self.speaking = Some(worker);
+        let done = act(self);
+        self.speaking = None;
+        done
+    }
+
+    /// The task that the worker that has just spoken is to run next, if there is one.
+    pub(crate) fn take_next(&mut self) -> Option<Box<Assignment>> {
+        self.next.take()
     }
 
     /// Tells the node what happened and does all that follows.
@@ -392,6 +434,14 @@ impl Core {
         match place {
             Place::Thread => self.begun = Some(assignment),
             Place::Process => self.order(Order::StartProcess(assignment)),
+            // A full history is written down by who performs orders, so that it stays bounded.
+            Place::Worker(worker)
+                if self.speaking == Some(worker)
+                    && self.next.is_none()
+                    && !self.history.is_full() =>
+            {
+                self.next = Some(assignment);
+            }
             Place::Worker(worker) => self.order(Order::StartInWorker { worker, assignment }),
         }
     }

@@ -22,6 +22,7 @@ from ciel import _native, _streams
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
+from ciel._random import tell_seed
 from ciel._strand import here
 from ciel._surroundings import Surroundings
 from ciel._worker import WorkerStrand
@@ -61,6 +62,9 @@ class Hub:
     def serve(self) -> None:
         """Hears the engine until it is gone or says shutdown."""
         while True:
+            if self._waiting:
+                # The last word of the strand before would wait for the next `receive`.
+                self.connection.flush()
             message = self._waiting.popleft() if self._waiting else self.connection.receive()
             if message is None or message[0] == "shutdown":
                 return
@@ -83,7 +87,7 @@ class Hub:
     def _give_turn(self, strand: WorkerStrand, runner: greenlet, word: Any) -> None:
         """Lets a strand run until it parks or ends."""
         self.running = here.strand = strand
-        os.environ["CIEL_TASK_SEED"] = str(strand.seed)
+        tell_seed(strand.seed)
         if strand.aside is not None:
             self.surroundings.enter(strand.aside)
             strand.aside = None

@@ -2,7 +2,8 @@
 
 Written in Rust, crate `ciel-python`. It knows no strands and no scheduling. What a verb means
 stands in `protocol/PROTOCOL.md`. A verb appends to a buffer, which is sent when `receive` waits, on
-`flush`, and 0.3 ms later at most by a thread of its own.
+`flush`, and 0.3 ms later at most by a thread of its own. The last word of a turn (`exit`, `error`,
+`block`, `tail_spawn`) is sent by the `receive` or `flush` that follows it.
 
 What is wrong with an argument raises TypeError, ValueError or OverflowError, what is wrong with the
 system OSError, and what is wrong with the engine RuntimeError. An engine that has gone is no error:
@@ -191,6 +192,9 @@ def label_of(what: str, position: bytes) -> str:
 
 def seed_of(position: bytes) -> int:
     """The seed of the task at `position`, as a start tells it."""
+
+def tell_seed(seed: int) -> None:
+    """Makes `seed` the CIEL_TASK_SEED that processes inherit; one thread calls it."""
 
 def hash_of(data: Buffer) -> bytes:
     """The first 16 bytes of the BLAKE3 hash of contiguous unsigned bytes; other threads run."""

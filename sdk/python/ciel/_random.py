@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import os
 import random
+from typing import Any
 
+from ciel import _native
 from ciel._strand import current
 
 SEED = "CIEL_TASK_SEED"
+_NAME = SEED.encode()
 
 
 def tell_seed(seed: int) -> None:
-    """Tells the seed of the strand that has its turn to the commands that it starts."""
-    os.environ[SEED] = str(seed)
+    """Sets `CIEL_TASK_SEED`, in `os.environ` and for commands, at the cost of a few stores.
 
+    An assignment to `os.environ` for each task would make the C library keep every value for ever.
+    """
+    _native.tell_seed(seed)
+    _TEXTS[_NAME] = b"%d" % seed
 
 
 def task_rng() -> random.Random:
@@ -29,3 +35,7 @@ def task_rng() -> random.Random:
     if strand.generator is None:
         strand.generator = random.Random(strand.seed)
     return strand.generator
+
+
+_TEXTS: Any = getattr(os.environ, "_data", {})
+"""The texts behind `os.environ`; written without telling the C library, which is told above."""

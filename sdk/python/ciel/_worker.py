@@ -32,6 +32,7 @@ from ciel._errors import (
 from ciel._freeze import ATOMS, freezing, object_of
 from ciel._future import Future
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked, arguments_now, filled
+from ciel._random import tell_seed
 from ciel._speaking import Reference, Speaker, joined, size_of, write_file
 from ciel._strand import Call, check_may_wait, here
 from ciel._task import Tail
@@ -124,18 +125,20 @@ class WorkerStrand(Speaker):
                 self.tail_spawn(call, self.step)
                 return
             self.new_step()
-            identity = call.task.identity or identify(call.task)
-            identity.check()
+            task = call.task
+            identity = task.identity or identify(task)
+            if identity.globals or identity.cells:
+                identity.check()
             args, kwargs = arguments_now(call, self._argument)
-            self._call = (call.task.label, args, kwargs)
-            self._many = call.task.options_now.outputs is not None
-            value = call.task.function(*args, **kwargs)
+            self._call = (task.label, args, kwargs)
+            self._many = task.options_now.outputs is not None
+            value = task.function(*args, **kwargs)
         self._finish(value)
 
     def new_step(self) -> None:
         """The seed is another one now."""
         self.generator = None
-        os.environ["CIEL_TASK_SEED"] = str(self.seed)
+        tell_seed(self.seed)
 
     def _may_run_here(self, call: Call) -> bool:
         options = call.task.options_now
@@ -143,10 +146,13 @@ class WorkerStrand(Speaker):
             return False
         if not self.replaying and _clock() - self._begun > IN_PLACE_S:
             return False
-        return all(
-            type(part) is not Future or part._known is not None
-            for part in (*call.args, *call.kwargs.values())
-        )
+        for part in call.args:
+            if type(part) is Future and part._known is None:
+                return False
+        for part in call.kwargs.values():
+            if type(part) is Future and part._known is None:
+                return False
+        return True
 
     def _argument(self, future: Future[Any]) -> Any:
         known = future._known or self._wait_one(future)

@@ -6,6 +6,7 @@ the engine is gone. It knows no tasks. Read next: `_hub.py`.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -29,6 +30,8 @@ def main() -> None:
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     hub = _hub.Hub(connection, _streams.Captured(), os.environ.get("CIEL_SERIAL") == "1")
     _hub.install(hub)
+    # What is here now stays for ever; the collector need not look at it again and again.
+    gc.freeze()
     hub.serve()
     hub.leave()
 

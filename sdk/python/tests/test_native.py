@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -322,6 +323,29 @@ def test_message_said_leaves_without_a_flush(wire: Wire) -> None:
         assert read_frame(engine) == vector("worker-write")
 
 
+def test_last_word_leaves_before_the_next_message_is_heard(wire: Wire) -> None:
+    """No thread sends last words: a message that had come already must not hold them back."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    engine.sendall(vector("engine-cancel") * 2)
+    heard(connection)
+    connection.exit(tag, [], 0)
+    heard(connection)
+    assert read_frame(engine) == vector("worker-exit-as-committed")
+
+
+def test_last_word_leaves_while_another_thread_receives(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    receiver = threading.Thread(target=lambda: heard(connection))
+    receiver.start()
+    connection.exit(tag, [], 0)
+    assert read_frame(engine) == vector("worker-exit-as-committed")
+    engine.sendall(vector("engine-cancel"))
+    receiver.join(DEADLINE_S)
+    assert not receiver.is_alive()
+
+
 def test_message_after_long_silence_leaves_too(wire: Wire) -> None:
     """The thread that sends goes to sleep when nothing is said; a message must wake it."""
     connection, engine = wire
@@ -555,6 +579,27 @@ def test_hash_of_any_contiguous_buffer_is_that_of_its_bytes() -> None:
     assert _native.hash_of(memoryview(data)[256:]) == _native.hash_of(data[256:])
     with pytest.raises(BufferError):
         _native.hash_of(memoryview(data)[::2])
+
+
+def test_seed_told_is_inherited_by_processes() -> None:
+    """An assignment to `os.environ` for each task made the C library keep every value."""
+    before = os.environ.get("CIEL_TASK_SEED")
+    try:
+        for seed in (2**64 - 1, 7, 123):
+            _native.tell_seed(seed)
+            assert inherited("CIEL_TASK_SEED") == str(seed)
+        os.environ["CIEL_TASK_SEED"] = "of the user"
+        _native.tell_seed(8)
+        assert inherited("CIEL_TASK_SEED") == "8"
+    finally:
+        os.environ["CIEL_TASK_SEED"] = before or ""
+        if before is None:
+            del os.environ["CIEL_TASK_SEED"]
+
+
+def inherited(name: str) -> str:
+    words = ["printenv", name]
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.rstrip()
 
 
 def test_names_are_hashes_of_the_path_to_the_task() -> None:

@@ -315,9 +315,27 @@ impl<'a> Conversation<'a> {
             return Err(Ending::Breach(format!("`{name}` came without a tag")));
         };
         match self.running.take_if(|held| held.tag == tag) {
-            Some(held) => self.on_said(held, kind),
+            Some(held) => {
+                let talked = self.on_said(held, kind);
+                self.go_on(talked)
+            }
             // Stale, or of a strand that is to say nothing.
             None => Ok(()),
+        }
+    }
+
+    /// Begins at once what the worker got when its turn ended, so that it leaves with this write.
+    fn go_on(&mut self, talked: Talked) -> Talked {
+        let Some(next) = self.workers.engine.lock().take_next() else {
+            return talked;
+        };
+        match talked {
+            Ok(()) => self.begin(next),
+            Err(ending) => {
+                // It is lost with the other words that nobody listens to any more.
+                self.workers.begin(self.worker, next);
+                Err(ending)
+            }
         }
     }
 

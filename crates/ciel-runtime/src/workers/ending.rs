@@ -61,10 +61,13 @@ impl Seat<'_> {
 
     /// Tells the graph the end of a task, and frees its place.
     fn end(&self, held: &Held, event: Event) {
-        self.workers.engine.with(|core, now| {
-            core.tell(now, event);
-            self.retire(core, now);
-            core.leave(now, run_of(&held.assignment));
+        let (run, retired) = (
+            run_of(&held.assignment),
+            self.used_up.then_some(self.worker),
+        );
+        let engine = &self.workers.engine;
+        engine.with(|core, now| {
+            core.speak_for(self.worker, |core| core.tell_end(now, event, run, retired));
         });
     }
 
@@ -72,7 +75,9 @@ impl Seat<'_> {
     pub(super) fn leave(&self, held: &Held) {
         self.workers.engine.with(|core, now| {
             self.retire(core, now);
-            core.leave(now, run_of(&held.assignment));
+            core.speak_for(self.worker, |core| {
+                core.leave(now, run_of(&held.assignment));
+            });
         });
     }
 }
@@ -252,17 +257,15 @@ fn block(
     let engine = &seat.workers.engine;
     let (continued, ended) = engine.with(|core, now| {
         seat.retire(core, now);
-        core.tell(
-            now,
-            Event::TaskBlocked {
-                task,
-                attempt,
-                kept,
-                on,
-                wait,
-                continuation,
-            },
-        );
+        let event = Event::TaskBlocked {
+            task,
+            attempt,
+            kept,
+            on,
+            wait,
+            continuation,
+        };
+        core.speak_for(seat.worker, |core| core.tell(now, event));
         if core.is_stopping(Run { task, attempt }) {
             core.leave(now, Run { task, attempt });
         }

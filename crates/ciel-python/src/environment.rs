@@ -1,0 +1,44 @@
+//! One variable of the process's environment that changes with every task.
+//!
+//! `setenv` keeps every value that it ever saw, so a worker of a million tasks would grow by a
+//! million strings. Here the variable is a piece of memory of ours that is written anew. It knows
+//! no tasks. Read next: `names.rs`, which makes seeds.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use pyo3::prelude::*;
+
+unsafe extern "C" {
+    fn getenv(name: *const c_char) -> *const c_char;
+    fn putenv(entry: *const c_char) -> c_int;
+}
+
+const ENTRY: &[u8] = b"CIEL_TASK_SEED=";
+
+/// Bytes of the entry: its name, 20 digits at most, and the end.
+const ENTRY_BYTES: usize = ENTRY.len() + 21;
+
+/// The entry itself, which the environment points to.
+static PLACE: [AtomicU8; ENTRY_BYTES] = [const { AtomicU8::new(0) }; ENTRY_BYTES];
+
+/// Makes `seed` the value of `CIEL_TASK_SEED` that processes inherit from now on. To be called by
+/// one thread only; others may read the environment meanwhile.
+#[pyfunction]
+pub fn tell_seed(seed: u64) {
+    let digits = seed.to_string();
+    let text = ENTRY.iter().copied().chain(digits.bytes()).chain([0]);
+    for (place, byte) in PLACE.iter().zip(text) {
+        place.store(byte, Ordering::Relaxed);
+    }
+    let entry = PLACE.as_ptr().cast::<c_char>();
+    // SAFETY: `PLACE` lives as long as the process, has the layout of bytes, and always holds an
+    // end, since its last byte is never anything else. `getenv` is given a name with its end, and
+    // what it gives is only compared. `putenv` keeps the pointer and writes nothing; it is skipped
+    // when the entry is there already, so threads that read meanwhile see no other array.
+    unsafe {
+        if getenv(c"CIEL_TASK_SEED".as_ptr()) != entry.add(ENTRY.len()) {
+            putenv(entry);
+        }
+    }
+}

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 import ciel
@@ -67,8 +66,7 @@ def swallow() -> None:
     """Cannot be cancelled: it swallows everything."""
     while True:
         try:
-            while True:
-                time.sleep(60)
+            threading.Event().wait()
         except BaseException:
             continue
 

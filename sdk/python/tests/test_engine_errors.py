@@ -232,5 +232,6 @@ def test_large_capture_warns_once_with_its_path(folder: Path) -> None:
     ended = jobs.run(folder, LARGE)
     assert ended.value == 3
     assert ended.talk.count("MiB with it") == 1
-    assert re.search(r"task \S*look carries \d+ MiB with it: captured 'table'\['rows'\]", ended.talk)
+    told = r"task \S*look carries \d+ MiB with it: captured 'table'\['rows'\]"
+    assert re.search(told, ended.talk)
     assert "ciel.put it once" in ended.talk

@@ -6,10 +6,12 @@ many seconds the test with kills goes on.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -22,6 +24,7 @@ COUNT = 60
 """Programs in one job: about a thousand tasks."""
 
 SOAK_S = float(os.environ.get("CIEL_SOAK_S", "12"))
+LOOK_EVERY_S = 0.01
 KILLS_MAX = 3
 """In one run: so many losses of its worker a task survives."""
 
@@ -65,7 +68,8 @@ def killed_run(folder: Path, seed: int, chance: random.Random) -> tuple[jobs.End
             landed += 1
             following = time.monotonic() + chance.uniform(0.0, 0.4)
         serving = set(workers)
-        time.sleep(0.01)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LOOK_EVERY_S)
     return jobs.end_of(process), landed
 
 

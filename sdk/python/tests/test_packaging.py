@@ -27,6 +27,9 @@ from ciel import _interpreter
 
 ROOT = Path(__file__).resolve().parents[3]
 VERSIONS = ["3.11", "3.12", "3.13"]
+RUNNING = "%d.%d" % sys.version_info[:2]
+# What depends most on the interpreter; the whole suite runs with the one that runs this.
+LANGUAGE_TESTS = ["test_language.py", "test_values.py", "test_worker.py"]
 COMMAND = "data/scripts/ciel"
 STARTS = 15
 # A script around the command would take ten times as long, as it starts a Python.
@@ -199,6 +202,24 @@ def test_one_wheel_works_with_each_python(version: str, environments: dict[str, 
     assert output_of([python, "-c", SMOKE]).split() == [version, ciel.__version__]
     check: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "check"]
     assert "No broken requirements" in output_of(check)
+
+
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version != RUNNING])
+def test_language_works_with_each_python(
+    version: str, environments: dict[str, Path], tmp_path: Path
+) -> None:
+    if version not in environments:
+        pytest.skip(f"no CPython {version} here")
+    python = environments[version] / "bin" / "python"
+    versions = pinned("requirements-test.txt")
+    tools = [f"{name}=={versions[name]}" for name in ("pytest", "hypothesis")]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    output_of([*pip, "--disable-pip-version-check", *tools])
+    files = [str(ROOT / "sdk/python/tests" / name) for name in LANGUAGE_TESTS]
+    words = ["-m", "pytest", "-q", "-k", "not million", "-p", "no:cacheprovider", *files]
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path)}
+    told = output_of([python, *words], **own)
+    assert " passed" in told.splitlines()[-1] and "failed" not in told.splitlines()[-1]
 
 
 def test_ranges_of_the_wheel_allow_the_pinned_versions() -> None:

@@ -51,7 +51,8 @@ def group(n):
 
 CALL = """
 python = function (name, args, kwargs) {
-    return spawn_exec("python", {"function": "tools:" + name, "args": args, "kwargs": kwargs}, 1)[0];
+    call = {"function": "tools:" + name, "args": args, "kwargs": kwargs};
+    return spawn_exec("python", call, 1)[0];
 };
 """
 

@@ -353,8 +353,8 @@ fn wait(spawner: &Spawner, end: Instant) -> Result<(), String> {
 /// Whether tasks in Python can be run, with what.
 fn python() -> Finding {
     let what = "python";
-    let hint = "only tasks in Python need it: pip install ciel's wheel for that interpreter, or name \
-                another one in CIEL_PYTHON";
+    let hint = "only tasks in Python need it: pip install the wheel of ciel for that \
+                interpreter, or name another one in CIEL_PYTHON";
     let found = match crate::python::find(None) {
         Ok(Some(found)) => found.interpreter,
         Ok(None) => return bad(what, Grade::Warning, "there is no python3", hint),

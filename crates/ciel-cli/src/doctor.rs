@@ -349,7 +349,6 @@ fn wait(spawner: &Spawner, end: Instant) -> Result<(), String> {
     }
 }
 
-/// Executors of the user's own: in `executors` of this folder, and on `PATH`.
 /// Whether tasks in Python can be run, with what.
 fn python() -> Finding {
     let what = "python";
@@ -385,6 +384,7 @@ fn python() -> Finding {
     }
 }
 
+/// Executors of the user's own: in `executors` of this folder, and on `PATH`.
 fn plugins() -> Finding {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(PathBuf::from("executors")).chain(std::env::split_paths(&path));

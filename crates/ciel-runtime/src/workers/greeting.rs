@@ -20,7 +20,7 @@ use super::{Broken, SESSION, Word, Workers, run_of};
 use crate::executors::{executor_of, python};
 
 /// In place of a worker that cannot be had: fails the tasks that are given to it. If another start
-/// may be tried, only the first.
+/// may be tried, only the first, and that one is begun again if the process died.
 pub(super) async fn refuse_tasks(
     workers: &Workers,
     worker: WorkerKey,
@@ -35,15 +35,22 @@ pub(super) async fn refuse_tasks(
             Word::Begin(assignment) => {
                 let Run { task, attempt } = run_of(&assignment);
                 let failure = why.failure(&assignment.label);
+                // A process that died on its way may be none of the executor's fault.
+                let lost = again && why.kind == FailureKind::WorkerLost;
+                let event = match lost {
+                    true => Event::TaskLost {
+                        task,
+                        attempt,
+                        failure,
+                    },
+                    false => Event::TaskFailed {
+                        task,
+                        attempt,
+                        failure,
+                    },
+                };
                 engine.with(|core, now| {
-                    core.tell(
-                        now,
-                        Event::TaskFailed {
-                            task,
-                            attempt,
-                            failure,
-                        },
-                    );
+                    core.tell(now, event);
                     if again {
                         core.tell_node(now, node::Event::WorkerGone { worker });
                     }

@@ -80,7 +80,9 @@ impl Pools {
         }
         let fits = |worker: &Worker| worker.executor == *executor;
         let is_fit = |worker: &Worker| fits(worker) && worker.is_free();
-        let warm = self.warm.filter(|key| self.workers.get(key).is_some_and(is_fit));
+        let warm = self
+            .warm
+            .filter(|key| self.workers.get(key).is_some_and(is_fit));
         let idle = warm.or_else(|| self.pick(is_fit));
         if idle.is_none() {
             let starting = |worker: &&Worker| worker.state == WorkerState::Starting;

@@ -5,7 +5,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use ciel_spawner::{Cookie, Report, Request, Spawner, Start, Status};
@@ -90,6 +90,7 @@ pub fn examine(shared: &Shared, options: &JsonOption) -> Result<ExitCode, Compla
         memory(),
         open_files(),
         spawner(),
+        python(),
         plugins(),
     ];
     match options.json {
@@ -349,6 +350,41 @@ fn wait(spawner: &Spawner, end: Instant) -> Result<(), String> {
 }
 
 /// Executors of the user's own: in `executors` of this folder, and on `PATH`.
+/// Whether tasks in Python can be run, with what.
+fn python() -> Finding {
+    let what = "python";
+    let hint = "only tasks in Python need it: pip install ciel's wheel for that interpreter, or name \
+                another one in CIEL_PYTHON";
+    let found = match crate::python::find(None) {
+        Ok(Some(found)) => found.interpreter,
+        Ok(None) => return bad(what, Grade::Warning, "there is no python3", hint),
+        Err(_) => {
+            return bad(
+                what,
+                Grade::Warning,
+                "CIEL_PYTHON names no interpreter",
+                hint,
+            );
+        }
+    };
+    let line = "import ciel, platform; print(platform.python_version(), 'with ciel', \
+                ciel.__version__)";
+    let tried = Command::new(&found).args(["-P", "-c", line]).output();
+    let shown = found.display();
+    match tried {
+        Ok(output) if output.status.success() => {
+            let told = String::from_utf8_lossy(&output.stdout);
+            ok(what, format!("{shown}, {}", told.trim()))
+        }
+        _ => bad(
+            what,
+            Grade::Warning,
+            format!("{shown} cannot import ciel"),
+            hint,
+        ),
+    }
+}
+
 fn plugins() -> Finding {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(PathBuf::from("executors")).chain(std::env::split_paths(&path));

@@ -59,6 +59,29 @@ impl Resources {
         })
     }
 
+    /// What `need` waits for when it does not fit into what is free here, in words: `a core`,
+    /// `2 cores`, `memory`, or another resource by name.
+    pub fn awaited(&self, need: &Resources) -> Option<String> {
+        if need.millicores > self.millicores {
+            return Some(match need.millicores {
+                ..=1000 => "a core".to_string(),
+                more => format!("{} cores", thousandths(more)),
+            });
+        }
+        if let (Some(want), Some(have)) = (need.memory_bytes, self.memory_bytes)
+            && want > have
+        {
+            return Some("memory".to_string());
+        }
+        let lacks = |(name, want): &(&Arc<str>, &u32)| {
+            **want > self.others.get(*name).copied().unwrap_or(0)
+        };
+        need.others
+            .iter()
+            .find(lacks)
+            .map(|(name, _)| name.to_string())
+    }
+
     /// Takes `need` away; it must fit.
     pub fn take(&mut self, need: &Resources) {
         debug_assert!(self.holds(need));
@@ -136,6 +159,25 @@ mod tests {
             told.as_deref(),
             Some("needs 2.5 cores, this machine offers 2")
         );
+    }
+
+    #[test]
+    fn what_is_waited_for_is_told_in_words() {
+        let free = Resources {
+            millicores: 0,
+            memory_bytes: Some(10),
+            others: BTreeMap::new(),
+        };
+        let mut need = Resources::default();
+        assert_eq!(free.awaited(&need).as_deref(), Some("a core"));
+        need.millicores = 2500;
+        assert_eq!(free.awaited(&need).as_deref(), Some("2.5 cores"));
+        (need.millicores, need.memory_bytes) = (0, Some(11));
+        assert_eq!(free.awaited(&need).as_deref(), Some("memory"));
+        need.memory_bytes = None;
+        assert_eq!(free.awaited(&need), None);
+        need.others = machine().others;
+        assert_eq!(free.awaited(&need).as_deref(), Some("gpu"));
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Node {
     pub fn waits_for(&self, run: Run, need: &Resources) -> Option<String> {
         self.queued.contains_key(&run).then(|| {
             self.free
-                .lacking(need)
+                .awaited(need)
                 .unwrap_or_else(|| "its turn in serial order".to_string())
         })
     }

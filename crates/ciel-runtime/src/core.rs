@@ -546,9 +546,8 @@ impl Core {
         let Some(view) = self.graph.view(task) else {
             return;
         };
-        let failure = Failure::new(FailureKind::Refused, view.label, lacking).with_hint(
-            "ask for less, or run with more: -j sets the cores, --resource anything else",
-        );
+        let failure = Failure::new(FailureKind::Refused, view.label, lacking)
+            .with_hint("ask for less, or run with more: -j sets the cores, --resource the others");
         self.feed_graph(
             now,
             graph::Event::TaskFailed {

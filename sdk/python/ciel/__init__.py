@@ -19,7 +19,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ciel._errors import (
+from ciel import _interpreter
+
+_interpreter.check()
+
+from ciel._errors import (  # noqa: E402  (an interpreter is refused before anything else)
     Cancelled,
     CielError,
     CielWarning,
@@ -35,11 +39,11 @@ from ciel._errors import (
     WaitError,
     WorkerLost,
 )
-from ciel._future import Future
-from ciel._gathering import as_completed, gather, map, put, scope, wait  # noqa: A004
-from ciel._options import Options
-from ciel._random import task_rng
-from ciel._task import Task, task
+from ciel._future import Future  # noqa: E402
+from ciel._gathering import as_completed, gather, map, put, scope, wait  # noqa: A004, E402
+from ciel._options import Options  # noqa: E402
+from ciel._random import task_rng  # noqa: E402
+from ciel._task import Task, task  # noqa: E402
 
 if TYPE_CHECKING:
     from ciel import testing as testing

@@ -8,6 +8,7 @@ engine and no socket. Read next: `_strand.py` for what a strand is, `testing.py`
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from ciel._freeze import frozen_whole, revived
 from ciel._future import Future
 from ciel._options import Options
 from ciel._payload import Arguments, Copy, arguments_now
+from ciel._random import SEED, tell_seed
 from ciel._strand import Call, Strand, check_may_wait, here
 from ciel._surroundings import Surroundings
 from ciel._task import Tail
@@ -83,6 +85,7 @@ class Elision:
                 call = value.take()
                 self.root.step += 1
                 self.root.generator = None
+                tell_seed(self.root.seed)
                 args, kwargs = arguments_now(call, self.root.argument)
                 value = call.task.function(*args, **kwargs)
         self.raise_unasked()
@@ -99,7 +102,9 @@ class Elision:
         if here.strand is not None and here.strand is not self.outer:
             raise WaitError(f"{here.strand.label} runs here already: runs cannot be nested")
         self._before = here.strand
+        self._seed = os.environ.get(SEED)
         here.strand = self.root
+        tell_seed(self.root.seed)
         if threading.current_thread() is threading.main_thread():
             self._surroundings = Surroundings()
             self._surroundings.install()
@@ -109,6 +114,10 @@ class Elision:
     def __exit__(self, *_: object) -> None:
         """Ends the run."""
         here.strand = self._before
+        if self._seed is None:
+            os.environ.pop(SEED, None)
+        else:
+            os.environ[SEED] = self._seed
         if self._installed:
             self._surroundings.uninstall()
             self._installed = False
@@ -118,10 +127,13 @@ class Elision:
         before = here.strand
         aside = self._surroundings.leave(True) if self._is_touched() else None
         here.strand = strand
+        tell_seed(strand.seed)
         try:
             self._hub.switch((body, getcurrent()))
         finally:
             here.strand = before
+            if before is not None:
+                tell_seed(before.seed)
             if self._is_touched():
                 self._surroundings.leave(False)
             if aside is not None:
@@ -211,6 +223,7 @@ class ElisionStrand(Strand):
         """The arguments of a tail; the strand takes one step."""
         self.step += 1
         self.generator = None
+        tell_seed(self.seed)
         identity = call.task.identity or identify(call.task)
         identity.check()
         return arguments_now(call, self.argument)

@@ -17,6 +17,8 @@ from ciel._strand import current
 from ciel._task import AnyTask, BoundTask, Task
 
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
 R = TypeVar("R")
 
 MAP_WINDOW = 256
@@ -32,6 +34,10 @@ def put(value: T) -> Future[T]:
 
 @overload
 def gather(futures: Iterable[Future[T]], /) -> list[T]: ...
+@overload
+def gather(first: Future[T], second: Future[U], /) -> list[T | U]: ...
+@overload
+def gather(first: Future[T], second: Future[U], third: Future[V], /) -> list[T | U | V]: ...
 @overload
 def gather(*futures: Future[T]) -> list[T]: ...
 def gather(*futures: Any) -> list[Any]:

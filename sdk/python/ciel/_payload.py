@@ -33,12 +33,15 @@ class Store(Protocol):
 
     def handle_of(self, future: Future[Any]) -> int:
         """The handle of a future of this strand; raises WaitError for another's."""
+        ...
 
     def function_handle(self, identity: Identity) -> int:
         """The object that holds a function by value."""
+        ...
 
     def buffer_handle(self, buffer: Any) -> int:
         """An object that holds these bytes; equal ones are stored once."""
+        ...
 
 
 class Reader(Protocol):
@@ -196,6 +199,17 @@ def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
         else:
             return call.args, call.kwargs
     return Copy(call).arguments(value, lambda future: future)
+
+
+def filled(found: Any, value: Callable[[int], Any]) -> Any:
+    """Plain data of another language's call, with the value of an input for each `{"$ref": i}`."""
+    if isinstance(found, dict):
+        if len(found) == 1 and isinstance(found.get("$ref"), int):
+            return value(found["$ref"])
+        return {key: filled(part, value) for key, part in found.items()}
+    if isinstance(found, list):
+        return [filled(part, value) for part in found]
+    return found
 
 
 class Copy:

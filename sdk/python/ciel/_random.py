@@ -13,7 +13,8 @@ from typing import Any
 from ciel import _native
 from ciel._strand import current
 
-_NAME = b"CIEL_TASK_SEED"
+SEED = "CIEL_TASK_SEED"
+_NAME = SEED.encode()
 
 
 def tell_seed(seed: int) -> None:

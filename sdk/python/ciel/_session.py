@@ -14,6 +14,7 @@ import inspect
 import json
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import TracebackType
@@ -182,9 +183,10 @@ class Client(Speaker):
         wanted = len(missing) if not count_first else min(1, len(missing))
         if count_first and len(missing) < len(watched):
             wanted = 0
-        deadline = threading.TIMEOUT_MAX if timeout_s is None else timeout_s
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         for _ in range(wanted):
-            if not changed.acquire(timeout=deadline):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not changed.acquire(timeout=left):
                 break
         pairs = zip(futures, watched, strict=True)
         return [future for future, one in pairs if one.reference is not None]
@@ -300,6 +302,34 @@ class Session:
         self._check_open()
         return cast("Future[R]", self._client.put(value))
 
+    @overload
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: None = ...,
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> Future[bytes]: ...
+    @overload
+    def sh(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: Sequence[str],
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> dict[str, Future[bytes]]: ...
     def sh(
         self,
         command: str,

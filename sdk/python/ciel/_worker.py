@@ -31,7 +31,7 @@ from ciel._errors import (
 )
 from ciel._freeze import ATOMS, freezing, object_of
 from ciel._future import Future
-from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked, arguments_now
+from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked, arguments_now, filled
 from ciel._random import tell_seed
 from ciel._speaking import Reference, Speaker, joined, size_of, write_file
 from ciel._strand import Call, check_may_wait, here
@@ -63,6 +63,7 @@ class WorkerStrand(Speaker):
     _many: bool = False
     _observations: deque[tuple[Any, ...]] | None = None
     _call: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
+    _given: dict[int, Future[Any]] | None = None
 
     def __init__(self, hub: Hub, start: tuple[Any, ...]) -> None:
         """Takes the words of `start` as `Connection.receive` gives them."""
@@ -194,9 +195,19 @@ class WorkerStrand(Speaker):
 
     def _fail(self, error: BaseException) -> None:
         self.hub.check_forked(error)
+        if not isinstance(error, Cancelled):
+            self._keep_evidence()
         name, args, kwargs = self._call
         text = call_text(name, args, kwargs) if name else ""
         self._say_error(failure_of(error, self.label, text))
+
+    def _keep_evidence(self) -> None:
+        from ciel._evidence import keep
+
+        found = list(self._inputs)
+        for number, future in (self._given or {}).items():
+            found[number] = future._known or found[number]
+        keep(self.label, self._payload, found, self.position, self.cores)
 
     def _say_error(self, failure: FailureTuple) -> None:
         self.tidy()
@@ -210,8 +221,8 @@ class WorkerStrand(Speaker):
             return self._exit([(0, json_of(value), "json", ())])
         module, _, name = wanted["function"].rpartition(":")
         function = function_of(find(module, name))
-        args = [self._filled(part) for part in wanted.get("args", [])]
-        kwargs = {key: self._filled(part) for key, part in wanted.get("kwargs", {}).items()}
+        args = filled(wanted.get("args", []), self.value)
+        kwargs = filled(wanted.get("kwargs", {}), self.value)
         self._call = (name, tuple(args), kwargs)
         value = function(*args, **kwargs)
         while type(value) is Tail:
@@ -256,15 +267,6 @@ class WorkerStrand(Speaker):
                 self._write_output(number, form, pieces if data is None else [data], handles)
         self._exit(said)
 
-    def _filled(self, found: Any) -> Any:
-        if isinstance(found, dict):
-            if len(found) == 1 and isinstance(found.get("$ref"), int):
-                return self.value(found["$ref"])
-            return {key: self._filled(part) for key, part in found.items()}
-        if isinstance(found, list):
-            return [self._filled(part) for part in found]
-        return found
-
     def value(self, number: int) -> Any:
         """The value of an input; raises ArgumentFailed if its task failed."""
         return self.read(self._input(number))
@@ -272,7 +274,11 @@ class WorkerStrand(Speaker):
     def future(self, number: int) -> Future[Any]:
         """The future of an input."""
         known = self._inputs[number]
-        return Future(self, number, known if known[1] else self.recorded.get(number))
+        made: Future[Any] = Future(self, number, known if known[1] else self.recorded.get(number))
+        if self._given is None:
+            self._given = {}
+        self._given[number] = made
+        return made
 
     def raw(self, number: int) -> Any:
         """The bytes of an input, read-only."""
@@ -285,15 +291,16 @@ class WorkerStrand(Speaker):
     def _input(self, number: int) -> Reference:
         known: Reference = self._inputs[number]
         if known[1] == 0:
-            known = self._wait_one(Future(self, number, self.recorded.get(number)))
+            known = self._wait_one(self.future(number))
         if known[1] == 3:
             raise ArgumentFailed(known[2])
         return known
 
     def result(self, future: Future[Any]) -> Any:
         """Waits by parking; also on other threads, if the result is there."""
-        if future._strand is not self:
-            self.handle_of(future)
+        running = here.strand
+        if running is not self and running is not None:
+            future._check_here()
         known = future._known
         if known is None:
             known = self._wait_one(future)
@@ -322,7 +329,8 @@ class WorkerStrand(Speaker):
         if freezing.number is not None:
             raise WaitError("a task cannot wait while a value is being pickled")
         check_may_wait()
-        self.hub.check_forked(None)
+        if self.hub.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
         self.tidy()
         self.connection.block(self.tag, handles, first, timeout_ms)
         self.replaying = False

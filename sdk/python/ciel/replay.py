@@ -14,15 +14,18 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
-from ciel._code import find, function_of, load_file, resolve
+from ciel._code import find, function_of, load_file
 from ciel._elision import Elision
 from ciel._errors import CielError
 from ciel._evidence import FILE, FUTURE, Evidence, describe, load
 from ciel._freeze import thaw, value_of, value_of_file
 from ciel._future import Future
-from ciel._payload import BY_VALUE, Unpacked
+from ciel._payload import BY_VALUE, Unpacked, filled
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Kept:
@@ -64,25 +67,38 @@ class Kept:
 
 def call_of(evidence: Evidence, run: Elision) -> Callable[[], Any]:
     """The call that failed, with its arguments read anew."""
+    kept = Kept(evidence, run)
     if evidence.payload[:1] == b"{":
-        return _call_by_json(json.loads(evidence.payload))
-    payload, kept = Unpacked(evidence.payload), Kept(evidence, run)
+        return _call_by_json(json.loads(evidence.payload), kept)
+    payload = Unpacked(evidence.payload)
     if payload.flags & BY_VALUE:
         function = thaw(bytes(kept.raw(0)))
-    else:
-        function = resolve(payload.header)
+    else:  # its code may be another now: somebody may have mended it
+        module, name, _ = pickle.loads(payload.header)
+        function = function_of(find(module, name))
     args, kwargs = payload.arguments(kept, len(evidence.inputs))
     return lambda: function(*args, **kwargs)
 
 
-def _call_by_json(wanted: dict[str, Any]) -> Callable[[], Any]:
+def _call_by_json(wanted: dict[str, Any], kept: Kept) -> Callable[[], Any]:
+    """A root, or a call from another language."""
     if "main" in wanted:
         sys.argv = [wanted["main"], *wanted.get("args", [])]
         main = function_of(getattr(load_file(wanted["main"]), "main", None))
         return lambda: main(*wanted.get("args", []))
     module, _, name = wanted["function"].rpartition(":")
     function = function_of(find(module, name))
-    return lambda: function(*wanted.get("args", []), **wanted.get("kwargs", {}))
+    args = filled(wanted.get("args", []), kept.value)
+    kwargs = filled(wanted.get("kwargs", {}), kept.value)
+    return lambda: function(*args, **kwargs)
+
+
+def _of_the_task(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the task's own first frame on; all of it if it did not come so far."""
+    found = trace
+    while found is not None and found.tb_frame.f_code.co_filename.startswith(_HERE):
+        found = found.tb_next
+    return found or trace
 
 
 def main() -> int:
@@ -99,7 +115,8 @@ def main() -> int:
     try:
         value = run.run(call_of(evidence, run))
     except BaseException as error:  # whatever leaves the task is what is looked for
-        traceback.print_exc()
+        error.__traceback__ = _of_the_task(error.__traceback__)
+        traceback.print_exception(error)
         if sys.stdin.isatty():
             import pdb
 

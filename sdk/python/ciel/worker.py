@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-PARKED_STRANDS_MAX = 100_000
+PARKED_STRANDS_MAX = 1_000_000
 FEATURES = ["parked", "timeouts", "no_scratch", "interrupt"]
 
 
@@ -37,13 +37,18 @@ def main() -> None:
 
 
 def _set_path() -> None:
-    """The folder of the job comes first, as `python job.py` would have it."""
+    """The folder of the job comes first, as `python job.py` would have it.
+
+    For a script of another language that is the script's own folder.
+    """
     path = os.environ.get("CIEL_PYTHON_PATH", "")
+    job = os.environ.get("CIEL_JOB", "")
     if path:
         sys.path[:] = json.loads(path)
-    job = os.environ.get("CIEL_JOB", "")
     if job:
         sys.path.insert(0, os.path.dirname(os.path.abspath(job)))
+    elif not path and os.environ.get("CIEL_SCRIPT_FOLDER"):
+        sys.path.insert(0, os.environ["CIEL_SCRIPT_FOLDER"])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Random programs: a seed becomes a job, and a plain evaluation says what it must give.
 
-`ciel run programs.py SEED` runs the job; `expected(seed)` gives its value and its output without
-ciel. A program is plain data: a list of acts, some of which hold the acts of tasks they spawn. One
-interpreter runs it in both worlds, through the few words of a `Language`. All failures are asked
-for before a task ends, so the job itself always ends well. Read next: `test_random_programs.py`.
+`ciel run programs.py SEED COUNT` runs the job; `expected(seed, count)` gives its value and its
+output without ciel. A program is plain data: a list of acts, some of which hold the acts of tasks
+they spawn. One interpreter runs it in both worlds, through the few words of a `Language`. All
+failures are asked for before a task ends, so the job itself always ends well. Read next:
+`test_random_programs.py`, `test_engine_programs.py`.
 """
 
 from __future__ import annotations
@@ -292,21 +293,18 @@ def told(run: Callable[[], Any]) -> str:
         return f"raised {type(error).__name__} {error.args}"
 
 
-def expected(seed: int) -> tuple[str, str]:
-    """What the job of `seed` gives and prints."""
+def expected(seed: int, count: int = 1) -> tuple[str, str]:
+    """What the job of `count` programs from `seed` on gives and prints."""
     direct = Direct()
+    values = [
+        told(lambda seed=seed: direct.result(direct._run(generate(seed), [])))  # type: ignore[misc]
+        for seed in range(seed, seed + count)
+    ]
+    return "\n".join(values), "".join(direct.printed)
 
-    def run() -> Any:
-        return direct.result(direct._run(generate(seed), []))
 
-    value = told(run)
-    return value, "".join(direct.printed)
-
-
-def main(seed: str = "0") -> str:
-    """The job."""
-
-    def run() -> Any:
-        return work.spawn(generate(int(seed))).result()
-
-    return told(run)
+def main(seed: str = "0", count: str = "1") -> str:
+    """The job: the programs of `count` seeds, all at once."""
+    seeds = range(int(seed), int(seed) + int(count))
+    futures = [work.spawn(generate(seed)) for seed in seeds]
+    return "\n".join([told(future.result) for future in futures])

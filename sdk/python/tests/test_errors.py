@@ -58,7 +58,7 @@ def raises(kind: str) -> None:
     """Fails in the way asked for."""
     if kind == "cause":
         try:
-            {}["x"]
+            dict[str, int]()["x"]
         except KeyError as error:
             raise ValueError("no x") from error
     if kind == "unpicklable":
@@ -163,8 +163,8 @@ def test_memory_error_is_told_as_out_of_memory() -> None:
     ],
 )  # fmt: skip
 def test_failure_of_the_engine_becomes_its_exception_with_hint_and_task(kind: Any) -> None:
-    failure = (kind.kind, "", "", "what happened", [], "what helps", None, None, "fib@3f", "")
-    error: Any = error_of(failure)  # type: ignore[arg-type]
+    failure: Any = (kind.kind, "", "", "what happened", [], "what helps", None, None, "fib@3f", "")
+    error: Any = error_of(failure)
     assert type(error) is kind
     assert (error.hint, error.task, error.args) == ("what helps", "fib@3f", ("what happened",))
     again = error_of(failure_of(error))
@@ -173,8 +173,8 @@ def test_failure_of_the_engine_becomes_its_exception_with_hint_and_task(kind: An
 
 def test_failure_of_another_language_has_its_type_name_and_place() -> None:
     frames = [("job.java", 7, "price", "throw missing;")]
-    failure = ("TASK_ERROR", "java", "Missing", "no tea", frames, "", None, None, "p@1", "")
-    error = error_of(failure)  # type: ignore[arg-type]
+    failure: Any = ("TASK_ERROR", "java", "Missing", "no tea", frames, "", None, None, "p@1", "")
+    error = error_of(failure)
     assert str(error) == "Missing: no tea"
     frame = traceback.extract_tb(error.__traceback__)[-1]
     assert (frame.filename, frame.lineno, frame.name) == ("job.java", 7, "price")

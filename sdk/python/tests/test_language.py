@@ -240,7 +240,7 @@ def test_lazy_task_runs_on_demand_only() -> None:
         assert not second.done()
         assert second.result() == 2
     assert ran == [2]
-    assert not first.done.__self__._known.asked
+    assert not first._known.asked
 
 
 def test_gather_gives_values_in_order_and_the_first_failure_in_order() -> None:
@@ -251,7 +251,7 @@ def test_gather_gives_values_in_order_and_the_first_failure_in_order() -> None:
         with pytest.raises(ValueError, match="one"):
             ciel.gather(fib.spawn(1), fail.spawn("one"), fail.spawn("two"))
         with pytest.raises(TypeError, match="spawn it first"):
-            ciel.gather([fib])  # type: ignore[list-item]
+            ciel.gather([fib])  # type: ignore[arg-type]
 
 
 def test_waiting_questions_answer_in_order_of_spawn() -> None:
@@ -266,7 +266,7 @@ def test_waiting_questions_answer_in_order_of_spawn() -> None:
 
 
 def test_map_is_lazy_ordered_and_takes_endless_input() -> None:
-    taken = []
+    taken: list[int] = []
 
     def numbers() -> Any:
         while True:
@@ -309,7 +309,10 @@ def test_tail_moves_no_name_of_later_spawns() -> None:
     def after_tails(n: int) -> float:
         return draw.spawn().result() if n == 0 else after_tails.tail(n - 1)
 
-    results = [testing.run(lambda n=n: after_tails.spawn(n).result()) for n in (0, 1, 5)]
+    def main(n: int) -> float:
+        return after_tails.spawn(n).result()
+
+    results = [testing.run(main, n) for n in (0, 1, 5)]
     assert len(set(results)) == 1
 
 

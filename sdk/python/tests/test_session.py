@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ciel
 import pytest
@@ -228,9 +229,10 @@ def test_run_raises_the_failure_nobody_asked_for(tmp_path: Path) -> None:
 
 
 def test_wrong_options_are_refused_before_anything_starts() -> None:
-    for options in ({"jobs": 0}, {"stderr": "loud"}, {"serial": True, "jobs": 2}):
+    wrong: list[dict[str, Any]] = [{"jobs": 0}, {"stderr": "loud"}, {"serial": True, "jobs": 2}]
+    for options in wrong:
         with pytest.raises(ValueError, match="jobs|stderr|serial"):
-            ciel.Session(**options)  # type: ignore[arg-type]
+            ciel.Session(**options)
 
 
 def test_functions_of_main_work_without_a_guard(tmp_path: Path) -> None:

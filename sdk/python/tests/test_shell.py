@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ciel
 import pytest
@@ -88,10 +89,10 @@ def test_text_of_a_task_is_a_file(session: ciel.Session) -> None:
     ],
 )
 def test_wrong_names_are_told_at_once(
-    session: ciel.Session, command: str, given: dict[str, list[str]], message: str
+    session: ciel.Session, command: str, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ciel.CielError) as caught:
-        session.sh(command, **given)  # type: ignore[arg-type]
+        session.sh(command, **given)
     assert message in str(caught.value) and "hint:" in str(caught.value)
 
 
@@ -119,6 +120,7 @@ def test_other_executors_are_spawned_by_name(session: ciel.Session) -> None:
     def ordered() -> str:
         lines = ciel.put("b\na\n")
         arguments = {"command_line": ["sort"], "inputs": [lines]}
-        return ciel.spawn_exec("stdinout", arguments)[0].result().decode()
+        made: bytes = ciel.spawn_exec("stdinout", arguments)[0].result()
+        return made.decode()
 
     assert session.submit(ordered).result() == "a\nb\n"

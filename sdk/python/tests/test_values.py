@@ -110,12 +110,13 @@ def test_what_has_no_bytes_is_named_by_its_path() -> None:
             self.lock = threading.Lock()
 
     with testing.serial():
-        for args, named, path in [
+        cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
             ((), {"cfg": Config()}, r"argument 'cfg' → \.lock: _thread\.lock"),
             (([1, {"x": Config()}],), {}, r"'values\[0\]' → \[1\]\['x'\]\.lock: _thread"),
             ((1, threading.Lock()), {}, r"argument 'values\[1\]': _thread\.lock"),
             ((), {"stream": sys.__stdin__}, r"argument 'stream': _io\.TextIOWrapper"),
-        ]:
+        ]
+        for args, named, path in cases:
             with pytest.raises(ciel.NotSerializable, match=path):
                 given.spawn(*args, **named)
 

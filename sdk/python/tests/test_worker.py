@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -132,7 +132,7 @@ def test_failure_reaches_whoever_asks() -> None:
 
 def test_failed_argument_is_the_failure_of_the_task_as_it_was() -> None:
     def main() -> None:
-        double.spawn(fail.spawn("first").later).result()
+        double.spawn(cast(int, fail.spawn("first"))).result()
 
     with pytest.raises(ValueError, match="first") as found:
         run_in_worker(main)
@@ -383,14 +383,15 @@ def test_too_many_dropped_strands_use_the_worker_up() -> None:
     engine = Engine()
     hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
     for number in range(_hub.DROPPED_MAX + 2):
-        hub._parked[number] = type("Strand", (), {"ended": False})()  # type: ignore[assignment]
+        hub._parked[number] = type("Strand", (), {"ended": False})()
         hub.handle(("drop", number))
     assert hub.used_up and len(hub._dropped) == _hub.DROPPED_MAX + 2
 
 
 def test_words_about_tasks_that_are_not_held_are_dropped() -> None:
     hub = _hub.Hub(Engine(), Nothing())  # type: ignore[arg-type]
-    for message in [("resume", 7, [], False), ("drop", 7), ("cancel", 7, 1), ("answer", 7, 1, ())]:
+    words: list[tuple[Any, ...]] = [("resume", 7, [], False), ("drop", 7), ("cancel", 7, 1)]
+    for message in [*words, ("answer", 7, 1, ())]:
         hub.handle(message)
     assert hub.running is None
 

@@ -252,7 +252,7 @@ fn two_runs_in_one_folder_do_not_meet() {
 fn resource_that_the_machine_is_said_to_have_is_given_to_tasks() {
     let folder = Folder::new();
     let task = "spawn_exec(\"shell\", {\"command\": \"echo on it\"}, 1, {\"gpu\": 1})[0]";
-    folder.write("job.sw", &format!("return text({task});"));
+    folder.write("job.sw", format!("return text({task});"));
     let ended = folder.ciel(&["run", "-q", "--resource", "gpu=2", "job.sw"]);
     assert_eq!(
         (ended.code, ended.stdout.as_str()),

@@ -1,0 +1,128 @@
+"""Jobs for tests with a real engine: a file, its run, what it gave; and the processes of a run.
+
+A test writes the text of a job and gets back how it ended. It knows nothing of what jobs do. Used
+by the tests whose names are about the engine, commands and replays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ciel._engine import find_command
+
+DEADLINE_S = 60.0
+"""How long a job of a test may take; far more than it does."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended: its exit status, what it printed as bytes, and its talk as text."""
+
+    status: int
+    printed: bytes
+    talk: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What was printed, by lines; the last one is the job's value unless it is `None`."""
+        return self.printed.decode().splitlines()
+
+    @property
+    def value(self) -> Any:
+        """The job's value, which is the last line; the job must have ended well."""
+        assert self.status == 0, self.talk
+        return json.loads(self.lines[-1])
+
+
+def write(folder: Path, text: str, name: str = "job.py") -> Path:
+    """Writes a file of a job."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def start(job: Path, *args: str, options: tuple[str, ...] = ("-j2",)) -> subprocess.Popen[bytes]:
+    """Starts a job in the folder of its file, with its state beside it."""
+    words = [find_command(), "run", "--quiet", f"--state={job.parent / 'state'}", *options]
+    return subprocess.Popen(
+        [*words, str(job), *args],
+        cwd=job.parent,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def end_of(process: subprocess.Popen[bytes]) -> Ended:
+    """Waits for a job; it is killed at the deadline, which fails the test."""
+    try:
+        out, err = process.communicate(timeout=DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return Ended(process.returncode, out, err.decode(errors="replace"))
+
+
+def run(
+    folder: Path, text: str, *args: str, options: tuple[str, ...] = ("-j2",), name: str = "job.py"
+) -> Ended:
+    """Writes and runs a job."""
+    return end_of(start(write(folder, text, name), *args, options=options))
+
+
+def command(folder: Path, *words: str) -> Ended:
+    """Runs another command of ciel about the runs of a folder."""
+    whole = [find_command(), words[0], f"--state={folder / 'state'}", *words[1:]]
+    done = subprocess.run(
+        whole, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S
+    )
+    return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def workers_of(run: int) -> list[int]:
+    """The Python workers that live beneath the process of a run."""
+    children: dict[int, list[int]] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            parent = _parent_of(int(entry.name))
+            if parent:
+                children.setdefault(parent, []).append(int(entry.name))
+    found: list[int] = []
+    beneath = [run]
+    while beneath:
+        for child in children.get(beneath.pop(), ()):
+            beneath.append(child)
+            if b"ciel.worker" in _words_of(child):
+                found.append(child)
+    return found
+
+
+def serves(worker: int) -> bool:
+    """Whether a worker has begun to serve: it gathers descriptor 1 in a file without a name."""
+    try:
+        return os.readlink(f"/proc/{worker}/fd/1").endswith("(deleted)")
+    except OSError:
+        return False
+
+
+def _parent_of(process: int) -> int:
+    """The parent of a process; 0 for one that has ended."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    state, parent = stat.rpartition(")")[2].split()[:2]
+    return 0 if state == "Z" else int(parent)
+
+
+def _words_of(process: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []

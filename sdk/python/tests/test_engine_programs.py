@@ -1,0 +1,81 @@
+"""Random programs with a real engine: one core, several, and workers that are killed meanwhile.
+
+What a program gives and prints is known from a plain evaluation without ciel. `CIEL_SOAK_S` is how
+many seconds the test with kills goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import jobs
+import programs
+
+COUNT = 60
+"""Programs in one job: about a thousand tasks."""
+
+SOAK_S = float(os.environ.get("CIEL_SOAK_S", "12"))
+KILLS_MAX = 3
+"""In one run: so many losses of its worker a task survives."""
+
+
+def expected_print(seed: int) -> bytes:
+    """What `ciel run` prints of the job of `seed`."""
+    value, printed = programs.expected(seed, COUNT)
+    return (printed + json.dumps(value) + "\n").encode()
+
+
+def job_file(folder: Path) -> Path:
+    """The job, in a folder that goes away."""
+    text = Path(programs.__file__).read_text(encoding="utf-8")
+    return jobs.write(folder, text, "programs.py")
+
+
+@pytest.mark.parametrize("options", [("--serial",), ("-j1",), ("-j2",), ("-j4",)])
+def test_programs_equal_their_plain_evaluation(options: tuple[str, ...], tmp_path: Path) -> None:
+    for seed in (1, 1001):
+        ended = jobs.end_of(jobs.start(job_file(tmp_path), str(seed), str(COUNT), options=options))
+        assert ended.status == 0, ended.talk
+        assert ended.printed == expected_print(seed)
+
+
+def killed_run(folder: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended, int]:
+    """Runs a job and kills its workers now and then; gives how many were hit.
+
+    A worker that dies before it has said hello is one that cannot be started, which ends the job;
+    so only those are hit that had begun to serve when they were looked at before.
+    """
+    options = (chance.choice(["-j1", "-j2", "-j4"]),)
+    process = jobs.start(job_file(folder), str(seed), str(COUNT), options=options)
+    landed = 0
+    serving: set[int] = set()
+    following = time.monotonic() + chance.uniform(0.1, 0.4)
+    while process.poll() is None and landed < KILLS_MAX:
+        workers = [worker for worker in jobs.workers_of(process.pid) if jobs.serves(worker)]
+        targets = [worker for worker in workers if worker in serving]
+        if targets and time.monotonic() >= following:
+            os.kill(chance.choice(targets), signal.SIGKILL)
+            landed += 1
+            following = time.monotonic() + chance.uniform(0.0, 0.4)
+        serving = set(workers)
+        time.sleep(0.01)
+    return jobs.end_of(process), landed
+
+
+def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(tmp_path: Path) -> None:
+    began, landed, seed = time.monotonic(), 0, random.randrange(1 << 32)
+    chance = random.Random(seed)
+    while landed < 10 or time.monotonic() - began < SOAK_S:
+        first = chance.randrange(1 << 32)
+        ended, hits = killed_run(tmp_path, first, chance)
+        landed += hits
+        assert ended.status == 0, f"chance {seed}, programs from {first}:\n{ended.talk}"
+        assert ended.printed == expected_print(first), f"chance {seed}, programs from {first}"
+        assert time.monotonic() - began < SOAK_S + jobs.DEADLINE_S, f"only {landed} kills landed"

@@ -1,0 +1,253 @@
+"""Waiting with a real engine: depth, parked strands whose worker dies, and questions about time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import jobs
+from conditions import until
+
+DEPTH = 20_000
+TAILS = 200_000
+PARKED = 20
+
+DEEP = """
+import ciel
+
+@ciel.task
+def deep(n):
+    return 0 if n == 0 else 1 + deep.spawn(n - 1).result()
+
+@ciel.task
+def count(n, total=0):
+    return total if n == 0 else count.tail(n - 1, total + 1)
+
+def main(what, n):
+    return {"deep": deep, "count": count}[what].spawn(int(n)).result()
+"""
+
+
+def test_depth_is_not_bounded_by_the_recursion_limit(tmp_path: Path) -> None:
+    ended = jobs.run(tmp_path, DEEP, "deep", str(DEPTH), options=("-j1",))
+    assert ended.value == DEPTH
+
+
+@pytest.mark.parametrize("options", [("-j1",), ("--serial",)])
+def test_long_loop_of_tails_ends(options: tuple[str, ...], tmp_path: Path) -> None:
+    assert jobs.run(tmp_path, DEEP, "count", str(TAILS), options=options).value == TAILS
+
+
+HELD = """
+import os
+import time
+import ciel
+from ciel import Future
+
+def note(name, words):
+    with open(name, "a") as file:
+        file.write(f"{words}\\n")
+
+@ciel.task
+def small(n):
+    note("small", n)
+    return n
+
+@ciel.task
+def held(n, gate: Future[bytes]):
+    note("begun", f"{n} {os.getpid()}")
+    print("held", n)
+    before = small.spawn(n).result()
+    note("waits", n)
+    gate.result()
+    after = small.spawn(n * 100).result()
+    print("free", n)
+    return [before, after]
+
+def main(count):
+    gate = ciel.sh("until [ -e {go} ]; do sleep 0.01; done", go=os.path.abspath("go"))
+    tasks = [held.spawn(n, gate) for n in range(int(count))]
+    return ciel.gather(tasks)
+"""
+
+
+def test_parked_strands_of_a_killed_worker_go_on_elsewhere(tmp_path: Path) -> None:
+    process = jobs.start(jobs.write(tmp_path, HELD), str(PARKED))
+    waits = tmp_path / "waits"
+    until(lambda: waits.exists() and len(waits.read_text("utf-8").split()) == PARKED)
+    killed = jobs.workers_of(process.pid)
+    assert killed
+    for worker in killed:
+        os.kill(worker, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    ended = jobs.end_of(process)
+    assert ended.value == [[n, n * 100] for n in range(PARKED)]
+    words = [f"{word} {n}" for n in range(PARKED) for word in ("held", "free")]
+    assert ended.lines[:-1] == words
+    begun = [line.split() for line in (tmp_path / "begun").read_text("utf-8").splitlines()]
+    again = {int(n) for n, worker in begun if int(worker) not in killed}
+    assert again == set(range(PARKED)), "every one of them was run again"
+    small = (tmp_path / "small").read_text("utf-8").split()
+    assert {int(n) for n in small} == {n * k for n in range(PARKED) for k in (1, 100)}
+
+
+QUESTIONS = """
+import os
+import time
+import ciel
+
+@ciel.task
+def hold(name):
+    while not os.path.exists(name):
+        time.sleep(0.002)
+    return name
+
+@ciel.task
+def note(n):
+    with open("noted", "a") as file:
+        file.write("x")
+    return n
+
+def release(name):
+    open(name, "w").close()
+
+def main():
+    %s
+"""
+
+
+def answers(folder: Path, body: str, *options: str) -> object:
+    """The value of a job with this body of main."""
+    return jobs.run(folder, QUESTIONS % body, options=options or ("-j2",)).value
+
+
+def test_wait_for_the_first_gives_what_is_there(tmp_path: Path) -> None:
+    body = """
+    slow, quick = hold.spawn("slow"), note.spawn(1)
+    there, missing = ciel.wait([slow, quick], count="first")
+    found = [there == [quick], missing == [slow], quick.done(), slow.done()]
+    release("slow")
+    return [*found, slow.result()]
+"""
+    assert answers(tmp_path, body.strip(), "-j3") == [True, True, True, False, "slow"]
+
+
+def test_wait_gives_up_after_its_time(tmp_path: Path) -> None:
+    body = """
+    slow = hold.spawn("slow")
+    there, missing = ciel.wait([slow], timeout=0.05)
+    release("slow")
+    return [there == [], missing == [slow], ciel.wait([slow])[0] == [slow]]
+"""
+    assert answers(tmp_path, body.strip()) == [True, True, True]
+
+
+def test_as_completed_gives_futures_as_they_get_there(tmp_path: Path) -> None:
+    body = """
+    futures = [hold.spawn(name) for name in ("a", "b")]
+    found = []
+    release("b")
+    for future in ciel.as_completed(futures):
+        found.append(future.result())
+        release("a")
+    return found
+"""
+    assert answers(tmp_path, body.strip(), "-j3") == ["b", "a"]
+
+
+def test_map_spawns_few_calls_ahead_of_endless_input(tmp_path: Path) -> None:
+    body = """
+    import itertools
+    found = list(itertools.islice(ciel.map(note, itertools.count(), window=8), 30))
+    return [found, os.path.getsize("noted") < 50]
+"""
+    assert answers(tmp_path, body.strip()) == [list(range(30)), True]
+
+
+def test_scope_waits_for_what_was_spawned_inside(tmp_path: Path) -> None:
+    body = """
+    with ciel.scope():
+        for n in range(5):
+            note.spawn(n)
+    return os.path.getsize("noted")
+"""
+    assert answers(tmp_path, body.strip()) == 5
+
+
+def test_working_folder_and_context_are_those_of_the_task(tmp_path: Path) -> None:
+    job = """
+import contextvars
+import os
+import ciel
+
+level = contextvars.ContextVar("level", default=0)
+
+@ciel.task
+def small(n):
+    return [os.path.basename(os.getcwd()), level.get()]
+
+@ciel.task
+def moves(n):
+    os.makedirs(f"at{n}", exist_ok=True)
+    os.chdir(f"at{n}")
+    level.set(n)
+    inside = small.spawn(n).result()
+    return [inside, os.path.basename(os.getcwd()), level.get()]
+
+def main():
+    here = os.path.basename(os.getcwd())
+    found = ciel.gather([moves.spawn(n) for n in range(1, 4)])
+    return [here, found, os.path.basename(os.getcwd()), level.get()]
+"""
+    here, found, after, level = jobs.run(tmp_path, job, options=("-j1",)).value
+    assert here == after == tmp_path.name and level == 0
+    assert found == [[[here, 0], f"at{n}", n] for n in range(1, 4)]
+
+
+def test_arguments_and_results_are_copies(tmp_path: Path) -> None:
+    job = """
+import ciel
+
+@ciel.task
+def grow(values):
+    values.append(4)
+    return values
+
+def main():
+    values = [1, 2, 3]
+    first = grow.spawn(values)
+    values.append(9)
+    one, two = first.result(), first.result()
+    one.append(5)
+    return [values, two, first.result()]
+"""
+    for options in (("-j2",), ("-j1",), ("--serial",)):
+        value = jobs.run(tmp_path, job, options=options).value
+        assert value == [[1, 2, 3, 9], [1, 2, 3, 4], [1, 2, 3, 4]]
+
+
+def test_seed_of_a_task_is_the_same_on_any_number_of_cores(tmp_path: Path) -> None:
+    job = """
+import os
+import ciel
+
+@ciel.task
+def chance(n):
+    return [ciel.task_rng().random(), os.environ["CIEL_TASK_SEED"]]
+
+@ciel.task
+def both(n):
+    return [*chance.spawn(n).result(), ciel.task_rng().random()]
+
+def main():
+    return [both.spawn(n).result() for n in range(3)]
+"""
+    found = [
+        jobs.run(tmp_path, job, options=options).value
+        for options in (("--serial",), ("-j1",), ("-j4",))
+    ]
+    assert found[0] == found[1] == found[2]
+    assert len({seed for _, seed, _ in found[0]}) == 3

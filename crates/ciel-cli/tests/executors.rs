@@ -245,6 +245,17 @@ fn executor_that_dies_before_hello_is_told_with_its_last_lines() {
     expect_unusable("mute", &told);
 }
 
+/// A worker that the system killed between its start and its hello ended the whole job, although
+/// nothing of the task had run.
+#[test]
+fn worker_killed_before_hello_costs_nothing_but_a_start() {
+    let place = place_with("unlucky");
+    let script = "return *spawn_exec(\"unlucky\", {\"do\": \"fine\"}, 1)[0];";
+    let ended = place.script(&["-q", "-j1"], script);
+    assert_eq!(ended.stdout, "42\n", "{}", ended.stderr);
+    assert_eq!(place.read("starts").lines().count(), 2);
+}
+
 #[test]
 fn executor_of_another_protocol_is_refused() {
     let told = [

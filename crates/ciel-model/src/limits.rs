@@ -27,8 +27,8 @@ pub const STORY_ENTRIES_MAX: usize = 16;
 /// Ready tasks that a scheduling round looks at before it gives up finding one that fits.
 pub const BACKFILL_SCAN_MAX: usize = 64;
 
-/// Microseconds that a strand waits for the worker that keeps it, beyond those that its replay would
-/// run, before it goes on in another one.
+/// Microseconds that a strand waits for the worker that keeps it, beyond those that its replay
+/// would run, before it goes on in another one.
 pub const RESUME_PATIENCE_US: u64 = 5_000;
 
 /// Times a ready task may be overtaken by later ones that fit before nothing may overtake it.

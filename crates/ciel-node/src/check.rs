@@ -1,6 +1,7 @@
 //! Invariants, asserted after every event in debug builds and in simulation.
 
-use crate::node::{Node, Place};
+use crate::event::Place;
+use crate::node::Node;
 use crate::pool::WorkerState;
 
 impl Node {

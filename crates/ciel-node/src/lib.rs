@@ -5,8 +5,10 @@
 //! nor how a process is started. Read next: [`node`](crate::Node), then `queue`.
 
 mod check;
+mod event;
 mod node;
 mod pool;
 mod queue;
 
-pub use node::{Action, Capacity, Event, Node, Place, Run, WorkerKey};
+pub use event::{Action, Event, Place, Run, WorkerKey};
+pub use node::{Capacity, Node};

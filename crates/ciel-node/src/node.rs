@@ -1,26 +1,13 @@
 //! The node's door: what is offered, what is placed where.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use ciel_model::{Attempt, Class, Mark, Micros, Resources, SerialOrder, TaskKey, limits};
+use ciel_model::{Class, Mark, Micros, Resources, SerialOrder, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
+use crate::event::{Action, Event, Place, Run, WorkerKey};
 use crate::pool::Pools;
 use crate::queue::Queue;
-
-/// One attempt of one task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Run {
-    /// The task.
-    pub task: TaskKey,
-    /// The attempt.
-    pub attempt: Attempt,
-}
-
-/// The node's key of a pooled worker process; never reused within a run.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct WorkerKey(pub u64);
 
 /// What this machine has to give.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,124 +18,6 @@ pub struct Capacity {
     pub threads: u32,
     /// One thing at a time, the earliest in serial order: the serial program.
     pub serial: bool,
-}
-
-/// What happened.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A task may run as soon as there is a place.
-    TaskOffered {
-        /// Which.
-        run: Run,
-        /// Its place in the serial order.
-        mark: Mark,
-        /// How it is run.
-        class: Class,
-        /// What it needs; nothing is taken for coordination.
-        resources: Resources,
-        /// It ran before, so a live copy of it may be parked in a worker: microseconds that it
-        /// would run to come there again, more than all if it cannot.
-        resumed: Option<Micros>,
-    },
-    /// It is not to be run any more.
-    TaskWithdrawn {
-        /// Which.
-        run: Run,
-    },
-    /// A placed task is over, or suspended; its place is free.
-    TaskLeft {
-        /// Which.
-        run: Run,
-        /// Its live copy stays in its worker.
-        parked: bool,
-    },
-    /// A script has used up its turn and wants another.
-    TaskPreempted {
-        /// Which.
-        run: Run,
-    },
-    /// A parked strand is not wanted any more.
-    TaskForgotten {
-        /// Which task.
-        task: TaskKey,
-    },
-    /// A worker said hello, or is free after its task left.
-    WorkerReady {
-        /// Which.
-        worker: WorkerKey,
-    },
-    /// A worker is used up: it gets no new task, goes on with what is parked in it, and ends after
-    /// the last of that.
-    WorkerRetired {
-        /// Which.
-        worker: WorkerKey,
-    },
-    /// A worker process is gone, with what was parked in it.
-    WorkerGone {
-        /// Which.
-        worker: WorkerKey,
-    },
-    /// Time passed; see [`Node::next_deadline`].
-    Ticked,
-}
-
-/// What the shell has to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Action {
-    /// The task has its place.
-    Place {
-        /// Which.
-        run: Run,
-        /// Where.
-        place: Place,
-    },
-    /// A preempted script has its next turn.
-    NextTurn {
-        /// Which.
-        run: Run,
-    },
-    /// No machine of this size can ever run it.
-    Refuse {
-        /// Which.
-        run: Run,
-        /// What is lacking, in words.
-        lacking: String,
-    },
-    /// A worker process is wanted.
-    StartWorker {
-        /// Its key.
-        worker: WorkerKey,
-        /// Its executor.
-        executor: Arc<str>,
-    },
-    /// A worker process is not wanted any more.
-    StopWorker {
-        /// Which.
-        worker: WorkerKey,
-    },
-    /// The live copy of a task that is not wanted any more can go.
-    DropParked {
-        /// Where it is.
-        worker: WorkerKey,
-        /// Which task.
-        task: TaskKey,
-    },
-    /// The live copy of a suspended task went with its worker.
-    ContinuationLost {
-        /// Which task.
-        task: TaskKey,
-    },
-}
-
-/// Where a task runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// A thread of the engine.
-    Thread,
-    /// A process of its own.
-    Process,
-    /// That worker.
-    Worker(WorkerKey),
 }
 
 /// A ready task in a queue.
@@ -566,8 +435,8 @@ impl Node {
         }
     }
 
-    /// Whether a strand has waited for its worker as long as its replay would take. If not, the time
-    /// when it has is a deadline.
+    /// Whether a strand has waited for its worker as long as its replay would take. If not, the
+    /// time when it has is a deadline.
     fn is_impatient(&mut self, now: Micros, ready: &Ready) -> bool {
         let cost = ready.resumed.unwrap_or_default();
         let patience = cost.saturating_add(limits::RESUME_PATIENCE_US);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ciel_model::TaskKey;
 use rustc_hash::FxHashMap;
 
-use crate::node::{Action, WorkerKey};
+use crate::event::{Action, WorkerKey};
 
 /// What a worker does at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

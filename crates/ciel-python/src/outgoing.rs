@@ -2,9 +2,9 @@
 //!
 //! It knows neither Python nor what the messages mean. Messages leave in the order in which they
 //! were said, in as few system calls as possible: on demand, when the buffer is full, and at most
-//! [`WAIT_MAX`] after they were said. The last word of a turn is not hurried by the thread: who says
-//! it receives next, which sends it. That peer has gone is not an error here; what is said to it is
-//! lost, and the receiving half, `incoming.rs`, tells of the end.
+//! [`WAIT_MAX`] after they were said. The last word of a turn is not hurried by the thread: who
+//! says it receives next, which sends it. That peer has gone is not an error here; what is said to
+//! it is lost, and the receiving half, `incoming.rs`, tells of the end.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -5,6 +5,8 @@
 //! [`Order`] to the thread that does it, in the order decided here. It does not know files,
 //! sockets or processes. Read next: `engine`.
 
+mod succession;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -19,54 +21,11 @@ use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::history::History;
+pub(crate) use crate::orders::Order;
 use crate::programs;
 use crate::scripts::{SKYWRITING, Script};
 use crate::strands::{apply_change, write_to};
 use crate::turns::{Hand, Pace, Turns};
-
-/// What the input/output thread has to do.
-pub(crate) enum Order {
-    /// Run a task in a process of its own.
-    StartProcess(Box<Assignment>),
-    /// End that process and everything it started.
-    StopProcess(Run),
-    /// Start a worker.
-    StartWorker {
-        worker: WorkerKey,
-        executor: Arc<str>,
-    },
-    /// End a worker that has nothing to do.
-    StopWorker(WorkerKey),
-    /// Run a task in that worker.
-    StartInWorker {
-        worker: WorkerKey,
-        assignment: Box<Assignment>,
-    },
-    /// End a task that runs in that worker.
-    StopInWorker { worker: WorkerKey, run: Run },
-    /// What a task that runs in that worker watched is there.
-    TellWatcher {
-        worker: WorkerKey,
-        run: Run,
-        handle: Handle,
-    },
-    /// Forget a parked strand.
-    DropParked { worker: WorkerKey, task: TaskKey },
-    /// A file of the store can go.
-    DropObject(ciel_model::Name),
-    /// A deadline may have changed.
-    Rearm,
-    /// Tell people.
-    AttemptFailed {
-        task: Label,
-        failure: Arc<Failure>,
-        left: u32,
-    },
-    /// Tell people.
-    TaskFailed { task: Label, failure: Arc<Failure> },
-    /// The graph is done.
-    JobEnded,
-}
 
 pub(crate) type Answers = Vec<(Handle, Resolution)>;
 
@@ -199,42 +158,6 @@ impl Core {
         }
         self.feed_graph(now, event);
         self.settle(now);
-    }
-
-    /// Tells the graph the end of a task, then the node that its place is free: what it made ready
-    /// can go where it ran, whose process is awake and has its data. A worker that has `retired`
-    /// gets nothing of that.
-    pub(crate) fn tell_end(
-        &mut self,
-        now: Micros,
-        event: graph::Event,
-        run: Run,
-        retired: Option<WorkerKey>,
-    ) {
-        self.node.hold(true);
-        self.tell(now, event);
-        if let Some(worker) = retired {
-            self.tell_node(now, node::Event::WorkerRetired { worker });
-        }
-        self.node.hold(false);
-        self.leave(now, run);
-    }
-
-    /// Does something in the name of a worker's conversation, which then asks [`Core::take_next`].
-    pub(crate) fn speak_for<T>(
-        &mut self,
-        worker: WorkerKey,
-        act: impl FnOnce(&mut Core) -> T,
-    ) -> T {
-        self.speaking = Some(worker);
-        let done = act(self);
-        self.speaking = None;
-        done
-    }
-
-    /// The task that the worker that has just spoken is to run next, if there is one.
-    pub(crate) fn take_next(&mut self) -> Option<Box<Assignment>> {
-        self.next.take()
     }
 
     /// Tells the node what happened and does all that follows.

@@ -17,6 +17,7 @@ pub mod inspect;
 mod internal;
 mod objects;
 mod options;
+mod orders;
 mod output;
 mod pipes;
 mod processes;

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ciel import _native
 from ciel._errors import NoRun, WaitError
 
 if TYPE_CHECKING:
@@ -70,8 +71,6 @@ class Strand(ABC):
     @property
     def seed(self) -> int:
         """Fixes random numbers: depends on the strand's name and on how many tails came before."""
-        from ciel import _native
-
         position = self.position
         if self.step:
             position = _native.position_of_spawn(position, STEPS_FROM + self.step)

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -579,27 +578,6 @@ def test_hash_of_any_contiguous_buffer_is_that_of_its_bytes() -> None:
     assert _native.hash_of(memoryview(data)[256:]) == _native.hash_of(data[256:])
     with pytest.raises(BufferError):
         _native.hash_of(memoryview(data)[::2])
-
-
-def test_seed_told_is_inherited_by_processes() -> None:
-    """An assignment to `os.environ` for each task made the C library keep every value."""
-    before = os.environ.get("CIEL_TASK_SEED")
-    try:
-        for seed in (2**64 - 1, 7, 123):
-            _native.tell_seed(seed)
-            assert inherited("CIEL_TASK_SEED") == str(seed)
-        os.environ["CIEL_TASK_SEED"] = "of the user"
-        _native.tell_seed(8)
-        assert inherited("CIEL_TASK_SEED") == "8"
-    finally:
-        os.environ["CIEL_TASK_SEED"] = before or ""
-        if before is None:
-            del os.environ["CIEL_TASK_SEED"]
-
-
-def inherited(name: str) -> str:
-    words = ["printenv", name]
-    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.rstrip()
 
 
 def test_names_are_hashes_of_the_path_to_the_task() -> None:

@@ -477,6 +477,9 @@ FEATURES = ["parked", "timeouts", "watching", "no_scratch", "interrupt"]
 def greet():
     with open("starts", "a", encoding="utf-8") as file:
         file.write("start\n")
+    with open("starts", encoding="utf-8") as file:
+        if NAME == "unlucky" and len(file.readlines()) == 1:
+            os.kill(os.getpid(), 9)
     if NAME == "mute":
         sys.exit("there is no licence for today")
     if NAME == "noise":

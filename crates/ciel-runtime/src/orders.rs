@@ -1,0 +1,53 @@
+//! What the core has others do: the orders to the input/output thread.
+//!
+//! Plain values. Read next: `core`, which gives them, and `shell`, which performs them.
+
+use std::sync::Arc;
+
+use ciel_graph::Assignment;
+use ciel_model::{Failure, Handle, Label, TaskKey};
+use ciel_node::{Run, WorkerKey};
+
+/// What the input/output thread has to do.
+pub(crate) enum Order {
+    /// Run a task in a process of its own.
+    StartProcess(Box<Assignment>),
+    /// End that process and everything it started.
+    StopProcess(Run),
+    /// Start a worker.
+    StartWorker {
+        worker: WorkerKey,
+        executor: Arc<str>,
+    },
+    /// End a worker that has nothing to do.
+    StopWorker(WorkerKey),
+    /// Run a task in that worker.
+    StartInWorker {
+        worker: WorkerKey,
+        assignment: Box<Assignment>,
+    },
+    /// End a task that runs in that worker.
+    StopInWorker { worker: WorkerKey, run: Run },
+    /// What a task that runs in that worker watched is there.
+    TellWatcher {
+        worker: WorkerKey,
+        run: Run,
+        handle: Handle,
+    },
+    /// Forget a parked strand.
+    DropParked { worker: WorkerKey, task: TaskKey },
+    /// A file of the store can go.
+    DropObject(ciel_model::Name),
+    /// A deadline may have changed.
+    Rearm,
+    /// Tell people.
+    AttemptFailed {
+        task: Label,
+        failure: Arc<Failure>,
+        left: u32,
+    },
+    /// Tell people.
+    TaskFailed { task: Label, failure: Arc<Failure> },
+    /// The graph is done.
+    JobEnded,
+}

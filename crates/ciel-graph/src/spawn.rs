@@ -158,7 +158,7 @@ impl Graph {
                     .create(name.output(u64::from(index)), key, 1 + u32::from(records))
             })
             .collect();
-        let place = self.tasks[&key].place();
+        let site = self.tasks[&key].descriptor.site.clone();
         let spawner = self.task_mut(parent);
         spawner.table.extend(&outputs);
         if let Some(call) = call {
@@ -167,7 +167,7 @@ impl Graph {
                 child: key,
                 call,
                 outputs,
-                place,
+                site,
             });
             spawner.replayed += 1;
         }
@@ -536,7 +536,7 @@ fn placing(
 /// What a recorded fact was, in words.
 fn words(fact: &Fact) -> String {
     match fact {
-        Fact::Spawned { place, .. } => format!("another spawn{}", at(place)),
+        Fact::Spawned { site, .. } => format!("another spawn{}", at(&place_of(site))),
         Fact::Constructed { .. } => "a new object".to_string(),
         Fact::Input { kind, .. } => kind.to_string(),
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::name::Name;
 use crate::reference::ObjectKey;
-use crate::task::TaskKey;
+use crate::task::{Site, TaskKey};
 
 /// One fact of a strand, in the order in which the strand's program made it.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -21,7 +21,7 @@ pub enum Fact {
         /// The child's outputs.
         outputs: Vec<ObjectKey>,
         /// Where, for messages.
-        place: String,
+        site: Site,
     },
     /// The strand brought data into the store.
     Constructed {

@@ -9,7 +9,7 @@ use ciel_protocol::wire::start::Continuation;
 use ciel_protocol::wire::{self, EngineMessage, answer, reference};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::failure;
 use crate::said::{CORES, MEMORY};
@@ -157,6 +157,19 @@ fn references<'py>(py: Python<'py>, all: &[wire::Reference]) -> PyResult<Bound<'
     PyList::new(py, tuples)
 }
 
+/// The name of a form; each is one object, however many values have it.
+fn form<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyString> {
+    PyString::intern(py, name)
+}
+
+/// The handles inside a value; mostly there are none, which is one object for all.
+fn handles<'py>(py: Python<'py>, inside: &[u32]) -> PyResult<Bound<'py, PyTuple>> {
+    match inside {
+        [] => Ok(PyTuple::empty(py)),
+        inside => PyTuple::new(py, inside),
+    }
+}
+
 /// The tuple of a reference. What is being written is not there yet, as no stream was asked for.
 fn reference<'py>(py: Python<'py>, one: &wire::Reference) -> PyResult<Bound<'py, PyTuple>> {
     match &one.state {
@@ -164,12 +177,19 @@ fn reference<'py>(py: Python<'py>, one: &wire::Reference) -> PyResult<Bound<'py,
             tuple!(py, one.handle, 0)
         }
         Some(reference::State::Value(value)) => {
-            let bytes = PyBytes::new(py, &value.data);
-            tuple!(py, one.handle, 1, bytes, &value.form, &value.references)
+            let (bytes, form) = (PyBytes::new(py, &value.data), form(py, &value.form));
+            tuple!(
+                py,
+                one.handle,
+                1,
+                bytes,
+                form,
+                handles(py, &value.references)?
+            )
         }
         Some(reference::State::Concrete(file)) => {
-            let (path, form) = (&file.path, &file.form);
-            tuple!(py, one.handle, 2, path, file.length, form, &file.references)
+            let (form, references) = (form(py, &file.form), handles(py, &file.references)?);
+            tuple!(py, one.handle, 2, &file.path, file.length, form, references)
         }
         Some(reference::State::Error(error)) => {
             tuple!(py, one.handle, 3, failure::to_python(py, error)?)

@@ -185,7 +185,7 @@ TOLD: "Failure" = (
     "",
 )
 CANCELLED: "Failure" = ("CANCELLED", "", "", "cancelled", [], "", None, None, "fib@3f9c12ab", "")
-FILE = (1, 2, "/run/objects/ab", 4096, "pickle", [1 << 31])
+FILE = (1, 2, "/run/objects/ab", 4096, "pickle", (1 << 31,))
 POSITION = bytes.fromhex("3f9c12ab000102030405060708090a0b")
 NO_OPTIONS = (None, None, None, None, None, False, 0, False)
 # What is heard of each vector, without the tag.
@@ -193,7 +193,7 @@ HEARD: dict[str, tuple[Any, ...]] = {
     "engine-answer-error": ("answer", 6, ("reference", (2, 3, TOLD))),
     "engine-answer-observed": ("answer", 4, ("observed", b"[true,false]")),
     "engine-answer-opened": ("answer", 2, ("opened", "/run/scratch/1/output")),
-    "engine-answer-reference": ("answer", 1, ("reference", (1 << 31, 1, b"7", "json", []))),
+    "engine-answer-reference": ("answer", 1, ("reference", (1 << 31, 1, b"7", "json", ()))),
     "engine-answer-refused": ("answer", 5, ("refused", REFUSED)),
     "engine-cancel": ("cancel", 1000),
     "engine-drop": ("drop",),
@@ -204,14 +204,14 @@ HEARD: dict[str, tuple[Any, ...]] = {
         "install the executor that came with this ciel",
     ),
     "engine-resume": ("resume", [FILE], False),
-    "engine-resume-first": ("resume", [(4, 1, "té".encode(), "text", [])], False),
+    "engine-resume-first": ("resume", [(4, 1, "té".encode(), "text", ())], False),
     "engine-resume-timed-out": ("resume", [], True),
     "engine-shutdown": ("shutdown", []),
     "engine-shutdown-failures": ("shutdown", [FAILED]),
     "engine-start": (
         "start",
         b'{"do":"count"}',
-        [(0, 1, b"7", "json", []), FILE, (2, 0), (3, 3, CANCELLED), (4, 0)],
+        [(0, 1, b"7", "json", ()), FILE, (2, 0), (3, 3, CANCELLED), (4, 0)],
         1,
         "count@3f9c12ab",
         11400714819323198485,
@@ -227,7 +227,7 @@ HEARD: dict[str, tuple[Any, ...]] = {
         *(None, NO_OPTIONS),
     ),
     "engine-start-replay": (
-        *("start", b'{"do":"count"}', [(0, 1, b"7", "json", [])], 1, "count@3f9c12ab", 0, b""),
+        *("start", b'{"do":"count"}', [(0, 1, b"7", "json", ())], 1, "count@3f9c12ab", 0, b""),
         *(0, "", "", ([FILE], [("clock", b"1700000000.5", []), ("first", b"", [1])])),
         NO_OPTIONS,
     ),

@@ -4,11 +4,13 @@
 //! sockets nor the graph. Read next: `failing` (failures), `held`
 //! (references), `verbs` (what a worker says).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{Descriptor, Form, Handle, Needs, Options, Resources, Site, limits};
 use ciel_protocol::{form, wire};
+use rustc_hash::FxHashSet;
 
 use super::handles::Handles;
 use crate::executors::{Kind, Refused, Registry};
@@ -72,8 +74,8 @@ pub(super) fn descriptor(
     let (options, pure) = options(asked.options.as_ref(), settings);
     let class = kind.class(&options.resources);
     Ok(Descriptor {
-        executor: kind.name().into(),
-        what: what(&kind, &asked.label, &arguments).into(),
+        executor: shared(kind.name()),
+        what: shared(&what(&kind, &asked.label, &arguments)),
         payload: payload(&kind, &asked.payload, &arguments),
         inputs,
         needs: needs(&kind, &asked.inputs),
@@ -83,6 +85,27 @@ pub(super) fn descriptor(
         site: asked.site.as_ref().map_or_else(Site::default, site),
         pure: pure.unwrap_or_else(|| kind.is_pure()),
         class,
+    })
+}
+
+/// Different texts of tasks that are kept, so that equal ones are kept once.
+const TEXTS_MAX: usize = 4096;
+
+/// One copy of a text that stands in many tasks: a name, a file.
+fn shared(text: &str) -> Arc<str> {
+    thread_local! {
+        static TEXTS: RefCell<FxHashSet<Arc<str>>> = RefCell::default();
+    }
+    TEXTS.with_borrow_mut(|texts| {
+        if let Some(known) = texts.get(text) {
+            return known.clone();
+        }
+        if texts.len() >= TEXTS_MAX {
+            texts.clear();
+        }
+        let made: Arc<str> = text.into();
+        texts.insert(made.clone());
+        made
     })
 }
 
@@ -143,7 +166,7 @@ fn needs(kind: &Kind, inputs: &[wire::Input]) -> Needs {
 
 fn site(site: &wire::Site) -> Site {
     Site {
-        file: site.file.as_str().into(),
+        file: shared(&site.file),
         line: site.line,
     }
 }

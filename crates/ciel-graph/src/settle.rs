@@ -24,6 +24,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let object = self.output_of(key, index)?;
+        self.want_no_more(key, object);
         let name = self.tasks[&key].name.output(u64::from(index));
         let value = self.adopt(key, value)?;
         let state = ObjectState::Ready(Arc::new(Stored { name, value }));
@@ -47,7 +48,8 @@ impl Graph {
         let target = self.keys_of(key, &[to])?[0];
         if self.is_future(object) {
             let state = self.state_like(target);
-            self.pass_want(key, &state);
+            self.pass_want(key, object, &state);
+            self.want_no_more(key, object);
             self.settle_object(now, object, state, actions);
         }
         Ok(())
@@ -198,8 +200,10 @@ impl Graph {
         } else {
             self.keep_for_twins(now, key, &outputs, &states, twins, actions);
         }
-        for state in states.iter().flatten() {
-            self.pass_want(key, state);
+        for (object, state) in outputs.iter().zip(&states) {
+            if let Some(state) = state {
+                self.pass_want(key, *object, state);
+            }
         }
         for (object, state) in outputs.iter().zip(states) {
             match state {

@@ -94,7 +94,7 @@ impl Graph {
             facts: Vec::new(),
             replayed: 0,
             asked: FxHashSet::default(),
-            wanted: false,
+            wanted: Vec::new(),
             twins: Vec::new(),
             call: None,
             ran_us: 0,
@@ -450,7 +450,7 @@ impl Graph {
         strand.tails += 1;
         let outputs = std::mem::take(&mut task.outputs);
         let twins = std::mem::take(&mut task.twins);
-        let wanted = task.wanted;
+        let wanted = std::mem::take(&mut task.wanted);
         let label = task.label();
         task.story.add(now, Moment::TailSpawned);
         self.forget_call(key);

@@ -89,9 +89,9 @@ pub(crate) struct Task {
     pub(crate) replayed: usize,
     /// What it asked for so far, kept only if it may be replayed.
     pub(crate) asked: FxHashSet<ObjectKey>,
-    /// Somebody asked for an output of it and went on: its failure is that one's business, even if
-    /// nobody holds the output any more when it fails.
-    pub(crate) wanted: bool,
+    /// Outputs that are not there, for which somebody asked and went on: if it fails, that is that
+    /// one's business, even if nobody holds the output any more.
+    pub(crate) wanted: Vec<ObjectKey>,
     /// Equal calls that wait for this one.
     pub(crate) twins: Vec<TaskKey>,
     /// The key under which equal calls find it, if pure.

@@ -124,15 +124,22 @@ impl Graph {
 
     /// Somebody asks for `object`, and may be gone when it is there.
     pub(crate) fn want(&mut self, object: ObjectKey) {
-        let producer = self.producer_of(object);
-        if let Some(task) = producer.and_then(|key| self.tasks.get_mut(&key)) {
-            task.wanted = true;
+        let (producer, target) = (self.producer_of(object), self.objects.target(object));
+        if let Some(task) = producer.and_then(|key| self.tasks.get_mut(&key))
+            && !task.wanted.contains(&target)
+        {
+            task.wanted.push(target);
         }
     }
 
-    /// What was wanted of `key` is from now on wanted of whoever makes what its output becomes.
-    pub(crate) fn pass_want(&mut self, key: TaskKey, becomes: &ObjectState) {
-        if !self.tasks[&key].wanted {
+    /// An output of `key` is there before the task ends: who asked for it has it.
+    pub(crate) fn want_no_more(&mut self, key: TaskKey, output: ObjectKey) {
+        self.task_mut(key).wanted.retain(|wanted| *wanted != output);
+    }
+
+    /// If an output of `key` was wanted, then from now on of whoever makes what it becomes.
+    pub(crate) fn pass_want(&mut self, key: TaskKey, output: ObjectKey, becomes: &ObjectState) {
+        if !self.tasks[&key].wanted.contains(&output) {
             return;
         }
         match becomes {

@@ -70,10 +70,17 @@ impl StateFolder {
         let path = absolute_within_bound(path)?;
         make_with_parents(&path)?;
         let directory = open_directory(&path)?;
-        match read_format(&directory)? {
+        let mut format = read_format(&directory)?;
+        if format.is_none() {
+            if is_unused(&directory)? {
+                write_format(&directory)?;
+            }
+            // What is in it may be of a run that has made it between the two looks.
+            format = read_format(&directory)?;
+        }
+        match format {
             Some(line) if line == FORMAT => {}
             Some(line) => return Err(other_format(path, line)),
-            None if is_unused(&directory)? => write_format(&directory)?,
             None => return Err(StoreError::ForeignFolder { path }),
         }
         let runs = directory.inner_or_new(RUNS_NAME)?;

@@ -70,14 +70,10 @@ impl StateFolder {
         let path = absolute_within_bound(path)?;
         make_with_parents(&path)?;
         let directory = open_directory(&path)?;
-        let mut format = read_format(&directory)?;
-        if format.is_none() {
-            if is_unused(&directory)? {
-                write_format(&directory)?;
-            }
-            // What is in it may be of a run that has made it between the two looks.
-            format = read_format(&directory)?;
-        }
+        let format = match read_format(&directory)? {
+            Some(line) => Some(line),
+            None => write_format_if_unused(&directory)?,
+        };
         match format {
             Some(line) if line == FORMAT => {}
             Some(line) => return Err(other_format(path, line)),
@@ -307,6 +303,18 @@ fn read_format(directory: &Directory) -> Result<Option<String>, StoreError> {
 fn is_unused(directory: &Directory) -> Result<bool, StoreError> {
     let is_ours = |name: &String| name.starts_with("format-");
     Ok(directory.names()?.iter().all(is_ours))
+}
+
+/// The format of a folder that had none a moment ago, written now if the folder is unused; none if
+/// it is not. One opener at a time: what is in the folder may be of one that was faster.
+fn write_format_if_unused(directory: &Directory) -> Result<Option<String>, StoreError> {
+    let _alone = directory.lock(FlockOperation::LockExclusive)?;
+    let format = read_format(directory)?;
+    if format.is_some() || !is_unused(directory)? {
+        return Ok(format);
+    }
+    write_format(directory)?;
+    read_format(directory)
 }
 
 fn write_format(directory: &Directory) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 
 use ciel_store::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX};
 use ciel_store::{ObjectName, RunFolder, RunState, StateFolder, StoreError};
@@ -37,6 +38,27 @@ fn format_that_a_dying_process_left_half_written_is_no_hindrance() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("format-77"), "ciel-st").unwrap();
     StateFolder::open(home.path()).unwrap();
+}
+
+/// Two runs began in one new folder at the same moment. One looked for the format before the other
+/// had written it, and at the rest after that one had made a folder for its run: it took the state
+/// folder for a foreign one.
+#[test]
+fn folder_that_several_make_at_the_same_moment_is_opened_by_all() {
+    const OPENERS: usize = 8;
+    for _ in 0..200 {
+        let home = TempDir::new().unwrap();
+        let together = Barrier::new(OPENERS);
+        std::thread::scope(|scope| {
+            for opener in 0..OPENERS {
+                let (home, together) = (&home, &together);
+                scope.spawn(move || {
+                    together.wait();
+                    run_in(&state_in(home), &format!("run-{opener}"));
+                });
+            }
+        });
+    }
 }
 
 #[test]

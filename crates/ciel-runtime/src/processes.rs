@@ -24,9 +24,6 @@ use crate::output;
 use crate::pipes::Pipes;
 use crate::spawning::{ProcessEvent, Spawning};
 
-/// How long the files of an attempt that ended well are left where they are.
-const CLEARING_DELAY: Duration = Duration::from_millis(2);
-
 type Failed<T> = Result<T, Box<Failure>>;
 
 /// How a process came to its end.
@@ -54,9 +51,7 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let mut desk = TaskDesk::new(&engine, &assignment);
     match run_to_end(&engine, &spawning, &assignment, &mut desk).await {
         Ok(Conclusion::Outputs { outputs, printed }) => {
-            commit(&engine, &assignment, outputs, printed);
-            // What has become ready is started first.
-            tokio::time::sleep(CLEARING_DELAY).await;
+            commit(&engine, &assignment, outputs, printed)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
             let Run { task, attempt } = run;

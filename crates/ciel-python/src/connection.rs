@@ -5,6 +5,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ciel_protocol::limits::PROTOCOL;
@@ -157,17 +158,30 @@ impl Connection {
         }
     }
 
-    /// Whether `receive` would return at once. Never waits; false while another thread receives.
-    fn poll(&self, py: Python<'_>) -> bool {
+    /// Whether `receive` would return at once, now or within `timeout_ms`; false at once while
+    /// another thread receives.
+    #[pyo3(signature = (timeout_ms = 0))]
+    fn poll(&self, py: Python<'_>, timeout_ms: u32) -> bool {
         if self.socket.is_laid_down() {
             return true;
         }
-        py.detach(|| match self.incoming.try_lock() {
-            Ok(mut incoming) => incoming.is_ready(&self.socket, &self.outgoing),
-            Err(TryLockError::Poisoned(held)) => {
-                held.into_inner().is_ready(&self.socket, &self.outgoing)
+        let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
+        py.detach(|| {
+            let mut incoming = match self.incoming.try_lock() {
+                Ok(incoming) => incoming,
+                Err(TryLockError::Poisoned(held)) => held.into_inner(),
+                Err(TryLockError::WouldBlock) => return false,
+            };
+            loop {
+                if incoming.is_ready(&self.socket, &self.outgoing) {
+                    return true;
+                }
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return false;
+                }
+                self.socket.wait_for_bytes(left);
             }
-            Err(TryLockError::WouldBlock) => false,
         })
     }
 

@@ -6,8 +6,9 @@
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
@@ -104,6 +105,13 @@ impl Socket {
             // A socket whose peer is gone has ended already.
             let _ = rustix::net::shutdown(&*self.fd, Shutdown::Both);
         }
+    }
+
+    /// Waits until there is something to receive, or a signal, at most for `limit`.
+    pub fn wait_for_bytes(&self, limit: Duration) {
+        let limit = Timespec::try_from(limit).ok();
+        // Whatever goes wrong here goes wrong again for who receives.
+        let _ = poll(&mut [PollFd::new(&*self.fd, PollFlags::IN)], limit.as_ref());
     }
 
     /// Waits although somebody made the descriptor, which others may share, not blocking.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -30,7 +29,7 @@ from ciel._worker import WorkerStrand
 DROPPED_MAX = 256
 IDLE_MAX = 64
 FUNCTIONS_MAX = 512
-CANCEL_WAIT_S = 0.02
+CANCEL_WAIT_MS = 20
 LOG_WARNING = 2
 
 
@@ -244,18 +243,13 @@ class Hub:
         running = self.running
         if running is None or self.forked or running.ended:
             return
-        deadline = time.monotonic() + CANCEL_WAIT_S
-        while True:
-            while self.connection.poll():
-                message = self.connection.receive()
-                if message is None:
-                    self.leave()
-                if message[0] == "cancel" and message[1] == running.tag:
-                    raise Cancelled("the task was cancelled")
-                self._waiting.append(message)
-            if time.monotonic() > deadline:
-                return
-            time.sleep(0.001)
+        while self.connection.poll(CANCEL_WAIT_MS):
+            message = self.connection.receive()
+            if message is None:
+                self.leave()
+            if message[0] == "cancel" and message[1] == running.tag:
+                raise Cancelled("the task was cancelled")
+            self._waiting.append(message)
 
 
 def install(hub: Hub) -> None:

@@ -91,8 +91,11 @@ class Connection:
           ("cancel", tag, grace_ms)  ("drop", tag)  ("shutdown", failures)
         """
 
-    def poll(self) -> bool:
-        """Whether `receive` would return at once; false while another thread receives."""
+    def poll(self, timeout_ms: int = 0) -> bool:
+        """Whether `receive` would return at once, now or within `timeout_ms`.
+
+        False at once while another thread receives.
+        """
 
     def flush(self) -> None:
         """Sends all that was said."""

@@ -275,7 +275,7 @@ class Engine:
             self._settle(task.outputs[number], (1, data, form, inner))
         self.keeps.append(keep)
 
-    def poll(self) -> bool:
+    def poll(self, timeout_ms: int = 0) -> bool:
         """Whether something waits to be heard."""
         return bool(self.messages)
 

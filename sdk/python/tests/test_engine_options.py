@@ -47,10 +47,9 @@ def quick(seconds, name):
 
 @ciel.task(memory="128 MiB")
 def eats():
-    pieces = []
-    while len(pieces) < 4000:
-        pieces.append(b"x" * (1 << 20))
-        time.sleep(0.001)
+    pieces = [b"x" * (1 << 20) for _ in range(400)]
+    time.sleep(600)
+    return len(pieces)
 
 @ciel.task(memory="128 MiB")
 def modest():

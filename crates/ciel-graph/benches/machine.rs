@@ -83,6 +83,7 @@ impl Driver {
             on: vec![Handle(0)],
             wait: Wait::ALL,
             continuation: Continuation::Live,
+            checkpoint: None,
         });
     }
 }

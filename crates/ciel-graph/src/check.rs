@@ -42,6 +42,8 @@ impl Graph {
         let mut hold = |key: &ObjectKey| *holders.entry(*key).or_default() += 1;
         for task in self.tasks.values() {
             task.table.iter().chain(&task.inputs).for_each(&mut hold);
+            let stood = task.checkpoint.iter().flat_map(|stand| &stand.table);
+            stood.for_each(&mut hold);
             for fact in &task.facts {
                 match fact {
                     ciel_model::Fact::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),

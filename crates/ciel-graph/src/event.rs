@@ -7,10 +7,12 @@ use ciel_model::{
     StrandKey, TaskKey, Value,
 };
 
+use crate::graph::Policy;
+use crate::recall::Recalled;
 use crate::story::Moment;
 
 /// What happened. Events about an attempt that is over are stale and change nothing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Event {
     /// Somebody submits a program; the root's outputs are kept until the job ends.
     RootSubmitted {
@@ -50,6 +52,9 @@ pub enum Event {
         wait: Wait,
         /// How it goes on.
         continuation: Continuation,
+        /// The state it is in here, from which any thread or worker could go on, any number of
+        /// times: if the strand is run again, then from here.
+        checkpoint: Option<Checkpoint>,
     },
     /// A running task wants to be told when something is there, and goes on. It thereby asks for
     /// it. What it watches when its turn ends is forgotten.
@@ -99,6 +104,20 @@ pub enum Event {
         /// What to tell if it cannot.
         failure: Failure,
     },
+    /// A task that was begun again from its start, and has done nothing yet, wants to be told what
+    /// is known of all that it had asked for.
+    TaskRecalled {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+    },
+    /// The process that ran everything is gone with all its workers; another one goes on, with
+    /// this policy.
+    EngineLost {
+        /// What a failure does from now on.
+        policy: Policy,
+    },
     /// The live copy of a suspended strand is gone.
     ContinuationLost {
         /// Which.
@@ -119,7 +138,7 @@ pub enum Event {
 }
 
 /// A visible act of a running task, in program order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Step {
     /// A new task; its outputs get the next handles.
     Spawn(Descriptor),
@@ -144,12 +163,13 @@ pub enum Step {
         /// What was asked.
         kind: Arc<str>,
         /// The answer.
+        #[serde(with = "ciel_model::bytes")]
         value: Arc<[u8]>,
     },
 }
 
 /// What a finished task gives for one output.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Output {
     /// The object itself.
     Value(Value<Handle>),
@@ -160,7 +180,7 @@ pub enum Output {
 }
 
 /// When a wait for references ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Wait {
     /// As soon as one of them is there; else when all are.
     pub first: bool,
@@ -187,14 +207,25 @@ pub struct WaitEnd {
 }
 
 /// How a suspended strand goes on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Continuation {
     /// A live copy is kept by the shell.
     Live,
     /// The program is run again from its start with its recorded facts.
     Replay,
     /// A state that any worker of the executor can take up.
-    Saved(Arc<[u8]>),
+    Saved(#[serde(with = "ciel_model::bytes")] Arc<[u8]>),
+}
+
+/// A state of a strand that waits.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Checkpoint {
+    /// The state, as the executor understands it.
+    #[serde(with = "ciel_model::bytes")]
+    pub state: Arc<[u8]>,
+    /// Handles it names, in its own numbering: they will be the table of a strand that goes on
+    /// from here. What it waits for is among them.
+    pub kept: Vec<Handle>,
 }
 
 /// What the shell has to do. Actions are performed in order.
@@ -232,6 +263,15 @@ pub enum Action {
         answers: Vec<(Handle, Resolution)>,
         /// How its wait ended, if that depends on time.
         ended: Option<WaitEnd>,
+    },
+    /// What is known now of all that a task that was begun again had asked for.
+    Recalled {
+        /// Which.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: Attempt,
+        /// Each with what became of it, in the order in which references join its table.
+        known: Vec<(Recalled, Resolution)>,
     },
     /// What a running task watched is there, be it as a failure.
     Told {
@@ -297,7 +337,9 @@ pub enum StrandChange {
     Discarded(StrandKey),
     /// It has no place in the output.
     Skipped(StrandKey),
-    /// It will be run again from its start; what it wrote must come again.
+    /// If it is run again, then from here.
+    Marked(StrandKey),
+    /// It will be run again from its start or its last mark; what it wrote since must come again.
     Rewound(StrandKey),
     /// Its failed attempt's uncommitted output is dropped.
     RolledBack(StrandKey),
@@ -336,12 +378,14 @@ pub enum Entry {
         /// What happened, in order.
         facts: Vec<Fact>,
     },
-    /// From saved bytes.
+    /// From saved bytes; what it did after that is compared with what it does.
     Restore {
         /// The state.
         bytes: Arc<[u8]>,
         /// What is there of what it waited for.
         answers: Vec<(Handle, Resolution)>,
+        /// What happened after that, in order.
+        facts: Vec<Fact>,
     },
     /// The live copy, with what is there of what it waited for.
     Resume(Vec<(Handle, Resolution)>),

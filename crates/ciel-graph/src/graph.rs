@@ -1,8 +1,8 @@
 //! The graph's door and its state.
 //!
 //! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin), `wait` (block, wake,
-//! watch), `settle` (finish, fail, retry), `cancel`, `verdict` (the job's failure and end), `view`
-//! (what people may ask), `check` (invariants). Each handler reads the state of one task and moves
+//! watch), `settle` (finish, fail, retry), `cancel`, `resume` (another process goes on), `verdict`
+//! (the job's failure and end), `view` (what people may ask), `check` (invariants). Each handler reads the state of one task and moves
 //! it to the next; a stale event finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::view::Counts;
 use crate::wait::Block;
 
 /// What a failure does to the rest of the job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Policy {
     /// All spawned work finishes, whatever fails.
     pub keep_going: bool,
@@ -28,7 +28,7 @@ pub struct Policy {
 }
 
 /// The dynamic task graph of one job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Graph {
     pub(crate) policy: Policy,
     pub(crate) order: SerialOrder,
@@ -50,7 +50,7 @@ pub struct Graph {
 }
 
 /// A pure call that others may share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Call {
     pub(crate) task: TaskKey,
     pub(crate) outputs: Vec<ObjectKey>,
@@ -74,6 +74,11 @@ impl Graph {
             counts: Counts::default(),
             summaries: 0,
         }
+    }
+
+    /// What a failure does to the rest of the job.
+    pub fn policy(&self) -> Policy {
+        self.policy
     }
 
     /// The serial order of all marks that this graph gave out.
@@ -105,12 +110,14 @@ impl Graph {
                 on,
                 wait,
                 continuation,
+                checkpoint,
             } => {
                 let block = Block {
                     kept,
                     on,
                     wait,
                     continuation,
+                    checkpoint,
                 };
                 self.on_task_blocked(now, task, attempt, block, actions)
             }
@@ -140,6 +147,8 @@ impl Graph {
                 attempt,
                 failure,
             } => self.on_task_lost(now, task, attempt, failure, actions),
+            Event::TaskRecalled { task, attempt } => self.on_task_recalled(task, attempt, actions),
+            Event::EngineLost { policy } => self.on_engine_lost(now, policy, actions),
             Event::ContinuationLost { task } => self.on_continuation_lost(now, task, actions),
             Event::CancelRequested { task } => self.on_cancel_requested(now, task, actions),
             Event::JobCancelled { failure } => self.on_job_cancelled(now, failure, actions),

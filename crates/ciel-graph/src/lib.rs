@@ -11,6 +11,7 @@ pub mod event;
 mod graph;
 mod objects;
 mod recall;
+mod resume;
 mod settle;
 mod spawn;
 mod story;
@@ -22,7 +23,7 @@ mod view;
 mod wait;
 
 pub use event::{
-    Action, Assignment, Continuation, Ending, Entry, Event, Output, Step, StrandChange,
+    Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Output, Step, StrandChange,
     TaskSummary, Wait, WaitEnd,
 };
 pub use graph::{Graph, Policy};

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use ciel_model::{Content, Failure, Handle, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::FxHashMap;
 
+mod saved;
+
 /// What an object is at the moment.
 #[derive(Clone, Debug)]
 pub(crate) enum ObjectState {
@@ -30,7 +32,7 @@ pub(crate) enum ObjectState {
 }
 
 /// Who wants to know when an object is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Waiter {
     /// A task that goes no further before.
     Blocked(TaskKey),
@@ -39,7 +41,7 @@ pub(crate) enum Waiter {
 }
 
 /// A finished object; several keys may share it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stored {
     /// Its name, as people may see it.
     pub(crate) name: Name,
@@ -72,7 +74,8 @@ impl Released {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(into = "saved::Saved", try_from = "saved::Saved")]
 pub(crate) struct Objects {
     table: FxHashMap<ObjectKey, Object>,
     next: u64,

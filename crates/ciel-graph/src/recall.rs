@@ -6,7 +6,7 @@
 use ciel_model::{Attempt, Fact, Handle, Micros, ObjectKey, Resolution, TaskKey};
 use rustc_hash::FxHashSet;
 
-use crate::event::Continuation;
+use crate::event::{Action, Continuation};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::task::State;
@@ -58,10 +58,24 @@ impl Graph {
         }
     }
 
+    pub(crate) fn on_task_recalled(
+        &mut self,
+        task: TaskKey,
+        attempt: Attempt,
+        actions: &mut Vec<Action>,
+    ) {
+        let known = self.recall(task, attempt);
+        actions.push(Action::Recalled {
+            task,
+            attempt,
+            known,
+        });
+    }
+
     /// What is known now of all that an earlier run of a task had asked for, when it has begun
     /// again from its start and has done nothing yet. References inside values join its table, in
     /// this order. What it was told with its inputs is not repeated.
-    pub fn recall(&mut self, key: TaskKey, attempt: Attempt) -> Vec<(Recalled, Resolution)> {
+    fn recall(&mut self, key: TaskKey, attempt: Attempt) -> Vec<(Recalled, Resolution)> {
         if self.running(key, attempt).is_none() {
             return Vec::new();
         }
@@ -122,7 +136,7 @@ mod tests {
     use ciel_model::{Class, Descriptor, Form, Name, Value};
 
     use super::*;
-    use crate::event::{Action, Event, Output, Step, Wait};
+    use crate::event::{Event, Output, Step, Wait};
     use crate::graph::Policy;
 
     const ROOT: TaskKey = TaskKey(0);
@@ -157,6 +171,7 @@ mod tests {
             on: vec![on],
             wait: Wait::ALL,
             continuation,
+            checkpoint: None,
         };
         tell(graph, event);
     }

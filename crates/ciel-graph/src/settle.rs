@@ -269,10 +269,13 @@ impl Graph {
             table,
             inputs,
             facts,
+            checkpoint,
             strand,
             ..
         } = *task;
         self.release_facts(facts, &mut released);
+        let stood = checkpoint.map(|stand| stand.table);
+        self.release_all(stood.unwrap_or_default(), &mut released);
         self.release_all(table, &mut released);
         self.release_all(inputs, &mut released);
         self.clear(released, actions);
@@ -296,7 +299,7 @@ impl Graph {
         self.judge(now, actions);
     }
 
-    fn release_facts(&mut self, facts: Vec<ciel_model::Fact>, released: &mut Released) {
+    pub(crate) fn release_facts(&mut self, facts: Vec<ciel_model::Fact>, released: &mut Released) {
         for fact in facts {
             match fact {
                 ciel_model::Fact::Spawned { outputs, .. } => self.release_all(outputs, released),
@@ -369,7 +372,13 @@ impl Graph {
     }
 
     /// The task is offered again from its start, as a new attempt.
-    fn begin_again(&mut self, now: Micros, key: TaskKey, why: Moment, actions: &mut Vec<Action>) {
+    pub(crate) fn begin_again(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        why: Moment,
+        actions: &mut Vec<Action>,
+    ) {
         let task = self.task_mut(key);
         task.attempt.0 += 1;
         task.ran_us = 0;
@@ -399,7 +408,8 @@ impl Graph {
         self.reset_table(key, actions);
     }
 
-    /// Makes a strand ready to be run again from its start with its recorded facts.
+    /// Makes a strand ready to be run again from its start, or its last checkpoint, with its
+    /// recorded facts.
     pub(crate) fn rewind(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
         let task = self.task_mut(key);
         task.replayed = 0;
@@ -409,11 +419,15 @@ impl Graph {
     }
 
     fn reset_table(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
-        let inputs = self.tasks[&key].inputs.clone();
-        for input in &inputs {
-            self.objects.hold(*input);
+        let task = &self.tasks[&key];
+        let table = match &task.checkpoint {
+            Some(stand) => stand.table.clone(),
+            None => task.inputs.clone(),
+        };
+        for object in &table {
+            self.objects.hold(*object);
         }
-        let before = std::mem::replace(&mut self.task_mut(key).table, inputs);
+        let before = std::mem::replace(&mut self.task_mut(key).table, table);
         let mut released = Released::default();
         self.release_all(before, &mut released);
         self.clear(released, actions);

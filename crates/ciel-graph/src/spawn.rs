@@ -92,6 +92,7 @@ impl Graph {
             inputs,
             outputs: Vec::new(),
             facts: Vec::new(),
+            checkpoint: None,
             replayed: 0,
             asked: FxHashSet::default(),
             wanted: Vec::new(),

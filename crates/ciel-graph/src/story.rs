@@ -53,7 +53,7 @@ impl Moment {
 }
 
 /// The first and the latest transitions of a task.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Story(Vec<(Micros, Moment)>);
 
 impl Story {

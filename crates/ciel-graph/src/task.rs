@@ -12,7 +12,7 @@ use crate::event::Continuation;
 use crate::story::Story;
 
 /// Where a task is in its life. Ended tasks are not kept.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum State {
     /// Marked lazy, and nobody has asked for it.
     Dormant,
@@ -29,7 +29,7 @@ pub(crate) enum State {
 }
 
 /// How a suspended attempt goes on when its wait is over.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Resume {
     /// What it waits for.
     pub(crate) on: Vec<Handle>,
@@ -44,7 +44,7 @@ pub(crate) struct Resume {
 }
 
 /// The chain of tasks that a task belongs to; a tail-spawn moves it to the successor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strand {
     pub(crate) key: StrandKey,
     /// Its output waits for a commit and can be rolled back.
@@ -63,7 +63,7 @@ pub(crate) struct Strand {
 }
 
 /// A task that has not ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Task {
     pub(crate) name: Name,
     pub(crate) descriptor: Arc<Descriptor>,
@@ -83,8 +83,10 @@ pub(crate) struct Task {
     pub(crate) inputs: Vec<ObjectKey>,
     /// What it is to make; not held.
     pub(crate) outputs: Vec<ObjectKey>,
-    /// Recorded facts, if replayable.
+    /// Recorded facts since the last checkpoint, if replayable.
     pub(crate) facts: Vec<Fact>,
+    /// Where the strand is run again from, if not from the task's start.
+    pub(crate) checkpoint: Option<Box<Stand>>,
     /// Facts already met again by a replay; equals `facts.len()` otherwise.
     pub(crate) replayed: usize,
     /// What it asked for so far, kept only if it may be replayed.
@@ -101,6 +103,17 @@ pub(crate) struct Task {
     /// When its current turn must end, or its wait.
     pub(crate) deadline: Option<Micros>,
     pub(crate) story: Story,
+}
+
+/// A point at which a strand waited, from which it can be run again.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Stand {
+    #[serde(with = "ciel_model::bytes")]
+    pub(crate) state: Arc<[u8]>,
+    /// What the task could name; each entry holds its object.
+    pub(crate) table: Vec<ObjectKey>,
+    /// What it waited for, as entries of that table.
+    pub(crate) on: Vec<Handle>,
 }
 
 impl Resume {

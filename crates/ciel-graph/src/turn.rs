@@ -58,9 +58,17 @@ impl Graph {
             Continuation::Saved(bytes) => Entry::Restore {
                 bytes,
                 answers: self.answers(key, &resume.on),
+                facts: Vec::new(),
             },
             Continuation::Replay => {
                 self.rewind(key, actions);
+                if let Some(stand) = self.tasks[&key].checkpoint.clone() {
+                    return Entry::Restore {
+                        bytes: stand.state,
+                        answers: self.answers(key, &stand.on),
+                        facts: self.tasks[&key].facts.clone(),
+                    };
+                }
                 let inputs = self.known_inputs(key);
                 Entry::Replay {
                     inputs,

@@ -15,7 +15,7 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
 
 /// What is known of the job's outcome.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Verdict {
     /// The root task while it lives, and its outputs, which the verdict holds.
     pub(crate) root: Option<(TaskKey, Vec<ObjectKey>)>,
@@ -35,7 +35,7 @@ pub(crate) struct Verdict {
 }
 
 /// A failed task; its outputs that fail with it are held so that one can see who asks for them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Failed {
     mark: Mark,
     /// Somebody had asked for it and went on.
@@ -122,6 +122,13 @@ impl Graph {
         }
         if self.live == 0 && !self.verdict.told {
             self.verdict.told = true;
+            actions.push(Action::JobEnded(Box::new(self.ending(root))));
+        }
+    }
+
+    /// Tells the end of the job once more, to a process that has not heard of it.
+    pub(crate) fn judge_again(&mut self, actions: &mut Vec<Action>) {
+        if let Some(root) = self.root_result().filter(|_| self.verdict.told) {
             actions.push(Action::JobEnded(Box::new(self.ending(root))));
         }
     }

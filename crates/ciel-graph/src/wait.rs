@@ -7,7 +7,7 @@
 
 use ciel_model::{Attempt, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey};
 
-use crate::event::{Action, Continuation, Wait, WaitEnd};
+use crate::event::{Action, Checkpoint, Continuation, Wait, WaitEnd};
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
 use crate::spawn::Refusal;
@@ -21,6 +21,7 @@ pub(crate) struct Block {
     pub(crate) on: Vec<Handle>,
     pub(crate) wait: Wait,
     pub(crate) continuation: Continuation,
+    pub(crate) checkpoint: Option<Checkpoint>,
 }
 
 impl Graph {
@@ -40,9 +41,14 @@ impl Graph {
             on,
             wait,
             continuation,
+            checkpoint,
         } = block;
         let goes_on = wait != Wait::ALL;
         let asked = self.objects_of_block(key, kept, (&on, goes_on), &continuation, actions);
+        let asked = asked.and_then(|objects| {
+            let stands = checkpoint.map(|taken| self.take_stand(key, taken, &on, actions));
+            stands.unwrap_or(Ok(())).map(|()| objects)
+        });
         let objects = match asked {
             Ok(objects) => objects,
             Err(failure) => {
@@ -208,6 +214,15 @@ impl Graph {
         let objects: Vec<ObjectKey> = objects_of(&task.table, &resume.on).collect();
         self.stop_waiting(key, &objects);
         self.make_ready(now, key, actions);
+    }
+
+    /// A suspended task waits for nothing any more.
+    pub(crate) fn give_up_waiting(&mut self, key: TaskKey) {
+        self.clear_deadline(key);
+        if let State::Suspended { resume, .. } = &self.tasks[&key].state {
+            let objects: Vec<ObjectKey> = objects_of(&self.tasks[&key].table, &resume.on).collect();
+            self.stop_waiting(key, &objects);
+        }
     }
 
     /// The time of a suspended task's wait is over.

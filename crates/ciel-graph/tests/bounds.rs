@@ -201,6 +201,7 @@ fn chain_of_lazy_tasks_is_woken_without_recursion() {
         on: vec![Handle(PENDING as u32 - 1)],
         wait: Wait::ALL,
         continuation: Continuation::Live,
+        checkpoint: None,
     });
     let offered = driver.actions.iter().any(|action| {
         matches!(

@@ -33,6 +33,7 @@ pub enum Fact {
         /// What it asked for: `clock`, `random`, … .
         kind: Arc<str>,
         /// The answer, as the executor spells it.
+        #[serde(with = "crate::bytes")]
         value: Arc<[u8]>,
     },
 }

@@ -5,6 +5,7 @@
 //! [`task::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes "earlier in
 //! the serial program" a comparison of two numbers.
 
+pub mod bytes;
 pub mod fact;
 pub mod failure;
 pub mod limits;

@@ -9,12 +9,14 @@
 use std::cmp::Ordering;
 
 /// A point of the program; valid until it is removed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct Mark(u32);
 
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Node {
     tag: u64,
     previous: u32,
@@ -22,7 +24,7 @@ struct Node {
 }
 
 /// A list of marks that can be compared in constant time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct SerialOrder {
     nodes: Vec<Node>,
     free: u32,

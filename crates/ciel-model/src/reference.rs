@@ -44,7 +44,7 @@ pub enum Form {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Content {
     /// Here; below [`crate::limits::INLINE_BYTES_MAX`] unless a store is absent.
-    Inline(Arc<[u8]>),
+    Inline(#[serde(with = "crate::bytes")] Arc<[u8]>),
     /// In the store.
     File {
         /// Under this name.

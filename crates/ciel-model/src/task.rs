@@ -92,6 +92,7 @@ pub struct Descriptor {
     /// Name for people: the function or command.
     pub what: Arc<str>,
     /// What to run, as the executor understands it; it names inputs by index.
+    #[serde(with = "crate::bytes")]
     pub payload: Arc<[u8]>,
     /// The references it is given: handles of the spawner, which become the task's `0..n`.
     pub inputs: Vec<Handle>,
@@ -100,6 +101,7 @@ pub struct Descriptor {
     /// Number of outputs.
     pub outputs: u32,
     /// The rest.
+    #[serde(with = "usual")]
     pub options: Arc<Options>,
     /// Where it was spawned.
     pub site: Site,
@@ -154,5 +156,53 @@ impl Options {
     pub fn shared_default() -> Arc<Options> {
         static DEFAULT: LazyLock<Arc<Options>> = LazyLock::new(Arc::default);
         DEFAULT.clone()
+    }
+}
+
+/// Options as they are written: most tasks have one of the two usual ones, of which there is one
+/// copy in memory.
+mod usual {
+    use std::sync::Arc;
+
+    use serde::de::{Deserialize, Deserializer};
+    use serde::ser::{Serialize, Serializer};
+
+    use super::Options;
+
+    #[derive(serde::Serialize)]
+    enum Written<'a> {
+        Default,
+        Live,
+        Other(&'a Options),
+    }
+
+    #[derive(serde::Deserialize)]
+    enum Read {
+        Default,
+        Live,
+        Other(Options),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        options: &Arc<Options>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let (default, live) = (Options::shared_default(), Options::shared_live());
+        let written = match &**options {
+            options if *options == *default => Written::Default,
+            options if *options == *live => Written::Live,
+            other => Written::Other(other),
+        };
+        written.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<Options>, D::Error> {
+        Ok(match Read::deserialize(deserializer)? {
+            Read::Default => Options::shared_default(),
+            Read::Live => Options::shared_live(),
+            Read::Other(options) => Arc::new(options),
+        })
     }
 }

@@ -5,7 +5,7 @@
 
 /// State of the fingerprint: two lanes fed by words of eight bytes, and the bytes of the word
 /// begun.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Fingerprint {
     lanes: [u64; 2],
     tail: u64,

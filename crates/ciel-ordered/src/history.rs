@@ -12,7 +12,7 @@ use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINT_POINTS_MAX};
 use crate::piece::Piece;
 
 /// A place on the path of a strand's output, and the fingerprint since the last checkpoint.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct Progress {
     bytes: u64,
     points: u64,
@@ -53,7 +53,7 @@ impl Progress {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 struct Checkpoint {
     bytes: u64,
     points: u64,
@@ -67,7 +67,7 @@ impl Checkpoint {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 enum Run {
     /// Everything that comes is new.
     First,
@@ -87,7 +87,7 @@ pub(crate) enum Misfit {
 }
 
 /// The history of one strand since its last mark.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct History {
     bytes_before_mark: u64,
     end: Progress,
@@ -147,6 +147,11 @@ impl History {
             Run::First | Run::Diverged => Ok(()),
             Run::Again { .. } => Err(self.diverge()),
         }
+    }
+
+    /// Whether it is written again and has not yet come as far as before.
+    pub(crate) fn is_behind(&self) -> bool {
+        !matches!(self.run, Run::First)
     }
 
     /// From here on replays begin at this point.

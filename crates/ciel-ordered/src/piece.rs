@@ -3,7 +3,9 @@
 //! It does not know the order of anything. Read next: `stream`.
 
 /// Names one strand. The engine maps its own ids to it; the machine only compares keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct StrandKey(pub u64);
 
 impl std::fmt::Display for StrandKey {
@@ -13,7 +15,7 @@ impl std::fmt::Display for StrandKey {
 }
 
 /// Bytes that lie outside this machine, in a blob of the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Extent {
     /// Which blob; its meaning is the caller's.
     pub blob: u64,
@@ -36,10 +38,10 @@ impl Extent {
 }
 
 /// Some output of a strand.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Piece {
     /// Bytes in memory.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     /// Bytes in a blob of the caller. Their content is unknown here, so a replay is compared with
     /// them in length only.
     Extent(Extent),

@@ -10,17 +10,17 @@ use crate::piece::{Extent, Piece};
 
 /// An immutable finished output. Cheap to clone; equal calls share one. Extents within it must
 /// not be recycled while it lives.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Segment(Option<Arc<Row>>);
 
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Row {
     parts: Vec<SegmentPart>,
     length: u64,
 }
 
 /// One part of a segment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub enum SegmentPart {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
@@ -79,7 +79,7 @@ impl Drop for Segment {
 }
 
 /// The frontier's way through a segment: a stack, so that depth costs no recursion.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SegmentWalk {
     stack: Vec<(Segment, usize)>,
     part_taken: u64,

@@ -24,7 +24,7 @@ pub struct Spill {
 }
 
 /// Where a piece that is being spilled belongs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Spilled {
     strand: StrandKey,
     number: u64,
@@ -32,6 +32,25 @@ pub(crate) struct Spilled {
 }
 
 impl OrderedStream {
+    /// Extents that are not released, in no particular order.
+    pub fn extents(&self) -> Vec<Extent> {
+        let bodies = self
+            .strands
+            .iter()
+            .filter_map(|strand| strand.body.as_ref());
+        let items = bodies.flat_map(|body| body.items.iter().skip(body.taken));
+        let extents = items.filter_map(|item| match item {
+            Item::Extent(extent) => Some(**extent),
+            Item::Bytes(_) | Item::Child(_) | Item::Segment(_) | Item::Spilling(_) => None,
+        });
+        extents.collect()
+    }
+
+    /// Whether bytes that were handed out have not come back, neither as an extent nor as they are.
+    pub fn is_spilling(&self) -> bool {
+        !self.spilled.is_empty()
+    }
+
     /// Bytes that should be spilled now; 0 while the bound of `limits` is kept.
     pub fn excess_bytes(&self) -> u64 {
         match self.held_bytes() > HELD_BYTES_MAX {

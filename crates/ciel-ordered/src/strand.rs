@@ -23,7 +23,7 @@ const ROOMY_ITEMS: usize = 64;
 pub(crate) const NOWHERE: Place = u32::MAX;
 
 /// How far a strand has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Ending {
     /// More may come.
     Open,
@@ -34,7 +34,7 @@ pub(crate) enum Ending {
 }
 
 /// Why the released pieces of a strand are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Retention {
     /// They are not.
     None,
@@ -47,7 +47,7 @@ pub(crate) enum Retention {
 }
 
 /// One strand. `up` is where the frontier goes after it; `down` is the child it has entered.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strand {
     pub(crate) key: StrandKey,
     pub(crate) body: Option<Box<Body>>,
@@ -66,9 +66,9 @@ pub(crate) struct Strand {
 }
 
 /// What stands in a strand's output, in order.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Item {
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     Extent(Box<Extent>),
     Child(Place),
     Segment(Segment),
@@ -88,7 +88,7 @@ impl Item {
 
 /// The items of a strand that wrote or spawned. Items are numbered from 0 for good; `first` is
 /// the number of the one in front.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Body {
     pub(crate) items: VecDeque<Item>,
     pub(crate) first: u64,
@@ -241,7 +241,7 @@ impl Strand {
 }
 
 /// All strands that have a place, by place and by key.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strands {
     entries: Vec<Strand>,
     free: Vec<Place>,

@@ -30,7 +30,7 @@ pub enum After {
 }
 
 /// What the machine holds at an instant, and what it has done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Gauges {
     /// Strands that have a place.
     pub strands: usize,
@@ -47,7 +47,7 @@ pub struct Gauges {
 }
 
 /// The output of all strands of some roots, one root after another in order of opening.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct OrderedStream {
     pub(crate) strands: Strands,
     pub(crate) roots: VecDeque<Place>,
@@ -256,6 +256,16 @@ impl OrderedStream {
     /// Bytes of all strands in memory that are not released.
     pub fn held_bytes(&self) -> u64 {
         self.gauges.held_bytes
+    }
+
+    /// Whether this strand is run again and has not yet come as far as before.
+    pub fn is_behind(&self, strand: StrandKey) -> bool {
+        let body = self
+            .strands
+            .find(strand)
+            .and_then(|place| self.strands[place].body.as_ref());
+        body.and_then(|body| body.history.as_ref())
+            .is_some_and(|history| history.is_behind())
     }
 
     /// Whether what this strand writes has a place: it is known and has not ended.

@@ -76,9 +76,9 @@ async fn answer(engine: Arc<Engine>, mut stream: UnixStream) {
 
 fn live_records(engine: &Engine) -> Vec<Record> {
     let core = engine.lock();
-    let tasks = core.graph.all().into_iter().take(TASKS_TOLD_MAX);
+    let tasks = core.graph().all().into_iter().take(TASKS_TOLD_MAX);
     tasks
-        .filter_map(|task| core.graph.view(task))
+        .filter_map(|task| core.graph().view(task))
         .map(|view| Record::Task(Box::new(record(&core, engine, &view))))
         .collect()
 }

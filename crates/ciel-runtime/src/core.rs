@@ -10,13 +10,13 @@ mod succession;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, StrandChange, WaitEnd};
+use ciel_coordinator::Coordinator;
+use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph, Recalled, WaitEnd};
 use ciel_model::{
     Attempt, Class, Descriptor, Failure, FailureKind, Handle, Label, Micros, Options, Resolution,
     StrandKey, TaskKey,
 };
 use ciel_node::{self as node, Node, Place, Run, WorkerKey};
-use ciel_ordered::OrderedStream;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -24,10 +24,10 @@ use crate::history::History;
 pub(crate) use crate::orders::Order;
 use crate::programs;
 use crate::scripts::{SKYWRITING, Script};
-use crate::strands::{apply_change, write_to};
 use crate::turns::{Hand, Pace, Turns};
 
 pub(crate) type Answers = Vec<(Handle, Resolution)>;
+pub(crate) type Known = Vec<(Recalled, Resolution)>;
 
 /// Work that has a thread's place and waits for its thread.
 pub(crate) enum Due {
@@ -48,7 +48,10 @@ pub(crate) enum Turn {
 }
 
 /// Changes of strands without any output after which the output thread clears them away.
-const SILENT_CHANGES_MAX: u32 = 4096;
+const SILENT_CHANGES_MAX: u64 = 4096;
+
+/// Facts of a script that are met again at most when it is run again, but for those of one turn.
+const FACTS_BETWEEN_CHECKPOINTS: usize = 64;
 
 enum Todo {
     Graph(graph::Action),
@@ -57,12 +60,9 @@ enum Todo {
 
 /// All state of a run that is decided upon.
 pub(crate) struct Core {
-    pub(crate) graph: Graph,
+    /// What survives this process: graph and ordered output.
+    pub(crate) state: Coordinator,
     pub(crate) node: Node,
-    pub(crate) output: OrderedStream,
-    pub(crate) errors: OrderedStream,
-    /// Whether standard error goes through `errors` at all.
-    ordered_errors: bool,
     pub(crate) history: History,
     /// Scripts that wait for references.
     pub(crate) suspended: FxHashMap<TaskKey, Box<Script>>,
@@ -70,6 +70,8 @@ pub(crate) struct Core {
     pub(crate) preempted: FxHashMap<Run, Box<Script>>,
     /// Work that has a thread's place but not yet its thread.
     pub(crate) turns: Turns<Due>,
+    /// What is known of what a task had asked for that was begun again just now.
+    recalled: Known,
     /// What a thread is about to begin.
     begun: Option<Box<Assignment>>,
     /// Where each task is that has begun in its place.
@@ -91,7 +93,8 @@ pub(crate) struct Core {
     pub(crate) script_lines: FxHashMap<TaskKey, String>,
     /// Microseconds of processor time of ended processes.
     spent_us: u64,
-    changes: u32,
+    /// Changes of strands when the output thread was last sent for.
+    changes: u64,
     /// Output on disk that has no place in the order.
     pub(crate) unplaced: Vec<ciel_ordered::Extent>,
     todo: VecDeque<Todo>,
@@ -107,22 +110,20 @@ pub(crate) struct Core {
 
 impl Core {
     pub(crate) fn new(
-        graph: Graph,
+        state: Coordinator,
         node: Node,
         history: History,
-        ordered_errors: bool,
         orders: UnboundedSender<Order>,
     ) -> Core {
         Core {
-            graph,
+            changes: state.changes(),
+            state,
             node,
-            output: OrderedStream::new(),
-            errors: OrderedStream::new(),
-            ordered_errors,
             history,
             suspended: FxHashMap::default(),
             preempted: FxHashMap::default(),
             turns: Turns::new(),
+            recalled: Vec::new(),
             begun: None,
             places: FxHashMap::default(),
             stopping: FxHashMap::default(),
@@ -134,7 +135,6 @@ impl Core {
             pids: FxHashMap::default(),
             script_lines: FxHashMap::default(),
             spent_us: 0,
-            changes: 0,
             unplaced: Vec::new(),
             todo: VecDeque::new(),
             graph_actions: Vec::new(),
@@ -152,18 +152,44 @@ impl Core {
             step: graph::Step::Spawn(descriptor),
             ..
         }
-        | graph::Event::TaskTailSpawned { descriptor, .. } = &mut event
+        | graph::Event::TaskTailSpawned { descriptor, .. }
+        | graph::Event::RootSubmitted { descriptor, .. } = &mut event
         {
             let_out_early(descriptor);
+            // A script dies with this process, and then goes on in another.
+            descriptor.replayable |=
+                self.state.is_recording() && &*descriptor.executor == SKYWRITING;
         }
         self.feed_graph(now, event);
         self.settle(now);
+    }
+
+    /// The task graph.
+    pub(crate) fn graph(&self) -> &Graph {
+        self.state.graph()
+    }
+
+    /// What is known of all that a task had asked for that was begun again and has done nothing.
+    pub(crate) fn recall(&mut self, now: Micros, run: Run) -> Known {
+        let Run { task, attempt } = run;
+        self.tell(now, graph::Event::TaskRecalled { task, attempt });
+        std::mem::take(&mut self.recalled)
     }
 
     /// Tells the node what happened and does all that follows.
     pub(crate) fn tell_node(&mut self, now: Micros, event: node::Event) {
         self.feed_node(now, event);
         self.settle(now);
+    }
+
+    /// Whether the state of a script that waits is to be kept now: it would otherwise have to do
+    /// much again, and hold on to everything that it has met.
+    pub(crate) fn wants_checkpoint(&self, assignment: &Assignment) -> bool {
+        let facts = self.graph().facts_since_checkpoint(assignment.task);
+        let strand = ciel_ordered::StrandKey(assignment.strand.0);
+        facts.is_some_and(|facts| facts >= FACTS_BETWEEN_CHECKPOINTS)
+            && self.state.is_recording()
+            && !self.state.output().is_behind(strand)
     }
 
     /// A placed task is over; its place is free.
@@ -191,7 +217,8 @@ impl Core {
 
     fn feed_graph(&mut self, now: Micros, event: graph::Event) {
         let mut actions = std::mem::take(&mut self.graph_actions);
-        self.graph.handle(now, event, &mut actions);
+        self.state.tell(now, event, &mut actions);
+        self.look_for_output();
         self.todo.extend(actions.drain(..).map(Todo::Graph));
         self.graph_actions = actions;
     }
@@ -199,14 +226,17 @@ impl Core {
     fn feed_node(&mut self, now: Micros, event: node::Event) {
         let mut actions = std::mem::take(&mut self.node_actions);
         self.node
-            .handle(now, event, self.graph.order(), &mut actions);
+            .handle(now, event, self.state.graph().order(), &mut actions);
         self.todo.extend(actions.drain(..).map(Todo::Node));
         self.node_actions = actions;
     }
 
     /// When [`Core::tick`] is wanted at the latest.
     pub(crate) fn next_deadline(&self) -> Option<Micros> {
-        let deadlines = [self.graph.next_deadline(), self.node.next_deadline()];
+        let deadlines = [
+            self.state.graph().next_deadline(),
+            self.node.next_deadline(),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
@@ -245,7 +275,7 @@ impl Core {
                     mark,
                     class: descriptor.class.clone(),
                     resources: descriptor.options.resources.clone(),
-                    resumed: resumed.then(|| self.graph.replay_us(task)),
+                    resumed: resumed.then(|| self.state.graph().replay_us(task)),
                 };
                 self.feed_node(now, event)
             }
@@ -270,7 +300,8 @@ impl Core {
             } => self.tell_watcher(Run { task, attempt }, handle),
             Action::Suspend { task, attempt } => self.suspend(now, Run { task, attempt }),
             Action::Stop { task, attempt } => self.stop(now, Run { task, attempt }),
-            Action::Strand(change) => self.change_strand(change),
+            Action::Strand(_) => unreachable!("the coordinator keeps those to itself"),
+            Action::Recalled { known, .. } => self.recalled = known,
             Action::DropObject(name) => self.order(Order::DropObject(name)),
             Action::AttemptFailed {
                 task,
@@ -320,7 +351,7 @@ impl Core {
     /// A task has its place; one that has been given up in the meantime leaves it at once.
     fn place(&mut self, now: Micros, run: Run, place: Place) {
         let Run { task, attempt } = run;
-        if !self.graph.awaits_place(task, attempt) {
+        if !self.state.graph().awaits_place(task, attempt) {
             return self.feed_node(now, node::Event::TaskLeft { run, parked: false });
         }
         if place == Place::Thread {
@@ -373,7 +404,7 @@ impl Core {
     /// None if the task was given up while it waited for its thread.
     fn begin_on_thread(&mut self, now: Micros, run: Run) -> Option<Box<Assignment>> {
         let Run { task, attempt } = run;
-        if !self.graph.awaits_place(task, attempt) {
+        if !self.state.graph().awaits_place(task, attempt) {
             self.tell_node(now, node::Event::TaskLeft { run, parked: false });
             return None;
         }
@@ -400,7 +431,7 @@ impl Core {
     fn suspend(&mut self, now: Micros, run: Run) {
         self.places.remove(&run);
         self.pids.remove(&run.task);
-        let parked = self.graph.keeps_live_copy(run.task);
+        let parked = self.state.graph().keeps_live_copy(run.task);
         self.feed_node(now, node::Event::TaskLeft { run, parked })
     }
 
@@ -453,7 +484,7 @@ impl Core {
             Todo::Graph(graph::Action::Begin(begun)) => begun.task != task,
             _ => true,
         });
-        let Some(view) = self.graph.view(task) else {
+        let Some(view) = self.state.graph().view(task) else {
             return;
         };
         let failure = Failure::new(FailureKind::Refused, view.label, lacking)
@@ -468,16 +499,14 @@ impl Core {
         )
     }
 
-    fn change_strand(&mut self, change: StrandChange) {
-        apply_change(&mut self.output, change);
-        if self.ordered_errors {
-            apply_change(&mut self.errors, change);
-        }
-        self.changes += 1;
-        let silent = self.output.held_bytes() == 0 && self.errors.held_bytes() == 0;
+    /// Sends for the output thread if strands have changed so that it may have something to do.
+    fn look_for_output(&mut self) {
+        let (output, errors) = (self.state.output(), self.state.errors());
+        let silent = output.held_bytes() == 0 && errors.held_bytes() == 0;
+        let changes = self.state.changes() - self.changes;
         // Strands without output leave the streams when the frontier passes them, in bulk.
-        if !silent || self.changes >= SILENT_CHANGES_MAX {
-            self.changes = 0;
+        if changes > 0 && !silent || changes >= SILENT_CHANGES_MAX {
+            self.changes = self.state.changes();
             self.output_ready = true;
         }
     }
@@ -495,21 +524,20 @@ impl Core {
         self.output_ready = true;
         let piece = piece.into();
         let key = ciel_ordered::StrandKey(strand.0);
-        if !self.output.has_place(key) {
+        if !self.state.output().has_place(key) {
             match piece {
                 ciel_ordered::Piece::Bytes(bytes) => self.history.log(task, "stdout", &bytes),
                 ciel_ordered::Piece::Extent(extent) => self.unplaced.push(extent),
             }
             return Ok(());
         }
-        write_to(&mut self.output, strand, piece)
+        self.state.write(strand, piece)
     }
 
     /// The same for standard error, if that is ordered.
     pub(crate) fn write_error(&mut self, strand: StrandKey, bytes: Vec<u8>) {
         self.output_ready = true;
-        // A standard error that differs when it is run again is no failure.
-        let _ = write_to(&mut self.errors, strand, bytes.into());
+        self.state.write_error(strand, bytes.into());
     }
 
     /// What a task that runs is doing: its place, for `why`.
@@ -536,7 +564,7 @@ impl Core {
     /// Of the tasks in their places, the one that was placed first.
     pub(crate) fn oldest_running(&self) -> Option<Label> {
         let oldest = self.places.keys().min()?;
-        self.graph.view(oldest.task).map(|view| view.label)
+        self.state.graph().view(oldest.task).map(|view| view.label)
     }
 
     /// Whether anything is still in its place.

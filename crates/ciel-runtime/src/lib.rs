@@ -6,6 +6,7 @@
 //! Where to read next: `core` (the machines under one lock), then `engine` (the threads),
 //! `scripts`, `processes`, `output`, `shell`.
 
+mod checkpoints;
 mod control;
 mod core;
 mod desk;
@@ -29,7 +30,6 @@ mod scripts;
 mod settings;
 mod shell;
 mod spawning;
-mod strands;
 mod translate;
 mod turns;
 mod workers;

@@ -47,11 +47,11 @@ struct Batch {
 }
 
 fn take_batch(core: &mut Core) -> Batch {
-    let output = take_from(&mut core.output);
-    let errors = take_from(&mut core.errors);
+    let output = take_from(core.state.output_mut());
+    let errors = take_from(core.state.errors_mut());
     core.output_ready |= !output.is_empty() || !errors.is_empty();
-    let mut dropped = core.output.take_dropped();
-    dropped.extend(core.errors.take_dropped());
+    let mut dropped = core.state.output_mut().take_dropped();
+    dropped.extend(core.state.errors_mut().take_dropped());
     dropped.append(&mut core.unplaced);
     Batch {
         output,
@@ -147,11 +147,11 @@ fn ordered(extent: ciel_store::Extent) -> Extent {
 /// Writes held-back output to disk until what is in memory is within its bound again.
 pub(crate) fn spill_excess(engine: &Engine) {
     let mut core = engine.lock();
-    let excess = core.output.excess_bytes();
+    let excess = core.state.output().excess_bytes();
     if excess == 0 {
         return;
     }
-    let spills = core.output.spillable(excess);
+    let spills = core.state.output_mut().spillable(excess);
     drop(core);
     for spill in spills {
         write_down(engine, spill);
@@ -164,14 +164,19 @@ fn write_down(engine: &Engine, spill: Spill) {
     match written {
         Ok(extent) => {
             let extent = ordered(extent);
-            if core.output.replace(spill.ticket, extent).is_err() {
+            if core
+                .state
+                .output_mut()
+                .replace(spill.ticket, extent)
+                .is_err()
+            {
                 drop(core);
                 release(engine, extent);
             }
         }
         Err(error) => {
             // There is no room on disk: the bytes stay in memory, and people are told.
-            let _ = core.output.put_back(spill);
+            let _ = core.state.output_mut().put_back(spill);
             drop(core);
             engine.warn(
                 None,

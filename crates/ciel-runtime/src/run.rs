@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ciel_graph::{Counts, Event, Graph, Policy};
+use ciel_coordinator::Coordinator;
+use ciel_graph::{Counts, Event, Policy};
 use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
@@ -232,8 +233,8 @@ fn new_core(
     };
     let mut history = History::default();
     history.add(&Record::Run(run_record(settings, id)));
-    let (graph, node) = (Graph::new(policy), Node::new(capacity));
-    Core::new(graph, node, history, settings.ordered_errors, orders)
+    let state = Coordinator::new(policy, settings.ordered_errors);
+    Core::new(state, Node::new(capacity), history, orders)
 }
 
 fn run_record(settings: &Settings, id: &str) -> RunRecord {
@@ -361,7 +362,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         .ending
         .take()
         .expect("the threads go home when the job has ended");
-    let counts = core.graph.counts();
+    let counts = core.graph().counts();
     let elapsed_us = engine.now();
     let processor_us = core.processor_us() + own_processor_us();
     let failure = ending

@@ -14,6 +14,7 @@ use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
+use crate::checkpoints::{self, Restored};
 use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
 use crate::internal;
@@ -182,20 +183,24 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
         .map_err(|trouble| Box::new(translate::entry_failure(&assignment.label, trouble)))?;
     let references = descriptor.inputs.len() as u32;
     let (code, call) = (entry.program.code.clone(), entry.call);
-    let machine = if call.is_empty() {
-        Machine::for_script(code, entry.surroundings)
-    } else {
-        Machine::for_call(code, call, references, entry.surroundings)
-            .map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?
+    let entered = match &assignment.entry {
+        Entry::Restore { bytes, .. } => checkpoints::load(bytes, code, entry.surroundings),
+        _ if call.is_empty() => Ok(Restored::fresh(Machine::for_script(
+            code,
+            entry.surroundings,
+        ))),
+        _ => Machine::for_call(code, call, references, entry.surroundings).map(Restored::fresh),
     };
+    let entered =
+        entered.map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?;
     Ok(Box::new(Script {
-        machine,
+        machine: entered.machine,
         assignment,
         program: entry.program,
         origin: entry.origin,
         packages: FxHashMap::default(),
-        handles: references,
-        printed: false,
+        handles: entered.handles.unwrap_or(references),
+        printed: entered.printed,
         heard: VecDeque::new(),
     }))
 }
@@ -319,7 +324,7 @@ fn tell(
         core.turns.put_down(over, hand);
         Next::Over(core.take_turn(now, hand))
     });
-    let excess = core.output.excess_bytes() > 0;
+    let excess = core.state.output().excess_bytes() > 0;
     engine.release(core, now);
     if excess {
         crate::output::spill_excess(engine);
@@ -378,6 +383,9 @@ fn wait(
         script.packages.clear();
     }
     let on = translate::renumbered(&on, kept.as_deref());
+    let checkpoint = core
+        .wants_checkpoint(&script.assignment)
+        .then(|| checkpoints::take(&mut script));
     core.suspended.insert(task, script);
     let continuation = Continuation::Live;
     core.tell(
@@ -389,6 +397,7 @@ fn wait(
             on,
             wait: ciel_graph::Wait::ALL,
             continuation,
+            checkpoint,
         },
     );
     let (_, answers) = core.continued.take()?;

@@ -255,8 +255,8 @@ async fn until(deadline: Option<Instant>) {
 fn progress_of(engine: &Engine) -> Progress {
     let core = engine.lock();
     Progress {
-        counts: core.graph.counts(),
-        pending: core.graph.pending() as u64,
+        counts: core.graph().counts(),
+        pending: core.graph().pending() as u64,
         running: core.node.placed() as u64,
         oldest: core.oldest_running().map(|label| label.to_string()),
         elapsed_us: engine.now(),

@@ -120,6 +120,7 @@ impl World<'_> {
                 self.ending = Some(*ending);
             }
             Action::DropObject(_) | Action::Ended(_) => {}
+            Action::Recalled { .. } => unreachable!("scripts know their handles and do not ask"),
         }
     }
 
@@ -176,7 +177,7 @@ impl World<'_> {
                 script.recall(&facts, ended);
                 script
             }
-            Entry::Restore { bytes, answers } => {
+            Entry::Restore { bytes, answers, .. } => {
                 let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
                 let mut script = self.saved[index as usize].clone();
                 script.answer(answers, ended);
@@ -285,6 +286,7 @@ impl World<'_> {
             },
             StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
             StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
+            StrandChange::Marked(strand) => stream.mark(key(strand)),
             StrandChange::Rewound(strand) => stream.rewind(key(strand)),
             StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
         };

@@ -300,6 +300,7 @@ impl<'a> World<'a> {
             on,
             wait,
             continuation,
+            checkpoint: None,
         });
     }
 

@@ -185,6 +185,7 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
         on,
         wait,
         continuation,
+        checkpoint: None,
     }
 }
 
@@ -294,6 +295,7 @@ fn print(action: &Action) -> String {
             let run = run(task, attempt);
             format!("continue {run}{}{}", told(answers), end(ended.as_ref()))
         }
+        Action::Recalled { task, attempt, .. } => format!("recalled {}", run(task, attempt)),
         Action::Told {
             task,
             attempt,
@@ -382,6 +384,7 @@ fn strand(change: StrandChange) -> String {
         StrandChange::Closed(strand) => format!("strand {} closed", strand.0),
         StrandChange::Discarded(strand) => format!("strand {} discarded", strand.0),
         StrandChange::Skipped(strand) => format!("strand {} skipped", strand.0),
+        StrandChange::Marked(strand) => format!("strand {} marked", strand.0),
         StrandChange::Rewound(strand) => format!("strand {} rewound", strand.0),
         StrandChange::RolledBack(strand) => format!("strand {} rolled back", strand.0),
     }

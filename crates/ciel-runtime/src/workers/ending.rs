@@ -264,6 +264,7 @@ fn block(
             on,
             wait,
             continuation,
+            checkpoint: None,
         };
         core.speak_for(seat.worker, |core| core.tell(now, event));
         if core.is_stopping(Run { task, attempt }) {

@@ -243,7 +243,8 @@ impl Workers {
 
     /// Nothing more comes of a task that is not in the graph any more.
     pub(super) fn forget_shown(&self, task: TaskKey) {
-        if self.shown.borrow().contains_key(&task) && self.engine.lock().graph.view(task).is_none()
+        if self.shown.borrow().contains_key(&task)
+            && self.engine.lock().graph().view(task).is_none()
         {
             self.shown.borrow_mut().remove(&task);
         }

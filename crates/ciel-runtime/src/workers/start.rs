@@ -63,7 +63,7 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
             let recording = recording(engine, held, &facts)?;
             (inputs, Some(start::Continuation::Replay(recording)))
         }
-        Entry::Restore { bytes, answers } => {
+        Entry::Restore { bytes, answers, .. } => {
             let saved = restored(engine, held, &bytes, answers)?;
             (Vec::new(), Some(start::Continuation::Saved(saved)))
         }
@@ -105,7 +105,7 @@ fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Referenc
 fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
     held.cursor = Cursor::new(facts);
     let run = run_of(&held.assignment);
-    let recalled = engine.lock().graph.recall(run.task, run.attempt);
+    let recalled = engine.with(|core, now| core.recall(now, run));
     let own = held.assignment.descriptor.inputs.len() as u32;
     let mut references = Vec::with_capacity(recalled.len());
     for (handle, known) in recalled {

@@ -230,7 +230,7 @@ pub(super) fn watched(engine: &Engine, held: &mut Held, handle: Handle) -> Faile
 fn look(core: &mut Core, now: u64, held: &Held, handle: Handle) -> Resolution {
     let run = run_of(&held.assignment);
     let (task, attempt) = (run.task, run.attempt);
-    if core.graph.is_settled(task, attempt, handle) != Some(true) {
+    if core.graph().is_settled(task, attempt, handle) != Some(true) {
         return Resolution::Future;
     }
     core.tell(
@@ -242,6 +242,7 @@ fn look(core: &mut Core, now: u64, held: &Held, handle: Handle) -> Resolution {
             on: vec![handle],
             wait: Wait::ALL,
             continuation: Continuation::Live,
+            checkpoint: None,
         },
     );
     let continued = core.continued.take();
@@ -374,7 +375,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     let value = engine.with(|core, now| {
         let run = run_of(&held.assignment);
         let there =
-            |handle: &Handle| core.graph.is_settled(run.task, run.attempt, *handle) == Some(true);
+            |handle: &Handle| core.graph().is_settled(run.task, run.attempt, *handle) == Some(true);
         let done: Vec<bool> = handles.iter().map(there).collect();
         let value = serde_json::to_vec(&done).expect("truth values are JSON");
         let recorded = value.clone().into();

@@ -19,6 +19,10 @@ use crate::source_root;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-model", &[]),
     ("ciel-graph", &["ciel-model"]),
+    (
+        "ciel-coordinator",
+        &["ciel-graph", "ciel-model", "ciel-ordered"],
+    ),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
     ("ciel-protocol", &[]),
@@ -30,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "ciel-runtime",
         &[
+            "ciel-coordinator",
             "ciel-graph",
             "ciel-model",
             "ciel-node",
@@ -42,7 +47,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "ciel-sim",
-        &["ciel-graph", "ciel-model", "ciel-node", "ciel-ordered"],
+        &[
+            "ciel-coordinator",
+            "ciel-graph",
+            "ciel-model",
+            "ciel-node",
+            "ciel-ordered",
+        ],
     ),
     (
         "ciel-cli",

@@ -10,6 +10,7 @@ use super::tree::Source;
 
 /// The crates that decide, and do nothing else.
 pub const PURE: &[&str] = &[
+    "ciel-coordinator",
     "ciel-graph",
     "ciel-model",
     "ciel-node",

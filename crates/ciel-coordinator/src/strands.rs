@@ -1,7 +1,7 @@
 //! What the graph and running tasks do to an ordered stream.
 //!
 //! A strand beneath one that was given up has no place; what concerns it concerns nobody. It does
-//! not know which stream it works on. Read next: `core`, which has two of them.
+//! not know which stream it works on. Read next: `coordinator`, which has two of them.
 
 use ciel_graph::StrandChange;
 use ciel_model::StrandKey;
@@ -51,6 +51,7 @@ pub(crate) fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
             .or_else(|_| stream.close(key(strand))),
         StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
         StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
+        StrandChange::Marked(strand) => stream.mark(key(strand)),
         StrandChange::Rewound(strand) => stream.rewind(key(strand)),
         StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
     };

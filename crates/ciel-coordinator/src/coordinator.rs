@@ -1,0 +1,239 @@
+//! The coordinator: graph and ordered streams behind one door.
+//!
+//! What the graph decides about the ordered output is applied here at once, before anything else
+//! can happen; all other actions are the caller's. Taking output out, and moving what is held back
+//! to disk, is not recorded: a fold takes what is final by then, which is the same bytes.
+
+use std::fmt;
+
+use ciel_graph::{Action, Event, Graph, Policy};
+use ciel_model::{Micros, StrandKey};
+use ciel_ordered::{OrderedStream, Piece};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Record, Spelled};
+use crate::strands::{apply_change, write_to};
+
+/// Recorded bytes that are not what a coordinator writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Corrupt {
+    /// A record cannot be read.
+    #[error("a record cannot be read")]
+    Record,
+    /// The snapshot cannot be read.
+    #[error("the snapshot cannot be read")]
+    Snapshot,
+    /// There are records, but not of the beginning of a run.
+    #[error("the beginning is missing")]
+    Beginning,
+}
+
+/// Who keeps what a coordinator is told.
+pub trait Recorder: fmt::Debug + Send {
+    /// Takes one record; `spell` appends its bytes and is called once, at once.
+    fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>));
+}
+
+/// The task graph and the ordered output of one run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Coordinator {
+    graph: Graph,
+    output: OrderedStream,
+    errors: OrderedStream,
+    /// Whether standard error goes through `errors` at all.
+    ordered_errors: bool,
+    /// When it was told something last.
+    now: Micros,
+    /// Changes in the tree of strands so far.
+    changes: u64,
+    #[serde(skip)]
+    recorder: Option<Box<dyn Recorder>>,
+}
+
+impl Coordinator {
+    /// That of a new run.
+    pub fn new(policy: Policy, ordered_errors: bool) -> Coordinator {
+        Coordinator {
+            graph: Graph::new(policy),
+            output: OrderedStream::new(),
+            errors: OrderedStream::new(),
+            ordered_errors,
+            now: 0,
+            changes: 0,
+            recorder: None,
+        }
+    }
+
+    /// From now on everything is recorded there; a new run begins with a record of its own.
+    pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
+        self.recorder = Some(recorder);
+        if self.graph.counts().spawned == 0 {
+            let (policy, ordered_errors) = (self.graph.policy(), self.ordered_errors);
+            self.record(&Spelled::Began {
+                policy,
+                ordered_errors,
+            });
+        }
+    }
+
+    /// What happens from now on is not to be remembered.
+    pub fn stop_recording(&mut self) {
+        self.recorder = None;
+    }
+
+    /// Whether what happens is recorded, so that strands must be able to be run again.
+    pub fn is_recording(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    fn record(&mut self, record: &Spelled<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.append(&mut |bytes| record.append_to(bytes));
+        }
+    }
+
+    /// Tells the graph what happened, and appends what is left to do.
+    pub fn tell(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
+        self.record(&Spelled::Told { now, event: &event });
+        let first = actions.len();
+        self.now = now;
+        self.graph.handle(now, event, actions);
+        for action in actions.extract_if(first.., |action| matches!(action, Action::Strand(_))) {
+            if let Action::Strand(change) = action {
+                self.changes += 1;
+                apply_change(&mut self.output, change);
+                if self.ordered_errors {
+                    apply_change(&mut self.errors, change);
+                }
+            }
+        }
+    }
+
+    /// A strand writes to its ordered output.
+    ///
+    /// # Errors
+    /// What to tell when a strand that is run again writes something else than before.
+    pub fn write(&mut self, strand: StrandKey, piece: Piece) -> Result<(), String> {
+        self.record(&Spelled::Wrote {
+            strand,
+            piece: &piece,
+        });
+        write_to(&mut self.output, strand, piece)
+    }
+
+    /// A strand writes to its ordered standard error. One that differs when the strand is run
+    /// again is no failure.
+    pub fn write_error(&mut self, strand: StrandKey, piece: Piece) {
+        self.record(&Spelled::WroteError {
+            strand,
+            piece: &piece,
+        });
+        let _ = write_to(&mut self.errors, strand, piece);
+    }
+
+    /// The task graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The ordered output.
+    pub fn output(&self) -> &OrderedStream {
+        &self.output
+    }
+
+    /// The ordered output, for whoever takes it out.
+    pub fn output_mut(&mut self) -> &mut OrderedStream {
+        &mut self.output
+    }
+
+    /// The ordered standard error.
+    pub fn errors(&self) -> &OrderedStream {
+        &self.errors
+    }
+
+    /// The ordered standard error, for whoever takes it out.
+    pub fn errors_mut(&mut self) -> &mut OrderedStream {
+        &mut self.errors
+    }
+
+    /// Whether standard error is ordered like standard output.
+    pub fn has_ordered_errors(&self) -> bool {
+        self.ordered_errors
+    }
+
+    /// When it was told something last.
+    pub fn now(&self) -> Micros {
+        self.now
+    }
+
+    /// Changes in the tree of strands so far.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+}
+
+/// Coming back.
+impl Coordinator {
+    /// Everything as bytes; `None` while output that is held back is on its way to disk.
+    pub fn snapshot(&self) -> Option<Vec<u8>> {
+        let settled = !self.output.is_spilling() && !self.errors.is_spilling();
+        settled.then(|| postcard::to_stdvec(self).expect("a coordinator in memory can be spelled"))
+    }
+
+    /// The coordinator of a snapshot.
+    ///
+    /// # Errors
+    /// `Snapshot`.
+    pub fn restore(snapshot: &[u8]) -> Result<Coordinator, Corrupt> {
+        postcard::from_bytes(snapshot).map_err(|_| Corrupt::Snapshot)
+    }
+
+    /// The coordinator that a row of records made, beginning with `snapshot` if there is one.
+    ///
+    /// `after` is called after each record with what was done about it when it was made, and may
+    /// take out output that is final.
+    ///
+    /// # Errors
+    /// `Record`, `Snapshot`, `Beginning`, and those of `after`.
+    pub fn fold<'a, E: From<Corrupt>>(
+        snapshot: Option<&[u8]>,
+        records: impl IntoIterator<Item = &'a [u8]>,
+        mut after: impl FnMut(&mut Coordinator, &[Action]) -> Result<(), E>,
+    ) -> Result<Coordinator, E> {
+        let mut records = records.into_iter();
+        let mut coordinator = match snapshot {
+            Some(snapshot) => Coordinator::restore(snapshot)?,
+            None => Coordinator::begin(records.next().ok_or(Corrupt::Beginning)?)?,
+        };
+        let mut actions = Vec::new();
+        for bytes in records {
+            let record = Record::read(bytes).ok_or(Corrupt::Record)?;
+            coordinator.apply(record, &mut actions);
+            after(&mut coordinator, &actions)?;
+            actions.clear();
+        }
+        Ok(coordinator)
+    }
+
+    fn begin(record: &[u8]) -> Result<Coordinator, Corrupt> {
+        match Record::read(record).ok_or(Corrupt::Record)? {
+            Record::Began {
+                policy,
+                ordered_errors,
+            } => Ok(Coordinator::new(policy, ordered_errors)),
+            Record::Told { .. } | Record::Wrote { .. } | Record::WroteError { .. } => {
+                Err(Corrupt::Beginning)
+            }
+        }
+    }
+
+    fn apply(&mut self, record: Record, actions: &mut Vec<Action>) {
+        match record {
+            Record::Began { .. } => {}
+            Record::Told { now, event } => self.tell(now, event, actions),
+            // The strand was told then if it wrote something else than before.
+            Record::Wrote { strand, piece } => drop(self.write(strand, piece)),
+            Record::WroteError { strand, piece } => self.write_error(strand, piece),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Records: what a coordinator is told, as bytes.
+//!
+//! The spelling is postcard's: numbers as variable-length integers, enumerations by the number of
+//! their variant. Variants are only ever added at the end, so old records stay readable. Read
+//! next: `coordinator`, which folds them.
+
+use ciel_graph::{Event, Policy};
+use ciel_model::{Micros, StrandKey};
+use ciel_ordered::Piece;
+use postcard::ser_flavors::Flavor;
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened. The first record of a run is `Began`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub enum Record {
+    /// A run begins.
+    Began {
+        /// What a failure does.
+        policy: Policy,
+        /// Standard error is ordered like standard output.
+        ordered_errors: bool,
+    },
+    /// The graph was told something.
+    Told {
+        /// When.
+        now: Micros,
+        /// What.
+        event: Event,
+    },
+    /// A strand wrote to its ordered output.
+    Wrote {
+        /// Which strand.
+        strand: StrandKey,
+        /// What.
+        piece: Piece,
+    },
+    /// A strand wrote to its ordered standard error.
+    WroteError {
+        /// Which strand.
+        strand: StrandKey,
+        /// What.
+        piece: Piece,
+    },
+}
+
+/// The same by reference, so that nothing is copied only to be written down.
+#[derive(Serialize)]
+pub(crate) enum Spelled<'a> {
+    Began {
+        policy: Policy,
+        ordered_errors: bool,
+    },
+    Told {
+        now: Micros,
+        event: &'a Event,
+    },
+    Wrote {
+        strand: StrandKey,
+        piece: &'a Piece,
+    },
+    WroteError {
+        strand: StrandKey,
+        piece: &'a Piece,
+    },
+}
+
+impl Spelled<'_> {
+    /// Appends the record's bytes.
+    pub(crate) fn append_to(&self, bytes: &mut Vec<u8>) {
+        postcard::serialize_with_flavor(self, Appended(bytes))
+            .expect("a record in memory can be spelled");
+    }
+}
+
+/// Bytes at the end of others, a run of them at a time.
+struct Appended<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Appended<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+impl Record {
+    /// A record from its bytes; `None` if they are none.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((record, [])) => Some(record),
+            Ok(_) | Err(_) => None,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Another process goes on where one was killed; and the points from which strands are run again.
+//!
+//! After a fold of all recorded events the graph stands where it stood, but nothing runs any more
+//! and no live copy is left. Nobody is to blame, so nothing is counted as lost. It does not know
+//! how events are kept. Read next: `settle`, for what a task is begun again with.
+
+use std::collections::BTreeMap;
+
+use ciel_model::{Content, Handle, Micros, Name, TaskKey};
+
+use crate::event::{Action, Checkpoint, Continuation, StrandChange};
+use crate::graph::{Graph, Policy};
+use crate::objects::{Object, ObjectState, Released};
+use crate::spawn::Refusal;
+use crate::story::Moment;
+use crate::task::{Resume, Stand, State};
+
+impl Graph {
+    /// How many facts a strand would meet again if it were run again now; `None` if it is meeting
+    /// them at present, or does not record any.
+    pub fn facts_since_checkpoint(&self, task: TaskKey) -> Option<usize> {
+        let task = self.tasks.get(&task)?;
+        let whole = task.descriptor.replayable && task.replayed == task.facts.len();
+        whole.then_some(task.facts.len())
+    }
+
+    /// The files of all objects that are there: names, and lengths in bytes.
+    pub fn files(&self) -> BTreeMap<Name, u64> {
+        let file = |object: &Object| match &object.state {
+            ObjectState::Ready(stored) => match stored.value.content {
+                Content::File { name, length } => Some((name, length)),
+                Content::Inline(_) => None,
+            },
+            _ => None,
+        };
+        self.objects
+            .iter()
+            .filter_map(|(_, object)| file(object))
+            .collect()
+    }
+
+    /// From now on the strand is run again from here; the facts before are forgotten. A strand
+    /// that is still meeting its facts has a point before them, and keeps that.
+    pub(crate) fn take_stand(
+        &mut self,
+        key: TaskKey,
+        checkpoint: Checkpoint,
+        on: &[Handle],
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Refusal> {
+        let table = self.keys_of(key, &checkpoint.kept)?;
+        let place = |handle: &Handle| checkpoint.kept.iter().position(|kept| kept == handle);
+        let on: Option<Vec<usize>> = on.iter().map(place).collect();
+        let Some(on) = on.filter(|_| self.facts_since_checkpoint(key).is_some()) else {
+            return Ok(());
+        };
+        for object in &table {
+            self.objects.hold(*object);
+        }
+        let stand = Stand {
+            state: checkpoint.state,
+            table,
+            on: on.into_iter().map(|place| Handle(place as u32)).collect(),
+        };
+        let task = self.task_mut(key);
+        let facts = std::mem::take(&mut task.facts);
+        (task.replayed, task.asked) = (0, Default::default());
+        let strand = task.strand.key;
+        let before = task.checkpoint.replace(Box::new(stand));
+        let mut released = Released::default();
+        self.release_facts(facts, &mut released);
+        let before = before.map(|stand| stand.table).unwrap_or_default();
+        self.release_all(before, &mut released);
+        self.clear(released, actions);
+        actions.push(Action::Strand(StrandChange::Marked(strand)));
+        Ok(())
+    }
+
+    pub(crate) fn on_engine_lost(
+        &mut self,
+        now: Micros,
+        policy: Policy,
+        actions: &mut Vec<Action>,
+    ) {
+        self.policy = policy;
+        let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
+        all.sort();
+        for key in all {
+            self.recover(now, key, actions);
+        }
+        self.judge_again(actions);
+    }
+
+    /// Makes one task ready for a process that knows nothing of it.
+    fn recover(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let Some(task) = self.tasks.get(&key) else {
+            return;
+        };
+        let replayable = task.descriptor.replayable;
+        match &task.state {
+            State::Dormant | State::Waiting { .. } | State::Twin => {}
+            State::Running { .. } => {
+                self.stop_clock(now, key);
+                self.begin_again(now, key, Moment::Lost, actions);
+            }
+            State::Suspended { resume, .. } if needs_its_copy(resume) && !replayable => {
+                self.give_up_waiting(key);
+                self.begin_again(now, key, Moment::Lost, actions);
+            }
+            State::Suspended { .. } => self.on_continuation_lost(now, key, actions),
+            State::Ready {
+                resume: Some(resume),
+            } if needs_its_copy(resume) && !replayable => {
+                self.begin_again(now, key, Moment::Lost, actions);
+            }
+            State::Ready { .. } => {
+                self.on_continuation_lost(now, key, actions);
+                self.offer(key, actions);
+            }
+        }
+    }
+}
+
+fn needs_its_copy(resume: &Resume) -> bool {
+    resume.continuation == Continuation::Live
+}

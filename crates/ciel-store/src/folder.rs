@@ -100,7 +100,7 @@ impl RunEntry {
 
     /// Bytes that the run's folder takes on the disk; costs a look at every file in it.
     pub fn bytes_on_disk(&self) -> u64 {
-        disk::bytes_below(&self.path)
+        disk::bytes_below(&self.path, &[])
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

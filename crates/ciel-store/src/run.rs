@@ -158,9 +158,10 @@ impl RunFolder {
         self.directory.write_whole(ENDED_NAME, ending)
     }
 
-    /// Bytes that the folder takes on the disk; costs a look at every file in it.
-    pub fn bytes_on_disk(&self) -> u64 {
-        disk::bytes_below(self.directory.path())
+    /// Bytes that the folder takes on the disk, without what these names in it stand for; costs a
+    /// look at every other file.
+    pub fn bytes_on_disk(&self, without: &[&str]) -> u64 {
+        disk::bytes_below(self.directory.path(), without)
     }
 
     /// The run's objects.

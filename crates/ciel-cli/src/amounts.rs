@@ -25,6 +25,15 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Bytes of disk, in the same form; `0` too.
+pub fn parse_disk_size(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a size like 0, 500M or 10G".to_string();
+    match text {
+        "0" => Ok(0),
+        _ => amounts::bytes(text).ok_or_else(wrong),
+    }
+}
+
 /// Name and file of `NAME=FILE`.
 pub fn parse_package(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
@@ -63,6 +72,13 @@ mod tests {
         for text in ["", "1", "63K", "1X"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn disk_may_be_none_at_all() {
+        assert_eq!(parse_disk_size("0"), Ok(0));
+        assert_eq!(parse_disk_size("2G"), Ok(2 << 30));
+        assert!(parse_disk_size("much").is_err_and(|told| told.contains("500M")));
     }
 
     #[test]

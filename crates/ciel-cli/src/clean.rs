@@ -2,21 +2,25 @@
 
 use std::process::ExitCode;
 
-use ciel_store::{Cleaned, StateFolder, StoreError};
+use ciel_store::{Cleaned, Cleaning, StateFolder, StoreError};
 
 use crate::complaint::Complaint;
 use crate::display::{self, counted};
-use crate::options::Shared;
+use crate::options::{CleanOptions, Shared};
 
 /// Removes the ended runs of the state folder, of whatever version it is.
-pub fn clean(shared: &Shared) -> Result<ExitCode, Complaint> {
+pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, Complaint> {
+    let cleaning = match options.all {
+        true => Cleaning::All,
+        false => Cleaning::Ended,
+    };
     let cleaned = match StateFolder::open_existing(&shared.state) {
         Ok(None) => Cleaned::default(),
         Ok(Some(folder)) => {
             ciel_runtime::remains::clear(&folder)?;
-            folder.clean()?
+            folder.clean(cleaning)?
         }
-        Err(StoreError::OtherFormat { .. }) => StateFolder::renew(&shared.state)?,
+        Err(StoreError::OtherFormat { .. }) => StateFolder::renew(&shared.state, cleaning)?,
         Err(error) => return Err(error.into()),
     };
     let mut text = match cleaned.removed.len() {
@@ -25,6 +29,12 @@ pub fn clean(shared: &Shared) -> Result<ExitCode, Complaint> {
     };
     for run in &cleaned.alive {
         text.push_str(&format!("run {run} is live and stays\n"));
+    }
+    for run in &cleaned.unended {
+        text.push_str(&format!(
+            "run {run} can be resumed and stays: `ciel resume {run}` goes on, `ciel clean --all` \
+             removes it\n"
+        ));
     }
     display::print(text.as_bytes())
 }

@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+use ciel_runtime::RunError;
 use ciel_skywriting::diagnostic::line_column;
 use ciel_skywriting::front::Problems;
 
@@ -106,12 +107,15 @@ impl Complaint {
     }
 }
 
-impl From<ciel_runtime::RunError> for Complaint {
-    /// Nothing has run when the state folder is refused; the rest is trouble on the way.
-    fn from(error: ciel_runtime::RunError) -> Complaint {
+impl From<RunError> for Complaint {
+    /// Nothing has run when the state folder or a resume is refused; the rest is trouble on the way.
+    fn from(error: RunError) -> Complaint {
         let exit = match &error {
-            ciel_runtime::RunError::State(_) => WRONG_USAGE,
-            _ => JOB_FAILED,
+            RunError::State(_)
+            | RunError::OtherVersion { .. }
+            | RunError::Changed { .. }
+            | RunError::Undescribed { .. } => WRONG_USAGE,
+            RunError::Output(_) | RunError::System { .. } => JOB_FAILED,
         };
         let (code, message, hint) = (
             error.code(),
@@ -129,7 +133,7 @@ impl From<ciel_runtime::RunError> for Complaint {
 
 impl From<ciel_store::StoreError> for Complaint {
     fn from(error: ciel_store::StoreError) -> Complaint {
-        ciel_runtime::RunError::State(error).into()
+        RunError::State(error).into()
     }
 }
 

@@ -124,6 +124,7 @@ impl CommandFace {
         }
         if !self.quiet {
             text.push_str(&summary(outcome, self.paint));
+            text.push_str(&way_on(outcome, self.paint));
         }
         text
     }
@@ -147,6 +148,7 @@ impl CommandFace {
             "run": outcome.run,
             "well": outcome.result.is_ok(),
             "interrupted": outcome.interrupted,
+            "resumable": outcome.resumable,
             "tasks": outcome.counts,
             "elapsed_us": outcome.elapsed_us,
             "processor_us": outcome.processor_us,
@@ -164,6 +166,11 @@ impl CommandFace {
                 locked(&self.talk).progress(&progress_words(progress));
             }
             Report::Started { .. } | Report::Progress(_) => {}
+            Report::Resumed { run, committed } if !self.quiet => {
+                let tasks = counted(*committed, "task");
+                self.say_line(&format!("resuming run {run}: {tasks} done before"));
+            }
+            Report::Resumed { .. } => {}
             Report::AttemptFailed {
                 task,
                 failure,
@@ -253,6 +260,9 @@ fn report_value(report: &Report<'_>) -> Value {
     };
     match report {
         Report::Started { run } => json!({"event": "started", "run": run}),
+        Report::Resumed { run, committed } => {
+            json!({"event": "resumed", "run": run, "committed": committed})
+        }
         Report::Progress(progress) => json!({
             "event": "progress",
             "tasks": progress.counts,
@@ -324,6 +334,16 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
     let told = some.iter().filter(|(count, _)| *count > 0);
     parts.extend(told.map(|(count, what)| format!("{count} {what}")));
     format!("{word}: {}\n", parts.join(", "))
+}
+
+/// How an interrupted run goes on, if it can.
+fn way_on(outcome: &Outcome, paint: Paint) -> String {
+    if !outcome.resumable {
+        return String::new();
+    }
+    let hint = paint.hint("hint");
+    let run = &outcome.run;
+    format!("{hint}: the same `ciel run` goes on from here, or `ciel resume {run}`\n")
 }
 
 /// What is guarded is whole after every step, so a panic elsewhere spoils nothing.

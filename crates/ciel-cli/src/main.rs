@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about tasks: the engine is `ciel-runtime`, the language `ciel-skywriting`.
 //! Where to read next: `options` (every command and flag), `run` (a job), `face` (what a running
-//! job shows), `failures` (what a failed one says), `look` (`ps`, `why`, `logs`).
+//! job shows), `failures` (what a failed one says), `look` (`ps`, `runs`, `why`, `logs`).
 
 mod amounts;
 mod clean;
@@ -16,6 +16,7 @@ mod look;
 mod nearest;
 mod options;
 mod python;
+mod resume;
 mod run;
 mod script;
 mod session;
@@ -54,15 +55,20 @@ fn main() -> ExitCode {
 }
 
 fn obey(options: Options) -> Result<ExitCode, Complaint> {
-    let shared = options.shared;
+    let mut shared = options.shared;
+    let place = ciel_runtime::place::of_state(&shared.state);
+    shared.state_notice = place.notice(&shared.state);
+    shared.state = place.path;
     match options.command {
         Command::Run(options) => run::run(&shared, *options),
         Command::Session(options) => session::serve(&shared, *options),
+        Command::Resume(options) => resume::resume(&shared, options),
+        Command::Runs(options) => look::runs::show(&shared, &options),
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
-        Command::Clean => clean::clean(&shared),
+        Command::Clean(options) => clean::clean(&shared, &options),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man_page(),

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use ciel_model::limits::RETRIES_MAX;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::amounts::{parse_duration, parse_package, parse_resource, parse_size};
+use crate::amounts::{parse_disk_size, parse_duration, parse_package, parse_resource, parse_size};
+use crate::complaint::Complaint;
 
 /// Run a program of many tasks on every core; its output is that of the serial program.
 #[derive(Debug, Parser)]
@@ -28,7 +29,7 @@ pub struct Options {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Shared {
     /// Folder for the state of runs
     #[arg(
@@ -51,6 +52,21 @@ pub struct Shared {
         hide_possible_values = true
     )]
     pub colour: Colour,
+    /// What people are told of the place of the state folder before a run begins in it.
+    #[arg(skip)]
+    pub state_notice: Option<String>,
+}
+
+impl Shared {
+    /// The same, right in whatever folder the process is.
+    pub fn absolute(&self) -> Result<Shared, Complaint> {
+        let mut shared = self.clone();
+        shared.state = std::path::absolute(&self.state).map_err(|error| {
+            let message = format!("cannot find {}: {error}", self.state.display());
+            Complaint::usage("state.path", message)
+        })?;
+        Ok(shared)
+    }
 }
 
 /// When to use colours.
@@ -63,8 +79,18 @@ pub enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a job
+    /// Run a job; one that was interrupted goes on from where it was
+    ///
+    /// It is the same job if the script, its code, its arguments and the current folder are the
+    /// same. `ciel run --new` starts afresh.
     Run(Box<RunOptions>),
+    /// Go on with a run that was interrupted
+    ///
+    /// It is started with its own command and options, in its own folder. A run that lives or has
+    /// ended cannot be resumed.
+    Resume(ResumeOptions),
+    /// List runs: where they stand, what can be resumed, what they take of the disk
+    Runs(JsonOption),
     /// List runs and their tasks, live ones first
     Ps(PsOptions),
     /// Say why a task stands where it stands, and what happened to it
@@ -78,9 +104,10 @@ pub enum Command {
     Replay(ReplayOptions),
     /// Remove the state of runs that have ended
     ///
-    /// A state folder of another version becomes one of this version, unless a run in it lives.
-    /// Nothing but what ciel made is removed.
-    Clean,
+    /// Live runs stay, and so do those that can be resumed. A state folder of another version
+    /// becomes one of this version, unless a run stays in it. Nothing but what ciel made is
+    /// removed.
+    Clean(CleanOptions),
     /// Check whether everything is there that jobs need
     Doctor(JsonOption),
     /// Print the completions for a shell
@@ -104,9 +131,10 @@ impl Command {
             Command::Run(options) | Command::Session(options) => options.json,
             Command::Ps(options) => options.output.json,
             Command::Why(options) | Command::Logs(options) => options.output.json,
-            Command::Doctor(options) => options.json,
+            Command::Doctor(options) | Command::Runs(options) => options.json,
+            Command::Resume(options) => options.json,
             Command::Replay(_) => false,
-            Command::Clean | Command::Completions { .. } | Command::Man => false,
+            Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
     }
 }
@@ -175,7 +203,18 @@ pub struct RunOptions {
     /// The interpreter for tasks in Python [default: the one beside this program, or on PATH]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
     pub python: Option<PathBuf>,
-    /// Start afresh; so far every run does
+    /// What the run is to survive: the death of all its processes, or a power failure too
+    #[arg(
+        long,
+        value_name = "process|power",
+        default_value = "process",
+        hide_possible_values = true
+    )]
+    pub durable: Durability,
+    /// Disk that former runs may take before the oldest that have ended are removed
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_disk_size)]
+    pub keep: u64,
+    /// Start afresh, even if the job was interrupted before and could go on
     #[arg(long)]
     pub new: bool,
     /// Tell progress, failures and the summary as JSON, one value a line, on standard error
@@ -187,6 +226,39 @@ pub struct RunOptions {
     /// Tell of every failed task and every retry at once
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ResumeOptions {
+    /// The run's id, or its first digits [default: the newest that can be resumed]
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+    /// Cores to use [default: as before]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub jobs: Option<u32>,
+    /// Tell progress, failures and the summary as JSON, one value a line, on standard error
+    #[arg(long)]
+    pub json: bool,
+    /// Show neither progress nor summary
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Tell of every failed task and every retry at once
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CleanOptions {
+    /// Remove the runs too that were interrupted and can be resumed
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// What a run is to survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    Process,
+    Power,
 }
 
 /// Shells that there are completions for.

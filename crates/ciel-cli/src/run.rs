@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ciel_runtime::{Job, Outcome, RunError, Settings};
+use ciel_runtime::{Face, Job, Outcome, Report, Resume, RunError, Settings};
 
 use crate::complaint::{Complaint, JOB_FAILED};
 use crate::face::CommandFace;
 use crate::options::{ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, python, script, sink, talk};
+use crate::{SPAWNER, python, resume, script, sink, talk};
 
 /// Exit code of a job that somebody interrupted, as shells tell it.
 const INTERRUPTED: u8 = 130;
@@ -24,8 +24,17 @@ const OUTPUT_CLOSED: u8 = 141;
 /// This program's own file, even if another one has taken its place meanwhile.
 const OWN_FILE: &str = "/proc/self/exe";
 
-/// Runs a job.
+/// Runs a job, or goes on with a run of it that was broken off.
 pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> {
+    let resume = match options.new {
+        true => Resume::New,
+        false => Resume::Auto,
+    };
+    start(shared, options, resume)
+}
+
+/// Runs a job as these options say.
+pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<ExitCode, Complaint> {
     let (script, arguments) = split(&options)?;
     let opened = script::open(&script)?;
     let packages = packages(&options)?;
@@ -33,7 +42,8 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> 
     sources.push(&script);
     let paint = talk::paint_errors(shared.colour);
     let face = Arc::new(CommandFace::new(&options, paint, &sources)?);
-    let settings = settings(shared, &options, script, arguments, packages)?;
+    tell_of_place(shared, &*face);
+    let settings = settings(shared, &options, script, arguments, packages, resume)?;
     let job = match &opened {
         Opened::Skywriting(program) => Job::Script(program),
         Opened::Python if settings.python.is_none() => return Err(python::missing()),
@@ -42,6 +52,16 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> 
     let ended = ciel_runtime::run(settings, job, face.clone());
     face.clear();
     conclude(&face, ended)
+}
+
+/// Tells where the state is, if it is not where people expect it.
+pub fn tell_of_place(shared: &Shared, face: &dyn Face) {
+    if let Some(message) = &shared.state_notice {
+        face.report(Report::Warning {
+            task: None,
+            message,
+        });
+    }
 }
 
 fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<ExitCode, Complaint> {
@@ -103,6 +123,7 @@ pub fn settings(
     script: PathBuf,
     arguments: Vec<String>,
     packages: BTreeMap<String, PathBuf>,
+    resume: Resume,
 ) -> Result<Settings, Complaint> {
     let cores = options.jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
@@ -126,6 +147,10 @@ pub fn settings(
         spawner: (PathBuf::from(OWN_FILE), vec![SPAWNER.into()]),
         python: python::find(options.python.as_deref())?,
         scripts: script::called(),
+        resume,
+        durable: resume::durable(options.durable),
+        keep_bytes: options.keep,
+        given: resume::given(options),
     })
 }
 

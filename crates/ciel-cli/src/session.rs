@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ciel_runtime::Job;
+use ciel_runtime::{Job, Resume};
 
 use crate::complaint::Complaint;
 use crate::face::CommandFace;
@@ -26,7 +26,8 @@ pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint
     let packages = run::packages(&options)?;
     let paint = talk::paint_errors(shared.colour);
     let face = Arc::new(CommandFace::new(&options, paint, &[])?);
-    let settings = run::settings(shared, &options, script, arguments, packages)?;
+    run::tell_of_place(shared, &*face);
+    let settings = run::settings(shared, &options, script, arguments, packages, Resume::New)?;
     let ended = ciel_runtime::run(settings, Job::Session(client), face.clone());
     face.clear();
     ended?;

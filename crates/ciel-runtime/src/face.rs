@@ -31,6 +31,13 @@ pub enum Report<'a> {
         /// Its id.
         run: &'a str,
     },
+    /// The run goes on where a former process of it was broken off.
+    Resumed {
+        /// Its id.
+        run: &'a str,
+        /// Tasks that were done before and are not run again.
+        committed: u64,
+    },
     /// Where the job stands; at most ten times a second.
     Progress(&'a Progress),
     /// An attempt failed and is tried again.

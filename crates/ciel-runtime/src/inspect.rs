@@ -22,6 +22,8 @@ pub struct RunView {
     pub run: RunRecord,
     /// It has not ended.
     pub live: bool,
+    /// It was broken off and can be resumed.
+    pub resumable: bool,
     /// Its tasks: the ended ones as far as the history tells, then the live ones in serial order.
     pub tasks: Vec<TaskRecord>,
     /// Output that is not part of the ordered output.
@@ -55,7 +57,9 @@ fn view(entry: &RunEntry) -> Option<RunView> {
     if live {
         records.extend(ask(&entry.id));
     }
-    fold(records, live)
+    let resumable = entry.state == RunState::Unended;
+    let view = fold(records, live);
+    view.map(|view| RunView { resumable, ..view })
 }
 
 fn ask(run: &str) -> Vec<Record> {
@@ -86,11 +90,17 @@ fn fold(records: Vec<Record>, live: bool) -> Option<RunView> {
     let mut places: HashMap<String, usize> = HashMap::new();
     for record in records {
         match (record, &mut view) {
+            // The run goes on: what was known of its tasks still holds.
+            (Record::Run(run), Some(view)) if view.run.run == run.run => {
+                view.run = run;
+                view.end = None;
+            }
             (Record::Run(run), _) => {
                 let (tasks, logs) = (Vec::new(), Vec::new());
                 view = Some(RunView {
                     run,
                     live,
+                    resumable: false,
                     tasks,
                     logs,
                     end: None,

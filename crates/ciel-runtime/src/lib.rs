@@ -7,8 +7,10 @@
 //! `scripts`, `processes`, `output`, `shell`.
 
 mod checkpoints;
+mod choice;
 mod control;
 mod core;
+mod description;
 mod desk;
 mod engine;
 mod executors;
@@ -16,11 +18,15 @@ mod face;
 mod history;
 pub mod inspect;
 mod internal;
+mod keeping;
+mod key;
+pub mod listing;
 mod objects;
 mod options;
 mod orders;
 mod output;
 mod pipes;
+pub mod place;
 mod processes;
 mod programs;
 pub mod records;
@@ -34,6 +40,7 @@ mod translate;
 mod turns;
 mod workers;
 
+pub use description::{Ending, GivenOptions, RunDescription};
 pub use face::{Face, Progress, Report};
 pub use run::{Job, Outcome, RunError, run};
-pub use settings::{Python, ScriptTrouble, Scripts, Settings};
+pub use settings::{Durable, Python, Resume, ScriptTrouble, Scripts, Settings};

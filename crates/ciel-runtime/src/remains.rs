@@ -1,14 +1,14 @@
 //! What killed runs have left: processes, files of use to nobody, a control socket.
 //!
 //! The engine and its spawner each clean up when the other dies. When both were killed at once,
-//! this does it at the next run in the folder. A run that ends by itself takes its scratch folder
-//! away last, so a scratch folder without a living run is the mark of one that was killed. It does
+//! this does it at the next run in the folder. A run that ends or is broken off takes its scratch
+//! folder away last, so a scratch folder without a living run is the mark of one that was killed. It does
 //! not know what the run computed. Read next: `run`.
 
 use std::collections::BTreeSet;
 
 use ciel_spawner::Cookie;
-use ciel_store::{RunState, StateFolder, StoreError};
+use ciel_store::{HeldRun, RunEntry, RunState, StateFolder, StoreError};
 
 use crate::{control, run};
 
@@ -35,18 +35,43 @@ pub fn clear(state: &StateFolder) -> Result<Vec<KilledRun>, StoreError> {
     // and then no lock has ended.
     let mut killed = Vec::new();
     for entry in state.runs()? {
-        if entry.state == RunState::Ended && furnished.contains(&entry.id) {
-            let cookie = Cookie::new(&entry.id);
-            let processes = cookie.map_or(Vec::new(), |cookie| ciel_spawner::sweep(&cookie));
-            if let Some(socket) = control::socket_path(&entry.id) {
-                let _ = std::fs::remove_file(socket);
-            }
-            run::clear_folder(&entry.path);
-            let run = entry.id;
-            killed.push(KilledRun { run, processes });
+        if furnished.contains(&entry.id) {
+            killed.extend(clear_run(state, &entry));
         }
     }
     Ok(killed)
+}
+
+/// Clears one run; none if it lives. What is needed to resume a run stays.
+fn clear_run(state: &StateFolder, entry: &RunEntry) -> Option<KilledRun> {
+    let processes = match entry.state {
+        RunState::Alive { .. } => return None,
+        RunState::Ended => {
+            let processes = sweep(&entry.id);
+            run::clear_folder(&entry.path);
+            processes
+        }
+        RunState::Unended => {
+            // Without holding it, processes of whoever takes it up meanwhile would be killed.
+            let held = HeldRun::take(state, &entry.id).ok()?;
+            let processes = sweep(&entry.id);
+            // What cannot be removed now is removed by whoever takes the run up.
+            let _ = held.remove_scratch();
+            processes
+        }
+    };
+    let run = entry.id.clone();
+    Some(KilledRun { run, processes })
+}
+
+/// Ends the processes of a run that nobody holds, and takes its socket away.
+fn sweep(run: &str) -> Vec<(u32, String)> {
+    if let Some(socket) = control::socket_path(run) {
+        // One that is gone already is as good.
+        let _ = std::fs::remove_file(socket);
+    }
+    let cookie = Cookie::new(run);
+    cookie.map_or(Vec::new(), |cookie| ciel_spawner::sweep(&cookie))
 }
 
 /// Runs with a scratch folder: those that live, and those that were killed.

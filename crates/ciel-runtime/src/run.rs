@@ -5,7 +5,6 @@ use std::fmt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{Counts, Event, Policy};
@@ -15,7 +14,9 @@ use ciel_spawner::Cookie;
 use ciel_store::{RunFolder, StateFolder, StoreError};
 use serde_json::Value as Json;
 
+use crate::choice::choose_folder;
 use crate::core::Core;
+use crate::description::{Ending, seconds_now};
 use crate::engine::Engine;
 use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
@@ -24,7 +25,7 @@ use crate::programs::Programs;
 use crate::records::{EndRecord, Record, RunRecord};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
-use crate::{objects, output, scripts, shell, workers};
+use crate::{keeping, key, objects, output, scripts, shell, workers};
 
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
@@ -54,6 +55,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Nobody reads the output any more.
     pub output_closed: bool,
+    /// The run did not come to its end, and can be resumed.
+    pub resumable: bool,
 }
 
 /// Why a run could not be begun or carried on.
@@ -61,6 +64,23 @@ pub struct Outcome {
 pub enum RunError {
     /// The state folder cannot be used.
     State(StoreError),
+    /// The run to resume was begun by another version.
+    OtherVersion {
+        /// Its id.
+        run: String,
+        /// That version.
+        version: String,
+    },
+    /// The run to resume was begun with other code, or for another job.
+    Changed {
+        /// Its id.
+        run: String,
+    },
+    /// The run to resume does not say what it is.
+    Undescribed {
+        /// Its id.
+        run: String,
+    },
     /// The output cannot be written.
     Output(std::io::Error),
     /// The system refused something the engine needs.
@@ -77,6 +97,9 @@ impl RunError {
     pub fn code(&self) -> &'static str {
         match self {
             RunError::State(error) => error.code(),
+            RunError::OtherVersion { .. } => "run.other-version",
+            RunError::Changed { .. } => "run.changed",
+            RunError::Undescribed { .. } => "run.undescribed",
             RunError::Output(_) => "run.output",
             RunError::System { .. } => "run.system",
         }
@@ -86,6 +109,16 @@ impl RunError {
     pub fn hint(&self) -> Option<String> {
         match self {
             RunError::State(error) => error.hint().map(str::to_string),
+            RunError::OtherVersion { .. } => {
+                Some("resume it with that version, or start afresh: ciel run --new …".to_string())
+            }
+            RunError::Changed { .. } => Some(
+                "its tasks were run by the code as it was; start afresh: ciel run --new …"
+                    .to_string(),
+            ),
+            RunError::Undescribed { .. } => {
+                Some("`ciel run` with its script runs the job once more".to_string())
+            }
             RunError::Output(_) | RunError::System { .. } => None,
         }
     }
@@ -95,6 +128,13 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::State(error) => error.fmt(f),
+            RunError::OtherVersion { run, version } => {
+                write!(f, "run {run} was begun by version {version} of ciel")
+            }
+            RunError::Changed { run } => {
+                write!(f, "the code of the job has changed since run {run} began")
+            }
+            RunError::Undescribed { run } => write!(f, "run {run} does not say what it is"),
             RunError::Output(error) => write!(f, "cannot write the output: {error}"),
             RunError::System { act, source } => write!(f, "cannot {act}: {source}"),
         }
@@ -131,9 +171,20 @@ pub enum Job<'a> {
 pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outcome, RunError> {
     let state = StateFolder::open(&settings.state)?;
     tell_of_killed(&*face, &remains::clear(&state)?);
-    let folder = create_folder(&state)?;
+    let key = key::run_key(&settings, &job);
+    let runs = state.runs()?;
+    let chosen = choose_folder(&state, &runs, &settings, key.as_deref(), &*face)?;
+    let folder = chosen.folder;
     let id = folder.id().to_string();
+    keeping::make_room(&state, &runs, &id, settings.keep_bytes, &*face)?;
     face.report(Report::Started { run: &id });
+    if chosen.resumed {
+        let committed = take_up(&folder)?;
+        face.report(Report::Resumed {
+            run: &id,
+            committed,
+        });
+    }
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
     let core = new_core(&settings, &id, orders);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -190,19 +241,12 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
     environment
 }
 
-/// A folder for a run whose id sorts by time.
-fn create_folder(state: &StateFolder) -> Result<RunFolder, RunError> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let mut moment = now.as_millis() as u64;
-    loop {
-        let id = format!("{:011x}-{:05x}", moment, std::process::id());
-        match RunFolder::create(state, &id, u64::MAX) {
-            Err(StoreError::RunTaken { .. }) => moment += 1,
-            made => return Ok(made?),
-        }
-    }
+/// Takes up what a former process has left, and returns how many of its tasks are done. The job
+/// begins at its start, with nothing known of the objects and the output that lie there.
+fn take_up(folder: &RunFolder) -> Result<u64, RunError> {
+    folder.objects().restore([])?;
+    folder.spill().restore([])?;
+    Ok(0)
 }
 
 fn new_core(
@@ -243,10 +287,7 @@ fn run_record(settings: &Settings, id: &str) -> RunRecord {
     RunRecord {
         run: id.to_string(),
         command,
-        started_s: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs(),
+        started_s: seconds_now(),
         pid: std::process::id(),
         folder: std::env::current_dir()
             .unwrap_or_default()
@@ -370,6 +411,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         .as_ref()
         .err()
         .map(|failure| failure.to_string());
+    let failure_text = failure.clone();
     core.history.add(&Record::End(EndRecord {
         failure,
         counts,
@@ -377,15 +419,22 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     }));
     append_history(engine, &core.history.take());
     drop(core);
+    let came_to_its_end = !ended.interrupted && ended.output.is_ok();
+    let result = ending
+        .result
+        .map(|(name, value)| shown(engine, name, &value));
+    let ending_told = came_to_its_end.then(|| Ending {
+        failure: failure_text,
+        tasks: counts.spawned,
+        elapsed_us,
+        bytes: engine.folder.bytes_on_disk(&USELESS),
+    });
+    let resumable = leave_folder(engine, ending_told);
     let output_closed = match ended.output {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => true,
         Err(error) => return Err(RunError::Output(error)),
         Ok(()) => false,
     };
-    let result = ending
-        .result
-        .map(|(name, value)| shown(engine, name, &value));
-    clear_folder(engine.folder.path());
     Ok(Outcome {
         run,
         result,
@@ -395,7 +444,33 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         processor_us,
         interrupted: ended.interrupted,
         output_closed,
+        resumable,
     })
+}
+
+/// Leaves the folder in order, and says whether the run can go on from there. A run that has come
+/// to its end says so; of one that was broken off everything stays that is needed to go on.
+fn leave_folder(engine: &Engine, ending: Option<Ending>) -> bool {
+    let folder = &engine.folder;
+    let Some(ending) = ending else {
+        let resumable = folder.is_resumable().unwrap_or(false);
+        match resumable {
+            // What cannot be removed now is removed when the run is taken up.
+            true => drop(std::fs::remove_dir_all(folder.path().join(SCRATCH))),
+            false => clear_folder(folder.path()),
+        }
+        return resumable;
+    };
+    let ending = serde_json::to_vec(&ending).expect("numbers and a text make JSON");
+    if let Err(error) = folder.mark_ended(&ending) {
+        let message = format!("the end of run {} cannot be noted: {error}", folder.id());
+        engine.face.report(Report::Warning {
+            task: None,
+            message: &message,
+        });
+    }
+    clear_folder(folder.path());
+    false
 }
 
 fn append_history(engine: &Engine, bytes: &[u8]) {
@@ -411,12 +486,16 @@ fn append_history(engine: &Engine, bytes: &[u8]) {
     }
 }
 
-/// Objects, scratch and spilled output are of no use after the run. Scratch goes last: as long as
-/// it is there the run has not ended well.
+/// What is of no use after a run has ended. Scratch goes last: as long as it is there the folder
+/// has not been left in order.
+const USELESS: [&str; 5] = ["journal", "stdout", "objects", "spill", SCRATCH];
+
+/// Removes what is of no use after a run has ended.
 pub(crate) fn clear_folder(run: &Path) {
-    for folder in ["objects", "spill", SCRATCH] {
+    for name in USELESS {
+        let path = run.join(name);
         // What cannot be removed now is removed by `ciel clean`.
-        let _ = std::fs::remove_dir_all(run.join(folder));
+        let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
     }
 }
 

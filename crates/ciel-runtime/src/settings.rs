@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_skywriting::hir::Program;
+use serde::{Deserialize, Serialize};
+
+use crate::description::GivenOptions;
 
 /// How a job is run. Only `script`, `arguments` and the folder say *what* is run.
 #[derive(Clone, Debug)]
@@ -47,6 +50,36 @@ pub struct Settings {
     pub python: Option<Python>,
     /// How scripts are read that tasks call.
     pub scripts: Scripts,
+    /// Whether the job goes on where a former run of it was broken off.
+    pub resume: Resume,
+    /// What the run is to survive.
+    pub durable: Durable,
+    /// Bytes of disk that former runs may take before the oldest ended ones are removed.
+    pub keep_bytes: u64,
+    /// The options as a person gave them, for the next process of this run.
+    pub given: GivenOptions,
+}
+
+/// Whether a job goes on where a former run of it was broken off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// With the newest run of the same key that can be resumed, if there is one.
+    Auto,
+    /// It does not.
+    New,
+    /// With this run, by its whole id.
+    Run(String),
+}
+
+/// What a run is to survive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durable {
+    /// The death of all its processes, not of the machine.
+    #[default]
+    Process,
+    /// A power failure too: output leaves only when its causes are on the disk.
+    Power,
 }
 
 /// How tasks in Python are run.

@@ -46,6 +46,11 @@ impl Budget {
         }
     }
 
+    /// Counts bytes that are on disk already, whatever the limit says.
+    pub(crate) fn count(&self, bytes: u64) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Gives bytes back.
     pub(crate) fn refund(&self, bytes: u64) {
         let before = self.used.fetch_sub(bytes, Ordering::Relaxed);

@@ -123,6 +123,33 @@ impl Directory {
         }
     }
 
+    /// Opens a regular file of ours for reading and writing; none if there is no such file.
+    pub(crate) fn open_to_write(&self, name: &str) -> Result<Option<File>, StoreError> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match fs::openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(handle) => Ok(Some(File::from(handle))),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => Ok(None),
+            Err(errno) => Err(self.failure("open", name, errno)),
+        }
+    }
+
+    /// The bytes of a regular file, at most so many; none if there is no such file.
+    pub(crate) fn read_file(
+        &self,
+        name: &str,
+        length_max: u64,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let file = match self.open_file(name) {
+            Ok(file) => file,
+            Err(StoreError::NotAFile { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut io::Read::take(file, length_max), &mut bytes)
+            .map_err(|source| self.system("read", name, source))?;
+        Ok(Some(bytes))
+    }
+
     /// What a name stands for, links not followed; none if for nothing.
     pub(crate) fn entry(&self, name: &str) -> Result<Option<Entry>, StoreError> {
         match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -229,6 +256,15 @@ impl Directory {
             let _ = self.remove_file(name);
             self.system("write", name, source)
         })
+    }
+
+    /// Makes a file of these bytes, whole or not at all even if the process dies meanwhile, in the
+    /// place of one that has the name.
+    pub(crate) fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let draft = format!("{name}-draft");
+        self.remove_file(&draft)?;
+        self.write_file(&draft, bytes)?;
+        self.replace(&draft, name)
     }
 
     /// Takes the right to write away.

@@ -56,6 +56,32 @@ pub enum StoreError {
         /// The id.
         run: String,
     },
+    /// The run is held by a process that lives.
+    #[error("run {run} is live{}", in_process(*process))]
+    RunAlive {
+        /// The id.
+        run: String,
+        /// Its process; none in the instant before it is written.
+        process: Option<u32>,
+    },
+    /// The run came to its end; there is nothing to go on with.
+    #[error("run {run} has ended")]
+    RunEnded {
+        /// The id.
+        run: String,
+    },
+    /// The run was broken off and left no journal from which it could go on.
+    #[error("run {run} left no journal to go on from")]
+    RunUnrecorded {
+        /// The id.
+        run: String,
+    },
+    /// There is no run of this id.
+    #[error("there is no run {run}")]
+    RunUnknown {
+        /// The id.
+        run: String,
+    },
     /// The budget of the run is used up.
     #[error("{wanted} bytes do not fit: {used} of {limit} are used")]
     Full {
@@ -128,6 +154,10 @@ pub enum StoreError {
     },
 }
 
+fn in_process(process: Option<u32>) -> String {
+    process.map_or(String::new(), |process| format!(" in process {process}"))
+}
+
 impl StoreError {
     /// A stable code.
     pub fn code(&self) -> &'static str {
@@ -138,6 +168,10 @@ impl StoreError {
             StoreError::PathTooLong { .. } => "store.path-too-long",
             StoreError::InvalidName { .. } => "store.invalid-name",
             StoreError::RunTaken { .. } => "store.run-taken",
+            StoreError::RunAlive { .. } => "store.run-alive",
+            StoreError::RunEnded { .. } => "store.run-ended",
+            StoreError::RunUnrecorded { .. } => "store.run-unrecorded",
+            StoreError::RunUnknown { .. } => "store.run-unknown",
             StoreError::Full { .. } => "store.full",
             StoreError::DiskFull { .. } => "store.disk-full",
             StoreError::UnknownObject { .. } => "store.unknown-object",
@@ -172,6 +206,13 @@ impl StoreError {
             StoreError::PathTooLong { .. } => {
                 Some("run in a folder with a shorter path, or choose one with --state")
             }
+            StoreError::RunAlive { .. } => {
+                Some("`ciel ps` shows what it does; kill its process, or wait for its end")
+            }
+            StoreError::RunEnded { .. } | StoreError::RunUnrecorded { .. } => {
+                Some("`ciel run` with its script runs the job once more")
+            }
+            StoreError::RunUnknown { .. } => Some("`ciel runs` lists the runs"),
             StoreError::DiskFull { .. } => {
                 Some("free some space, run `ciel clean`, or use another disk with --state")
             }

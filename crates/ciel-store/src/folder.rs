@@ -3,14 +3,18 @@
 //! It does not know what runs compute. Who is alive is told by locks, which die with their
 //! process; nothing has to be cleared by hand. Read next: `run`.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, FlockOperation, flock};
 
 use crate::directory::{Directory, check_name, failure};
+use crate::disk;
 use crate::error::StoreError;
-use crate::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX};
+use crate::limits::{
+    DESCRIPTION_BYTES_MAX, PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX,
+};
 
 /// First words of the `format` file of every version.
 const FORMAT_FAMILY: &str = "ciel-state ";
@@ -20,6 +24,9 @@ const FORMAT_NAME: &str = "format";
 const RUNS_NAME: &str = "runs";
 const TRASH_NAME: &str = "trash";
 pub(crate) const LOCK_NAME: &str = "lock";
+pub(crate) const DESCRIPTION_NAME: &str = "run.json";
+pub(crate) const ENDED_NAME: &str = "ended";
+pub(crate) const JOURNAL_NAME: &str = "journal";
 
 /// An open state folder (`.ciel/` beside the program, unless the user says otherwise).
 #[derive(Debug)]
@@ -47,8 +54,20 @@ pub enum RunState {
         /// Its process; none in the instant before it is written.
         process: Option<u32>,
     },
-    /// Its lock is free, however it ended.
+    /// Its lock is free, but it did not come to its end, and what is needed to go on is there: its
+    /// description and its journal.
+    Unended,
+    /// Its lock is free and nothing can go on, however it ended.
     Ended,
+}
+
+/// Which runs of dead processes cleaning takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleaning {
+    /// Those that have ended.
+    Ended,
+    /// Those that could be resumed too.
+    All,
 }
 
 /// What cleaning did.
@@ -58,6 +77,35 @@ pub struct Cleaned {
     pub removed: Vec<String>,
     /// Ids of the runs left because they live.
     pub alive: Vec<String>,
+    /// Ids of the runs left because they can be resumed.
+    pub unended: Vec<String>,
+}
+
+impl RunEntry {
+    /// What the run said of itself at its start; none if it said nothing.
+    ///
+    /// # Errors
+    /// `System` if it cannot be read.
+    pub fn description(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(DESCRIPTION_NAME)
+    }
+
+    /// What the run said of its end; none if it did not come to it.
+    ///
+    /// # Errors
+    /// `System` if it cannot be read.
+    pub fn ending(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(ENDED_NAME)
+    }
+
+    /// Bytes that the run's folder takes on the disk; costs a look at every file in it.
+    pub fn bytes_on_disk(&self) -> u64 {
+        disk::bytes_below(&self.path, &[])
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Directory::open(&self.path)?.read_file(name, DESCRIPTION_BYTES_MAX)
+    }
 }
 
 impl StateFolder {
@@ -100,9 +148,9 @@ impl StateFolder {
         Ok(runs.map(|runs| StateFolder { directory, runs }))
     }
 
-    /// Cleans a folder of whatever version and, if no run in it lives, makes it one of this
+    /// Cleans a folder of whatever version and, if no run is left in it, makes it one of this
     /// version: the way out of `OtherFormat`.
-    pub fn renew(path: &Path) -> Result<Cleaned, StoreError> {
+    pub fn renew(path: &Path, cleaning: Cleaning) -> Result<Cleaned, StoreError> {
         let path = absolute_within_bound(path)?;
         let directory = open_directory(&path)?;
         let line = read_format(&directory)?;
@@ -111,8 +159,8 @@ impl StateFolder {
         }
         let runs = directory.inner_or_new(RUNS_NAME)?;
         let folder = StateFolder { directory, runs };
-        let cleaned = folder.clean()?;
-        if cleaned.alive.is_empty() {
+        let cleaned = folder.clean(cleaning)?;
+        if cleaned.alive.is_empty() && cleaned.unended.is_empty() {
             write_format(&folder.directory)?;
         }
         Ok(cleaned)
@@ -141,10 +189,23 @@ impl StateFolder {
         Ok(entries)
     }
 
-    /// Removes the runs that have ended, and nothing else. Runs may start and end meanwhile.
-    pub fn clean(&self) -> Result<Cleaned, StoreError> {
+    /// Removes runs of dead processes, and nothing else. Runs may start and end meanwhile.
+    pub fn clean(&self, cleaning: Cleaning) -> Result<Cleaned, StoreError> {
+        self.remove_where(cleaning, |_| true)
+    }
+
+    /// Removes those of these runs that have ended, and tells which; others are left alone.
+    pub fn remove(&self, ids: &[String]) -> Result<Cleaned, StoreError> {
+        self.remove_where(Cleaning::Ended, |id| ids.iter().any(|other| other == id))
+    }
+
+    fn remove_where(
+        &self,
+        cleaning: Cleaning,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<Cleaned, StoreError> {
         let trash = self.directory.inner_or_new(TRASH_NAME)?;
-        let cleaned = self.move_ended_runs(&trash)?;
+        let cleaned = self.move_to_trash(&trash, cleaning, is_meant)?;
         for name in trash.names()? {
             trash.remove_all(&name)?;
         }
@@ -157,16 +218,22 @@ impl StateFolder {
     }
 
     /// Under the exclusive lock no run is half made, and moving is quick.
-    fn move_ended_runs(&self, trash: &Directory) -> Result<Cleaned, StoreError> {
+    fn move_to_trash(
+        &self,
+        trash: &Directory,
+        cleaning: Cleaning,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Result<Cleaned, StoreError> {
         let _no_run_begins = self.runs.lock(FlockOperation::LockExclusive)?;
         let mut cleaned = Cleaned::default();
-        for id in self.run_ids()? {
+        for id in self.run_ids()?.into_iter().filter(|id| is_meant(id)) {
             let Some(run) = self.runs.inner(&id)? else {
                 continue;
             };
             match state_of(&run)? {
                 Some(RunState::Alive { .. }) => cleaned.alive.push(id),
-                Some(RunState::Ended) => {
+                Some(RunState::Unended) if cleaning == Cleaning::Ended => cleaned.unended.push(id),
+                Some(RunState::Unended | RunState::Ended) => {
                     let trash_name = format!("{id}.{}", std::process::id());
                     if self.runs.move_to(&id, trash, &trash_name)? {
                         cleaned.removed.push(id);
@@ -202,17 +269,34 @@ fn state_of(run: &Directory) -> Result<Option<RunState>, StoreError> {
         Err(error) => return Err(error),
     };
     match flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Ok(()) if is_resumable(run)? => Ok(Some(RunState::Unended)),
         Ok(()) => Ok(Some(RunState::Ended)),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let mut text = String::new();
-            lock.read_to_string(&mut text)
-                .map_err(|source| run.system("read", LOCK_NAME, source))?;
-            Ok(Some(RunState::Alive {
-                process: text.trim().parse().ok(),
-            }))
-        }
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(RunState::Alive {
+            process: process_in(run, &mut lock)?,
+        })),
         Err(errno) => Err(failure("lock", run.path_of(LOCK_NAME), errno)),
     }
+}
+
+/// The process that a lock file names; none in the instant before it is written.
+pub(crate) fn process_in(run: &Directory, lock: &mut File) -> Result<Option<u32>, StoreError> {
+    let mut text = String::new();
+    lock.read_to_string(&mut text)
+        .map_err(|source| run.system("read", LOCK_NAME, source))?;
+    Ok(text.trim().parse().ok())
+}
+
+/// Whether a run whose lock is free could go on.
+fn is_resumable(run: &Directory) -> Result<bool, StoreError> {
+    Ok(run.entry(ENDED_NAME)?.is_none() && has_record(run)?)
+}
+
+/// Whether a run has what is needed to go on: its description and its journal.
+pub(crate) fn has_record(run: &Directory) -> Result<bool, StoreError> {
+    let is = |name, kind| -> Result<bool, StoreError> {
+        Ok(run.entry(name)?.is_some_and(|entry| entry.kind == kind))
+    };
+    Ok(is(DESCRIPTION_NAME, FileType::RegularFile)? && is(JOURNAL_NAME, FileType::Directory)?)
 }
 
 fn absolute_within_bound(path: &Path) -> Result<PathBuf, StoreError> {

@@ -7,9 +7,11 @@
 
 mod budget;
 mod directory;
+mod disk;
 pub mod error;
 pub mod folder;
 pub mod limits;
+pub mod network;
 pub mod objects;
 pub mod run;
 pub mod scratch;
@@ -17,8 +19,8 @@ pub mod spill;
 
 pub use budget::Budget;
 pub use error::StoreError;
-pub use folder::{Cleaned, RunEntry, RunState, StateFolder};
-pub use objects::{Mapped, Object, ObjectName, Objects};
-pub use run::RunFolder;
+pub use folder::{Cleaned, Cleaning, RunEntry, RunState, StateFolder};
+pub use objects::{LostObject, Mapped, Object, ObjectName, Objects};
+pub use run::{HeldRun, RunFolder};
 pub use scratch::Scratch;
 pub use spill::{Extent, SpillFiles};

@@ -19,5 +19,8 @@ pub const SCRATCH_NAME_BYTES_MAX: usize = 32 + 10 + 2 + SCRATCH_PURPOSE_BYTES_MA
 /// Bytes after which spilled output begins another file, so that room can be given back.
 pub const SPILL_FILE_BYTES_MAX: u64 = 64 << 20;
 
+/// Bytes of what a run's folder says about the run, when it is read.
+pub const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
+
 /// Bytes read at a time when an extent is copied out.
 pub const COPY_BYTES_MAX: usize = 256 << 10;

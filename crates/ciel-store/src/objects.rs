@@ -4,7 +4,7 @@
 //! committed in this run, with the length it had then, is taken for an object. Every process maps
 //! the same pages. It does not know who wants an object. Read next: `scratch`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::ops::Deref;
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use memmap2::Mmap;
+use rustix::fs::FileType;
 
 use crate::budget::Budget;
 use crate::directory::Directory;
@@ -35,6 +36,17 @@ pub struct Object {
     pub name: ObjectName,
     /// Its bytes.
     pub length: u64,
+}
+
+/// An object that was known and is not there any more as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its bytes, as they were known.
+    pub expected: u64,
+    /// Bytes found; none if there was no such file.
+    pub found: Option<u64>,
 }
 
 /// The bytes of an object, mapped read-only. They stay readable when the object is removed.
@@ -102,6 +114,44 @@ impl Objects {
             // The commit failed already; a draft that cannot be removed either goes with the run.
             let _ = self.scratch.directory().remove_file(&draft);
         })
+    }
+
+    /// Makes objects of the files that a former process of this run committed: each of these names
+    /// with its length. Returns those that are missing or of another length, in the order given.
+    /// All other files of the folder are removed, so this comes before the first commit. Lengths
+    /// are looked at, contents are not; the limit of the budget is not.
+    ///
+    /// # Errors
+    /// `ReadOnly` or `System` if the folder cannot be listed or a file not removed.
+    pub fn restore(
+        &self,
+        known: impl IntoIterator<Item = (ObjectName, u64)>,
+    ) -> Result<Vec<LostObject>, StoreError> {
+        let mut lengths = self.lengths();
+        let mut lost = Vec::new();
+        for (name, expected) in known {
+            let entry = self.directory.entry(&name.to_string())?;
+            let file = entry.filter(|entry| entry.kind == FileType::RegularFile);
+            match file.map(|file| file.length) {
+                Some(length) if length == expected => {
+                    if lengths.insert(name, length).is_none() {
+                        self.budget.count(length);
+                    }
+                }
+                found => lost.push(LostObject {
+                    name,
+                    expected,
+                    found,
+                }),
+            }
+        }
+        let kept: HashSet<String> = lengths.keys().map(ObjectName::to_string).collect();
+        for name in self.directory.names()? {
+            if !kept.contains(&name) {
+                self.directory.remove_all(&name)?;
+            }
+        }
+        Ok(lost)
     }
 
     /// Maps an object read-only.

@@ -4,25 +4,31 @@
 //! next: `objects`, `scratch`, `spill`.
 
 use std::fs::File;
-use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::budget::Budget;
 use crate::directory::{Directory, check_name, failure};
+use crate::disk;
 use crate::error::StoreError;
-use crate::folder::{LOCK_NAME, StateFolder};
-use crate::limits::RUN_ID_BYTES_MAX;
+use crate::folder::{
+    DESCRIPTION_NAME, ENDED_NAME, JOURNAL_NAME, LOCK_NAME, StateFolder, has_record, process_in,
+};
+use crate::limits::{DESCRIPTION_BYTES_MAX, RUN_ID_BYTES_MAX};
 use crate::objects::Objects;
 use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
 
 const HISTORY_NAME: &str = "history";
+const OUTPUT_NAME: &str = "stdout";
+const SCRATCH_NAME: &str = "scratch";
 
-/// The folder of a run of this process. Dropping it ends the run; the folder stays for `why` and
-/// `logs` until it is cleaned.
+/// The folder of a run of this process. Dropping it lets the run go: one that was marked as ended
+/// stays for `why` and `logs` until it is cleaned, another can be taken up again.
 #[derive(Debug)]
 pub struct RunFolder {
     id: String,
@@ -50,16 +56,35 @@ impl RunFolder {
         if !runs.make_inner(id)? {
             return Err(StoreError::RunTaken { run: id.to_owned() });
         }
-        RunFolder::furnish(runs.inner_or_new(id)?, id, limit).inspect_err(|_| {
+        let made = || {
+            let directory = runs.inner_or_new(id)?;
+            let lock = make_lock(&directory)?;
+            RunFolder::furnish(directory, lock, id, limit)
+        };
+        made().inspect_err(|_| {
             // The folder was made just now and is ours; what cannot be removed is cleaned later.
             let _ = runs.remove_all(id);
         })
     }
 
-    fn furnish(directory: Directory, id: &str, limit: u64) -> Result<RunFolder, StoreError> {
-        let lock = take_lock(&directory)?;
+    /// Takes up a run that did not come to its end: its lock is taken without waiting for whoever
+    /// has it, and its scratch is emptied. Its objects and spilled bytes are there but not known
+    /// until `restore` has told of them. Of several that try at once exactly one gets it.
+    ///
+    /// # Errors
+    /// `RunAlive`, `RunEnded`, `RunUnrecorded`, `RunUnknown`, `InvalidName`, `ReadOnly`, `System`.
+    pub fn reopen(state: &StateFolder, id: &str, limit: u64) -> Result<RunFolder, StoreError> {
+        HeldRun::take(state, id)?.open(limit)
+    }
+
+    fn furnish(
+        directory: Directory,
+        lock: File,
+        id: &str,
+        limit: u64,
+    ) -> Result<RunFolder, StoreError> {
         let budget = Arc::new(Budget::new(limit));
-        let scratch = Arc::new(Scratch::new(directory.inner_or_new("scratch")?));
+        let scratch = Arc::new(Scratch::new(directory.inner_or_new(SCRATCH_NAME)?));
         let objects = directory.inner_or_new("objects")?;
         let spill = directory.inner_or_new("spill")?;
         Ok(RunFolder {
@@ -88,6 +113,57 @@ impl RunFolder {
         self.directory.path_of(HISTORY_NAME)
     }
 
+    /// Where the run's journal belongs, a folder; it is the caller's to make. A run that has it,
+    /// and a description, can be resumed.
+    pub fn journal_path(&self) -> PathBuf {
+        self.directory.path_of(JOURNAL_NAME)
+    }
+
+    /// Where the ordered output belongs that was let out so far; the file is the caller's.
+    pub fn output_path(&self) -> PathBuf {
+        self.directory.path_of(OUTPUT_NAME)
+    }
+
+    /// Keeps what is needed to know the run again, whole or not at all; the bytes are the caller's.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `DiskFull`, `System`.
+    pub fn describe(&self, description: &[u8]) -> Result<(), StoreError> {
+        self.directory.write_whole(DESCRIPTION_NAME, description)
+    }
+
+    /// What was given to [`RunFolder::describe`], perhaps by a former process of this run.
+    ///
+    /// # Errors
+    /// `System` if it cannot be read.
+    pub fn description(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.directory
+            .read_file(DESCRIPTION_NAME, DESCRIPTION_BYTES_MAX)
+    }
+
+    /// Whether the run could go on if it was broken off now: it has a description and a journal.
+    ///
+    /// # Errors
+    /// `System` if the folder cannot be looked at.
+    pub fn is_resumable(&self) -> Result<bool, StoreError> {
+        has_record(&self.directory)
+    }
+
+    /// Notes that the run has come to its end, whole or not at all; nobody can resume it then.
+    /// The bytes are the caller's.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `DiskFull`, `System`.
+    pub fn mark_ended(&self, ending: &[u8]) -> Result<(), StoreError> {
+        self.directory.write_whole(ENDED_NAME, ending)
+    }
+
+    /// Bytes that the folder takes on the disk, without what these names in it stand for; costs a
+    /// look at every other file.
+    pub fn bytes_on_disk(&self, without: &[&str]) -> u64 {
+        disk::bytes_below(self.directory.path(), without)
+    }
+
     /// The run's objects.
     pub fn objects(&self) -> &Objects {
         &self.objects
@@ -109,12 +185,97 @@ impl RunFolder {
     }
 }
 
-fn take_lock(directory: &Directory) -> Result<File, StoreError> {
-    let mut lock = directory.make_file(LOCK_NAME)?;
-    // Somebody who lists the runs may hold it for an instant, so this waits.
-    flock(&lock, FlockOperation::LockExclusive)
-        .map_err(|errno| failure("lock", directory.path_of(LOCK_NAME), errno))?;
-    writeln!(lock, "{}", std::process::id())
-        .map_err(|source| directory.system("write", LOCK_NAME, source))?;
+/// A run that did not come to its end, held by this process so that nobody takes it up meanwhile.
+#[derive(Debug)]
+pub struct HeldRun {
+    id: String,
+    directory: Directory,
+    lock: File,
+}
+
+impl HeldRun {
+    /// Takes the free lock of a run, without waiting for whoever has it.
+    ///
+    /// # Errors
+    /// `RunAlive`, `RunEnded`, `RunUnrecorded`, `RunUnknown`, `InvalidName`, `ReadOnly`, `System`.
+    pub fn take(state: &StateFolder, id: &str) -> Result<HeldRun, StoreError> {
+        check_name(id, RUN_ID_BYTES_MAX)?;
+        let unknown = || StoreError::RunUnknown { run: id.to_owned() };
+        let runs = state.runs_directory();
+        // Under this lock nobody else takes up a run or moves one away.
+        let _alone = runs.lock(FlockOperation::LockExclusive)?;
+        let directory = match runs.inner(id) {
+            Err(StoreError::ForeignFolder { .. }) => return Err(unknown()),
+            found => found?.ok_or_else(unknown)?,
+        };
+        let lock = directory.open_to_write(LOCK_NAME)?.ok_or_else(unknown)?;
+        let lock = take_free_lock(&directory, lock, id)?;
+        if directory.entry(ENDED_NAME)?.is_some() {
+            return Err(StoreError::RunEnded { run: id.to_owned() });
+        }
+        if !has_record(&directory)? {
+            return Err(StoreError::RunUnrecorded { run: id.to_owned() });
+        }
+        write_process(&directory, &lock)?;
+        Ok(HeldRun {
+            id: id.to_owned(),
+            directory,
+            lock,
+        })
+    }
+
+    /// Removes the folder of scratch files, which only a run has that was not left in order.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `System`.
+    pub fn remove_scratch(&self) -> Result<(), StoreError> {
+        self.directory.remove_all(SCRATCH_NAME)
+    }
+
+    /// The run as it goes on, its scratch empty. `limit` is as in [`RunFolder::create`].
+    ///
+    /// # Errors
+    /// `ReadOnly`, `DiskFull`, `System`.
+    pub fn open(self, limit: u64) -> Result<RunFolder, StoreError> {
+        let folder = RunFolder::furnish(self.directory, self.lock, &self.id, limit)?;
+        folder.scratch.clear_all()?;
+        Ok(folder)
+    }
+}
+
+fn make_lock(directory: &Directory) -> Result<File, StoreError> {
+    let lock = directory.make_file(LOCK_NAME)?;
+    lock_waiting(directory, &lock)?;
+    write_process(directory, &lock)?;
     Ok(lock)
+}
+
+/// Somebody who lists the runs may hold it for an instant, so this waits.
+fn lock_waiting(directory: &Directory, lock: &File) -> Result<(), StoreError> {
+    flock(lock, FlockOperation::LockExclusive)
+        .map_err(|errno| failure("lock", directory.path_of(LOCK_NAME), errno))
+}
+
+/// Takes the lock unless a run has it. A shared lock can be had beside those who list the runs, but
+/// not beside a run.
+fn take_free_lock(directory: &Directory, mut lock: File, id: &str) -> Result<File, StoreError> {
+    match flock(&lock, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            lock_waiting(directory, &lock)?;
+            Ok(lock)
+        }
+        Err(Errno::WOULDBLOCK) => Err(StoreError::RunAlive {
+            run: id.to_owned(),
+            process: process_in(directory, &mut lock)?,
+        }),
+        Err(errno) => Err(failure("lock", directory.path_of(LOCK_NAME), errno)),
+    }
+}
+
+/// Writes the number of this process over whatever stands in a lock.
+fn write_process(directory: &Directory, lock: &File) -> Result<(), StoreError> {
+    let text = format!("{}\n", std::process::id());
+    lock.set_len(0)
+        .and_then(|()| lock.write_all_at(text.as_bytes(), 0))
+        .map_err(|source| directory.system("write", LOCK_NAME, source))
 }

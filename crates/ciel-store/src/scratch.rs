@@ -69,6 +69,14 @@ impl Scratch {
         Ok(())
     }
 
+    /// Removes all that is there, whoever left it.
+    pub(crate) fn clear_all(&self) -> Result<(), StoreError> {
+        for name in self.directory.names()? {
+            self.directory.remove_all(&name)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
     }

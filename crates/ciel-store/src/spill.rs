@@ -10,6 +10,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rustix::fs::FileType;
+
 use crate::budget::Budget;
 use crate::directory::Directory;
 use crate::error::StoreError;
@@ -49,6 +51,21 @@ struct State {
 struct Blob {
     written: u64,
     live: u64,
+}
+
+impl State {
+    /// These bytes of a file are needed.
+    fn keep(&mut self, extent: Extent, written: u64) {
+        let blob = self.blobs.entry(extent.blob).or_default();
+        blob.written = written;
+        blob.live += extent.length;
+    }
+}
+
+/// Whether bytes lie within those that were written to their file.
+fn is_within(extent: Extent, written: u64) -> bool {
+    let end = extent.offset.checked_add(extent.length);
+    end.is_some_and(|end| end <= written)
 }
 
 impl SpillFiles {
@@ -106,6 +123,43 @@ impl SpillFiles {
         })
     }
 
+    /// Takes up the bytes that a former process of this run spilled and did not release: extents
+    /// that do not overlap. Returns those that are not there whole, in the order given. All other
+    /// files of the folder are removed, so this comes before anything is written. Contents are not
+    /// looked at; the limit of the budget is not.
+    ///
+    /// # Errors
+    /// `ReadOnly` or `System` if the folder cannot be listed or a file not removed.
+    pub fn restore(
+        &self,
+        known: impl IntoIterator<Item = Extent>,
+    ) -> Result<Vec<Extent>, StoreError> {
+        let mut state = self.state();
+        let mut lost = Vec::new();
+        for extent in known.into_iter().filter(|extent| extent.length > 0) {
+            state.next = state.next.max(extent.blob.saturating_add(1));
+            match self.written(&state, extent.blob)? {
+                Some(written) if is_within(extent, written) => {
+                    state.keep(extent, written);
+                }
+                _ => lost.push(extent),
+            }
+        }
+        for blob in state.blobs.values() {
+            self.budget.count(blob.written);
+        }
+        for name in self.directory.names()? {
+            let number = name
+                .parse()
+                .ok()
+                .filter(|number: &u64| number.to_string() == name);
+            if !number.is_some_and(|number| state.blobs.contains_key(&number)) {
+                self.directory.remove_all(&name)?;
+            }
+        }
+        Ok(lost)
+    }
+
     /// Reads bytes back.
     ///
     /// # Errors
@@ -158,6 +212,16 @@ impl SpillFiles {
             .filter(|blob| blob.live >= extent.length);
         blob.ok_or(StoreError::UnknownExtent { extent })?.live -= extent.length;
         self.recycle(&mut state, extent.blob)
+    }
+
+    /// Bytes in a file of the folder, as listed or else as found; none if there is no such file.
+    fn written(&self, state: &State, number: u64) -> Result<Option<u64>, StoreError> {
+        if let Some(blob) = state.blobs.get(&number) {
+            return Ok(Some(blob.written));
+        }
+        let entry = self.directory.entry(&number.to_string())?;
+        let file = entry.filter(|entry| entry.kind == FileType::RegularFile);
+        Ok(file.map(|file| file.length))
     }
 
     fn append_charged(&self, bytes: &[u8]) -> Result<Extent, StoreError> {
@@ -219,11 +283,10 @@ impl SpillFiles {
     }
 
     fn file_of(&self, extent: Extent) -> Result<File, StoreError> {
-        let end = extent.offset.checked_add(extent.length);
         let state = self.state();
         let blob = state.blobs.get(&extent.blob);
-        match blob.zip(end) {
-            Some((blob, end)) if end <= blob.written => {
+        match blob {
+            Some(blob) if is_within(extent, blob.written) => {
                 self.directory.open_file(&extent.blob.to_string())
             }
             _ => Err(StoreError::UnknownExtent { extent }),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
 use ciel_store::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX};
-use ciel_store::{ObjectName, RunFolder, RunState, StateFolder, StoreError};
+use ciel_store::{Cleaning, ObjectName, RunFolder, RunState, StateFolder, StoreError};
 use tempfile::TempDir;
 
 fn state_in(home: &TempDir) -> StateFolder {
@@ -76,7 +76,9 @@ fn foreign_folder_or_file_is_refused_and_left_alone() {
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     fs::write(home.path().join("format"), "png\n").unwrap();
     assert_eq!(
-        StateFolder::renew(home.path()).unwrap_err().code(),
+        StateFolder::renew(home.path(), Cleaning::Ended)
+            .unwrap_err()
+            .code(),
         "store.foreign-folder"
     );
 }
@@ -93,7 +95,7 @@ fn folder_of_another_version_is_refused_until_it_is_renewed() {
     assert!(matches!(&error, StoreError::OtherFormat { found, .. } if found == "ciel-state 99"));
     assert!(error.hint().unwrap().contains("ciel clean"));
 
-    let cleaned = StateFolder::renew(state.path()).unwrap();
+    let cleaned = StateFolder::renew(state.path(), Cleaning::Ended).unwrap();
     assert_eq!(
         (cleaned.removed, cleaned.alive),
         (vec!["old".into()], vec!["living".into()])
@@ -103,7 +105,7 @@ fn folder_of_another_version_is_refused_until_it_is_renewed() {
         "store.other-format"
     );
     drop(living);
-    StateFolder::renew(state.path()).unwrap();
+    StateFolder::renew(state.path(), Cleaning::Ended).unwrap();
     StateFolder::open(state.path()).unwrap();
 }
 
@@ -166,7 +168,7 @@ fn clean_removes_ended_runs_and_follows_no_link() {
     fs::write(runs.join("notes/mine.txt"), "kept").unwrap();
     drop(ended);
 
-    let cleaned = state.clean().unwrap();
+    let cleaned = state.clean(Cleaning::Ended).unwrap();
     assert_eq!(
         (cleaned.removed, cleaned.alive),
         (vec!["ended".into()], vec!["living".into()])
@@ -218,12 +220,12 @@ fn run_whose_process_was_killed_has_ended_and_is_cleaned() {
     );
     let process = Some(holder.id());
     assert_eq!(state.runs().unwrap()[0].state, RunState::Alive { process });
-    assert!(state.clean().unwrap().removed.is_empty());
+    assert!(state.clean(Cleaning::Ended).unwrap().removed.is_empty());
 
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert_eq!(state.runs().unwrap()[0].state, RunState::Ended);
-    assert_eq!(state.clean().unwrap().removed, ["killed"]);
+    assert_eq!(state.clean(Cleaning::Ended).unwrap().removed, ["killed"]);
 }
 
 #[test]
@@ -239,12 +241,12 @@ fn runs_that_begin_while_another_process_cleans_are_not_harmed() {
             }
         });
         while !beginner.is_finished() {
-            state.clean().unwrap();
+            state.clean(Cleaning::Ended).unwrap();
             state.runs().unwrap();
         }
         beginner.join().unwrap();
     });
-    state.clean().unwrap();
+    state.clean(Cleaning::Ended).unwrap();
     assert!(state.runs().unwrap().is_empty());
 }
 
@@ -279,7 +281,7 @@ fn deep_folder_works_as_far_as_paths_can_be_handed_out() {
         .unwrap();
     assert_eq!(fs::read(run.objects().path(object.name)).unwrap(), b"deep");
     drop(run);
-    assert_eq!(state.clean().unwrap().removed.len(), 1);
+    assert_eq!(state.clean(Cleaning::Ended).unwrap().removed.len(), 1);
 
     let error = StateFolder::open(&deep_path(home.path(), longest + 1)).unwrap_err();
     assert!(matches!(error, StoreError::PathTooLong { length, .. } if length == longest + 1));

@@ -5,6 +5,7 @@
 pub mod logs;
 pub mod ps;
 pub mod replay;
+pub mod runs;
 pub mod why;
 
 use ciel_runtime::inspect::{self, RunView};

@@ -63,6 +63,10 @@ fn table(runs: &[RunView], all: bool, paint: Paint) -> String {
             line.clone()
         };
         text.push_str(&format!("{line}\n"));
+        if run.resumable {
+            let way = format!("can be resumed: ciel resume {}", run.run.run);
+            text.push_str(&format!("  {}\n", paint.hint(&way)));
+        }
         text.push_str(&task_lines(run, all, paint));
     }
     text
@@ -99,6 +103,7 @@ fn run_row(run: &RunView) -> Vec<String> {
 
 fn state_words(run: &RunView) -> &'static str {
     match (&run.end, run.live) {
+        _ if run.resumable => "interrupted",
         (Some(end), _) => match end.failure.as_deref() {
             None => "done",
             Some(failure) if failure.contains(": Cancelled: ") => "cancelled",
@@ -110,7 +115,7 @@ fn state_words(run: &RunView) -> &'static str {
 }
 
 /// The time since a moment, in its largest unit.
-fn age(started_s: u64) -> String {
+pub(super) fn age(started_s: u64) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
@@ -170,6 +175,7 @@ fn run_value(run: &RunView) -> Value {
         "run": run.run,
         "state": state_words(run),
         "live": run.live,
+        "resumable": run.resumable,
         "end": run.end,
         "tasks": run.tasks,
     })

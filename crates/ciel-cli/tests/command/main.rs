@@ -4,6 +4,7 @@
 mod jobs;
 mod look;
 mod output;
+mod runs;
 mod scripts;
 mod signals;
 mod support;

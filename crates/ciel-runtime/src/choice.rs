@@ -1,0 +1,152 @@
+//! Which folder a run works in: that of a former run that did not come to its end, or a new one.
+//!
+//! A run is taken up by a job with the same key only, and by one process only. It does not know
+//! what the journal says. Read next: `key`, `description`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ciel_store::{RunEntry, RunFolder, RunState, StateFolder, StoreError};
+
+use crate::description::{RunDescription, VERSION};
+use crate::face::{Face, Report};
+use crate::run::RunError;
+use crate::settings::{Resume, Settings};
+
+/// The folder that a run works in.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The folder; it is held by this process.
+    pub(crate) folder: RunFolder,
+    /// A former process of the run has left its journal, objects and spilled output there.
+    pub(crate) resumed: bool,
+}
+
+/// Chooses the folder for a run, of which `key` tells whether it is the same job as a former one;
+/// without a key it is no job that can be resumed. `runs` are those there are, oldest first.
+///
+/// # Errors
+/// `State` for the run named in the settings that lives, has ended, or is not there;
+/// `OtherVersion`, `Changed` or `Undescribed` if it is there and is none of this version, or of
+/// this job, or does not say what it is. What the state folder refuses to a new run.
+pub(crate) fn choose_folder(
+    state: &StateFolder,
+    runs: &[RunEntry],
+    settings: &Settings,
+    key: Option<&str>,
+    face: &dyn Face,
+) -> Result<Chosen, RunError> {
+    match (&settings.resume, key) {
+        (Resume::Run(id), key) => named(state, id, key),
+        (Resume::Auto, Some(key)) => match newest(state, runs, key, face)? {
+            Some(folder) => Ok(Chosen {
+                folder,
+                resumed: true,
+            }),
+            None => new_folder(state, settings, Some(key)),
+        },
+        (Resume::Auto | Resume::New, key) => new_folder(state, settings, key),
+    }
+}
+
+fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<Chosen, RunError> {
+    let folder = RunFolder::reopen(state, id, u64::MAX)?;
+    let run = id.to_string();
+    let description = folder.description()?.unwrap_or_default();
+    let Ok(description) = serde_json::from_slice::<RunDescription>(&description) else {
+        return Err(RunError::Undescribed { run });
+    };
+    if description.version != VERSION {
+        let version = description.version;
+        return Err(RunError::OtherVersion { run, version });
+    }
+    if key != Some(description.key.as_str()) {
+        return Err(RunError::Changed { run });
+    }
+    Ok(Chosen {
+        folder,
+        resumed: true,
+    })
+}
+
+/// The newest run of this job that can be resumed and that nobody else takes first.
+fn newest(
+    state: &StateFolder,
+    runs: &[RunEntry],
+    key: &str,
+    face: &dyn Face,
+) -> Result<Option<RunFolder>, RunError> {
+    let unended = runs
+        .iter()
+        .rev()
+        .filter(|run| run.state == RunState::Unended);
+    for run in unended {
+        let Some(description) = described(run) else {
+            continue;
+        };
+        if description.key != key {
+            continue;
+        }
+        if description.version != VERSION {
+            tell_of_other_version(face, &run.id, &description.version);
+            continue;
+        }
+        match RunFolder::reopen(state, &run.id, u64::MAX) {
+            Ok(folder) => return Ok(Some(folder)),
+            // Another process has taken it up, or removed it, since the runs were listed.
+            Err(
+                StoreError::RunAlive { .. }
+                | StoreError::RunEnded { .. }
+                | StoreError::RunUnrecorded { .. }
+                | StoreError::RunUnknown { .. },
+            ) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+/// What a run said of itself; none if it cannot be read or understood.
+pub(crate) fn described(run: &RunEntry) -> Option<RunDescription> {
+    serde_json::from_slice(&run.description().ok()??).ok()
+}
+
+fn tell_of_other_version(face: &dyn Face, run: &str, version: &str) {
+    let message = format!(
+        "run {run} was broken off under version {version} of ciel, and this is {VERSION}: the job \
+         starts afresh"
+    );
+    face.report(Report::Warning {
+        task: None,
+        message: &message,
+    });
+}
+
+fn new_folder(
+    state: &StateFolder,
+    settings: &Settings,
+    key: Option<&str>,
+) -> Result<Chosen, RunError> {
+    let folder = create_folder(state)?;
+    if let Some(description) = key.and_then(|key| RunDescription::of(settings, key)) {
+        folder.describe(&description)?;
+    }
+    Ok(Chosen {
+        folder,
+        resumed: false,
+    })
+}
+
+/// A folder for a run whose id sorts by time.
+fn create_folder(state: &StateFolder) -> Result<RunFolder, RunError> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mut moment = now.as_millis() as u64;
+    loop {
+        let id = format!("{:011x}-{:05x}", moment, std::process::id());
+        match RunFolder::create(state, &id, u64::MAX) {
+            Err(StoreError::RunTaken { .. }) => moment += 1,
+            made => return Ok(made?),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a run says of itself at its start and at its end, in files of its folder.
+//!
+//! By the first a later process knows the job again and starts it as it was started; by the second
+//! it knows that there is nothing to go on with. It does not know where the files lie. Read next:
+//! `choice`, `listing`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Durable, Settings};
+
+/// The version whose runs this one can take up: its own.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What a run says of itself at its start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunDescription {
+    /// The version of ciel that began it.
+    pub version: String,
+    /// What tells the job from others, and one state of its code from another.
+    pub key: String,
+    /// Script and arguments, as they were given.
+    pub command: Vec<String>,
+    /// The folder it was started in.
+    pub folder: PathBuf,
+    /// How it was to be run.
+    pub options: GivenOptions,
+    /// Seconds since 1970 at its first start.
+    pub started_s: u64,
+}
+
+/// The options of a run as a person gave them. How the run is shown is not among them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GivenOptions {
+    /// Cores to use; all if none were said.
+    pub jobs: Option<u32>,
+    /// What the machine has beside cores and memory, in thousandths, by name.
+    pub resources: BTreeMap<String, u32>,
+    /// All spawned work finishes, whatever fails.
+    pub keep_going: bool,
+    /// The first failed task in time ends the job.
+    pub fail_fast: bool,
+    /// Retries of tasks that do not say themselves.
+    pub retries: u32,
+    /// Microseconds a task may run that does not say itself.
+    pub timeout_us: Option<u64>,
+    /// Microseconds the whole job may take.
+    pub job_timeout_us: Option<u64>,
+    /// Standard error in serial order.
+    pub ordered_errors: bool,
+    /// The file that takes the output.
+    pub output: Option<PathBuf>,
+    /// Whatever that file held is replaced.
+    pub overwrite: bool,
+    /// Objects given by name.
+    pub packages: BTreeMap<String, PathBuf>,
+    /// Bytes of a script's heap.
+    pub heap_bytes_max: usize,
+    /// The interpreter of Python tasks, if one was named.
+    pub python: Option<PathBuf>,
+    /// What the run is to survive.
+    pub durable: Durable,
+    /// Bytes of disk for runs that have ended.
+    pub keep_bytes: u64,
+}
+
+/// What a run says when it has come to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Why the job failed; absent when it ended well.
+    pub failure: Option<String>,
+    /// How many tasks it had.
+    pub tasks: u64,
+    /// Microseconds from its last start to its end.
+    pub elapsed_us: u64,
+    /// Bytes on disk of what stays of it.
+    pub bytes: u64,
+}
+
+impl RunDescription {
+    /// What a run with these settings says, as the bytes of its file. None if a path in it is not
+    /// UTF-8: such a run cannot be resumed.
+    pub(crate) fn of(settings: &Settings, key: &str) -> Option<Vec<u8>> {
+        let mut command = vec![settings.script.to_str()?.to_string()];
+        command.extend(settings.arguments.iter().cloned());
+        let description = RunDescription {
+            version: VERSION.to_string(),
+            key: key.to_string(),
+            command,
+            folder: std::env::current_dir().ok()?,
+            options: settings.given.clone(),
+            started_s: seconds_now(),
+        };
+        serde_json::to_vec_pretty(&description).ok()
+    }
+
+    /// The script.
+    pub fn script(&self) -> &Path {
+        Path::new(self.command.first().map_or("", String::as_str))
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}

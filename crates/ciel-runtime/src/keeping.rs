@@ -1,0 +1,167 @@
+//! How much of the disk former runs may take: beyond it the oldest that have ended are removed.
+//!
+//! Runs that can be resumed count, but nobody's unfinished work is removed unasked. It does not
+//! know what is in the folders. Read next: `description` for what a run says of its size.
+
+use ciel_store::{RunEntry, RunState, StateFolder, StoreError};
+
+use crate::description::Ending;
+use crate::face::{Face, Report};
+
+/// Runs named in a warning.
+const NAMED_MAX: usize = 3;
+
+/// A former run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    id: String,
+    bytes: u64,
+    ended: bool,
+}
+
+/// What to do about former runs that take too much.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Excess {
+    /// Ids of ended runs to remove.
+    remove: Vec<String>,
+    /// What the others take, if these alone take too much.
+    unended_bytes: Option<u64>,
+}
+
+/// Removes the oldest ended runs, as long as all former runs take more than `keep_bytes`, and warns
+/// if that is not enough. `runs` are oldest first; live ones and the one named `own` do not count.
+///
+/// # Errors
+/// Those of removing runs.
+pub(crate) fn make_room(
+    state: &StateFolder,
+    runs: &[RunEntry],
+    own: &str,
+    keep_bytes: u64,
+    face: &dyn Face,
+) -> Result<(), StoreError> {
+    let former = runs.iter().filter(|run| run.id != own);
+    let kept: Vec<Kept> = former.filter_map(kept).collect();
+    let excess = excess(&kept, keep_bytes);
+    if !excess.remove.is_empty() {
+        state.remove(&excess.remove)?;
+    }
+    if let Some(bytes) = excess.unended_bytes {
+        let unended: Vec<&str> = kept
+            .iter()
+            .filter(|run| !run.ended)
+            .map(|run| run.id.as_str())
+            .collect();
+        let message = warning(&unended, bytes, keep_bytes);
+        face.report(Report::Warning {
+            task: None,
+            message: &message,
+        });
+    }
+    Ok(())
+}
+
+fn kept(run: &RunEntry) -> Option<Kept> {
+    let ended = match run.state {
+        RunState::Alive { .. } => return None,
+        RunState::Unended => false,
+        RunState::Ended => true,
+    };
+    let bytes = match ended {
+        true => bytes_of_ended(run),
+        false => run.bytes_on_disk(),
+    };
+    Some(Kept {
+        id: run.id.clone(),
+        bytes,
+        ended,
+    })
+}
+
+/// Bytes on disk of a run that has ended, as it said or else as they are found.
+pub(crate) fn bytes_of_ended(run: &RunEntry) -> u64 {
+    let ending = run.ending().ok().flatten().unwrap_or_default();
+    let ending = serde_json::from_slice::<Ending>(&ending);
+    ending.map_or_else(|_| run.bytes_on_disk(), |ending| ending.bytes)
+}
+
+fn excess(kept: &[Kept], keep_bytes: u64) -> Excess {
+    let sum = |ended| -> u64 {
+        let alike = kept.iter().filter(|run| run.ended == ended);
+        alike.map(|run| run.bytes).sum()
+    };
+    let unended = sum(false);
+    let mut total = unended.saturating_add(sum(true));
+    let mut excess = Excess::default();
+    for run in kept.iter().filter(|run| run.ended) {
+        if total <= keep_bytes {
+            break;
+        }
+        total -= run.bytes;
+        excess.remove.push(run.id.clone());
+    }
+    excess.unended_bytes = (total > keep_bytes).then_some(unended);
+    excess
+}
+
+fn warning(unended: &[&str], bytes: u64, keep_bytes: u64) -> String {
+    let mut named = unended[..unended.len().min(NAMED_MAX)].join(", ");
+    if unended.len() > NAMED_MAX {
+        named.push_str(&format!(" and {} more", unended.len() - NAMED_MAX));
+    }
+    let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    format!(
+        "runs that were broken off take {} MiB, more than the {} MiB of --keep: {named}; \
+         `ciel resume RUN` goes on with one, `ciel clean --all` removes all",
+        mebibytes(bytes),
+        mebibytes(keep_bytes)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(id: &str, bytes: u64, ended: bool) -> Kept {
+        let id = id.to_string();
+        Kept { id, bytes, ended }
+    }
+
+    #[test]
+    fn oldest_ended_runs_go_until_the_rest_fits() {
+        let runs = [
+            kept("a", 40, true),
+            kept("b", 30, false),
+            kept("c", 40, true),
+            kept("d", 20, true),
+        ];
+        let removed = |keep_bytes| excess(&runs, keep_bytes).remove;
+        assert_eq!(removed(130), Vec::<String>::new());
+        assert_eq!(removed(129), ["a"]);
+        assert_eq!(removed(90), ["a"]);
+        assert_eq!(removed(89), ["a", "c"]);
+        assert_eq!(excess(&runs, 50).unended_bytes, None);
+    }
+
+    #[test]
+    fn runs_that_can_be_resumed_are_never_removed_but_told_of() {
+        let runs = [
+            kept("a", 40, false),
+            kept("b", 10, true),
+            kept("c", 5, false),
+        ];
+        let expected = Excess {
+            remove: vec!["b".to_string()],
+            unended_bytes: Some(45),
+        };
+        assert_eq!(excess(&runs, 44), expected);
+        assert_eq!(excess(&runs, 45).unended_bytes, None);
+    }
+
+    #[test]
+    fn warning_names_a_few_runs() {
+        let told = warning(&["a", "b", "c", "d", "e"], 5 << 20, 1 << 20);
+        assert!(told.contains("take 5 MiB, more than the 1 MiB"), "{told}");
+        assert!(told.contains("a, b, c and 2 more"), "{told}");
+    }
+}

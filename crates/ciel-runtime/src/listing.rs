@@ -1,0 +1,168 @@
+//! The runs of a state folder, each in one line: where it stands, what it was, how much it takes.
+//!
+//! Unlike `inspect` it does not look at tasks, so it costs little for each run. Read next:
+//! `description`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use ciel_store::{RunEntry, RunState, StateFolder};
+
+use crate::choice::described;
+use crate::description::{Ending, RunDescription};
+use crate::keeping::bytes_of_ended;
+use crate::records::{EndRecord, Record, RunRecord};
+use crate::run::RunError;
+
+/// Bytes of the first record of a history.
+const FIRST_RECORD_BYTES_MAX: u64 = 4 << 20;
+
+/// Bytes at the end of a history among which the last record is looked for.
+const LAST_RECORD_BYTES_MAX: u64 = 64 << 10;
+
+/// A run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: String,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Script and arguments; empty if it did not get as far as to say.
+    pub command: Vec<String>,
+    /// The folder it was started in.
+    pub folder: String,
+    /// Seconds since 1970 at its first start.
+    pub started_s: u64,
+    /// Microseconds that it took, since its last start; none while it lives or if it was killed.
+    pub elapsed_us: Option<u64>,
+    /// How many tasks it had; none while it lives or if it was killed.
+    pub tasks: Option<u64>,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It lives.
+    Running {
+        /// Its process; none in the instant before it is written.
+        process: Option<u32>,
+    },
+    /// It ended well.
+    EndedWell,
+    /// The job failed.
+    Failed {
+        /// Why.
+        failure: String,
+    },
+    /// It did not come to its end, and can be resumed.
+    Resumable,
+    /// It did not come to its end, and nothing can go on.
+    BrokenOff,
+}
+
+/// All runs of a state folder, oldest first; none if there is no such folder.
+///
+/// # Errors
+/// Those of a state folder that cannot be read.
+pub fn runs(state: &Path) -> Result<Vec<RunSummary>, RunError> {
+    let Some(folder) = StateFolder::open_existing(state)? else {
+        return Ok(Vec::new());
+    };
+    Ok(folder.runs()?.iter().map(summary).collect())
+}
+
+/// What a run said of itself at its start.
+///
+/// # Errors
+/// `Undescribed` if it said nothing, or nothing that this version understands; those of a state
+/// folder that cannot be read.
+pub fn description(state: &Path, id: &str) -> Result<RunDescription, RunError> {
+    let runs = match StateFolder::open_existing(state)? {
+        Some(folder) => folder.runs()?,
+        None => Vec::new(),
+    };
+    let run = runs.iter().find(|run| run.id == id);
+    run.and_then(described)
+        .ok_or_else(|| RunError::Undescribed {
+            run: id.to_string(),
+        })
+}
+
+fn summary(entry: &RunEntry) -> RunSummary {
+    let ending = entry.ending().ok().flatten().unwrap_or_default();
+    let ending = serde_json::from_slice::<Ending>(&ending).ok();
+    let history = entry.path.join("history");
+    let (command, folder, started_s) = beginning(entry, &history);
+    let counted = match (&ending, entry.state) {
+        (Some(ending), _) => Some((ending.elapsed_us, ending.tasks)),
+        (None, RunState::Alive { .. }) => None,
+        (None, _) => last_record(&history).map(|end| (end.elapsed_us, end.counts.spawned)),
+    };
+    RunSummary {
+        id: entry.id.clone(),
+        bytes: match entry.state {
+            RunState::Ended => bytes_of_ended(entry),
+            RunState::Alive { .. } | RunState::Unended => entry.bytes_on_disk(),
+        },
+        standing: standing(entry.state, ending),
+        command,
+        folder,
+        started_s,
+        elapsed_us: counted.map(|(elapsed_us, _)| elapsed_us),
+        tasks: counted.map(|(_, tasks)| tasks),
+    }
+}
+
+fn standing(state: RunState, ending: Option<Ending>) -> Standing {
+    match (state, ending) {
+        (RunState::Alive { process }, _) => Standing::Running { process },
+        (RunState::Unended, _) => Standing::Resumable,
+        (RunState::Ended, None) => Standing::BrokenOff,
+        (RunState::Ended, Some(ending)) => match ending.failure {
+            None => Standing::EndedWell,
+            Some(failure) => Standing::Failed { failure },
+        },
+    }
+}
+
+/// Command, folder and start, by the description or else by the history.
+fn beginning(entry: &RunEntry, history: &Path) -> (Vec<String>, String, u64) {
+    if let Some(description) = described(entry) {
+        let folder = description.folder.display().to_string();
+        return (description.command, folder, description.started_s);
+    }
+    first_record(history).map_or((Vec::new(), String::new(), 0), |run| {
+        (run.command, run.folder, run.started_s)
+    })
+}
+
+fn first_record(history: &Path) -> Option<RunRecord> {
+    let mut line = String::new();
+    let file = File::open(history).ok()?.take(FIRST_RECORD_BYTES_MAX);
+    BufReader::new(file).read_line(&mut line).ok()?;
+    match serde_json::from_str(&line).ok()? {
+        Record::Run(run) => Some(run),
+        Record::Task(_) | Record::Log(_) | Record::End(_) => None,
+    }
+}
+
+/// The record of the end, if it is the last of the history.
+fn last_record(history: &Path) -> Option<EndRecord> {
+    let mut file = File::open(history).ok()?;
+    let length = file.metadata().ok()?.len();
+    let start = length.saturating_sub(LAST_RECORD_BYTES_MAX);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LAST_RECORD_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let last = lines.filter(|line| !line.is_empty()).next_back()?;
+    match serde_json::from_slice(last).ok()? {
+        Record::End(end) => Some(end),
+        Record::Run(_) | Record::Task(_) | Record::Log(_) => None,
+    }
+}

@@ -1,0 +1,338 @@
+//! Runs that did not come to their end: who may take them up, and what is still there.
+
+use std::fs;
+use std::sync::Barrier;
+
+use ciel_store::{
+    Cleaning, Extent, HeldRun, LostObject, ObjectName, RunFolder, RunState, StateFolder, StoreError,
+};
+use tempfile::TempDir;
+
+fn state_in(home: &TempDir) -> StateFolder {
+    StateFolder::open(&home.path().join(".ciel")).unwrap()
+}
+
+/// A run of this process that could be resumed if it was broken off now.
+fn recorded_run(state: &StateFolder, id: &str) -> RunFolder {
+    let run = RunFolder::create(state, id, u64::MAX).unwrap();
+    run.describe(b"{}").unwrap();
+    fs::create_dir(run.journal_path()).unwrap();
+    run
+}
+
+fn reopened(state: &StateFolder, id: &str) -> RunFolder {
+    RunFolder::reopen(state, id, u64::MAX).unwrap()
+}
+
+fn refusal(state: &StateFolder, id: &str) -> StoreError {
+    RunFolder::reopen(state, id, u64::MAX).unwrap_err()
+}
+
+#[test]
+fn run_that_was_broken_off_is_taken_up_with_its_files_and_without_its_scratch() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    run.describe(b"described again").unwrap();
+    run.objects().commit_bytes(ObjectName(1), b"kept").unwrap();
+    fs::create_dir(run.path().join("scratch/folder")).unwrap();
+    fs::write(run.path().join("scratch/folder/file"), "half").unwrap();
+    drop(run);
+    assert_eq!(state.runs().unwrap()[0].state, RunState::Unended);
+
+    let run = reopened(&state, "run");
+    let process = Some(std::process::id());
+    assert_eq!(state.runs().unwrap()[0].state, RunState::Alive { process });
+    assert_eq!(fs::read_dir(run.path().join("scratch")).unwrap().count(), 0);
+    assert!(run.objects().path(ObjectName(1)).exists());
+    assert_eq!(run.description().unwrap().unwrap(), b"described again");
+    assert_eq!(run.output_path(), run.path().join("stdout"));
+    run.mark_ended(b"well").unwrap();
+    drop(run);
+    let entry = state.runs().unwrap().remove(0);
+    assert_eq!(entry.state, RunState::Ended);
+    assert_eq!(entry.ending().unwrap().unwrap(), b"well");
+    assert!(entry.bytes_on_disk() > 4);
+}
+
+#[test]
+fn several_that_resume_one_run_at_once_leave_it_to_one() {
+    const RESUMERS: usize = 4;
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    for round in 0..100 {
+        let id = format!("run-{round}");
+        drop(recorded_run(&state, &id));
+        let (begun, done) = (Barrier::new(RESUMERS), Barrier::new(RESUMERS));
+        let resume = || {
+            begun.wait();
+            let taken = RunFolder::reopen(&state, &id, u64::MAX);
+            done.wait();
+            match taken {
+                Ok(_) => true,
+                Err(StoreError::RunAlive { run, process }) => {
+                    assert_eq!((run, process), (id.clone(), Some(std::process::id())));
+                    false
+                }
+                Err(other) => panic!("{other}"),
+            }
+        };
+        let taken = std::thread::scope(|scope| {
+            let resumers: Vec<_> = (0..RESUMERS).map(|_| scope.spawn(resume)).collect();
+            let taken = resumers.into_iter().map(|one| one.join().unwrap());
+            taken.filter(|taken| *taken).count()
+        });
+        assert_eq!(taken, 1);
+    }
+}
+
+/// A look at the runs holds each lock for an instant. A resume took that for a run that lives.
+#[test]
+fn those_who_look_at_the_runs_keep_nobody_from_resuming() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    drop(recorded_run(&state, "run"));
+    std::thread::scope(|threads| {
+        let resumer = threads.spawn(|| {
+            for _ in 0..500 {
+                drop(reopened(&state, "run"));
+            }
+        });
+        while !resumer.is_finished() {
+            state.runs().unwrap();
+        }
+        resumer.join().unwrap();
+    });
+}
+
+#[test]
+fn run_that_lives_is_refused_with_its_process() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let _living = recorded_run(&state, "living");
+    let error = refusal(&state, "living");
+    let process = std::process::id();
+    assert!(
+        matches!(&error, StoreError::RunAlive { run, process: Some(found) }
+            if run == "living" && *found == process)
+    );
+    assert_eq!(
+        error.to_string(),
+        format!("run living is live in process {process}")
+    );
+}
+
+#[test]
+fn run_that_ended_or_left_no_journal_or_never_was_is_refused() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    recorded_run(&state, "ended").mark_ended(b"").unwrap();
+    drop(RunFolder::create(&state, "bare", u64::MAX).unwrap());
+    let robbed = recorded_run(&state, "robbed");
+    fs::remove_dir(robbed.journal_path()).unwrap();
+    drop(robbed);
+    fs::create_dir(state.path().join("runs/notes")).unwrap();
+    for (id, code) in [
+        ("ended", "store.run-ended"),
+        ("bare", "store.run-unrecorded"),
+        ("robbed", "store.run-unrecorded"),
+        ("notes", "store.run-unknown"),
+        ("never", "store.run-unknown"),
+        ("../x", "store.invalid-name"),
+    ] {
+        assert_eq!(refusal(&state, id).code(), code, "{id}");
+    }
+    for entry in state.runs().unwrap() {
+        assert_eq!(entry.state, RunState::Ended, "{}", entry.id);
+    }
+}
+
+#[test]
+fn clean_keeps_what_can_be_resumed_unless_all_is_asked_for() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let _living = recorded_run(&state, "living");
+    drop(recorded_run(&state, "unended"));
+    recorded_run(&state, "ended").mark_ended(b"").unwrap();
+    let cleaned = state.clean(Cleaning::Ended).unwrap();
+    assert_eq!(cleaned.removed, ["ended"]);
+    assert_eq!(
+        (cleaned.alive, cleaned.unended),
+        (vec!["living".into()], vec!["unended".into()])
+    );
+    drop(reopened(&state, "unended"));
+    let cleaned = state.clean(Cleaning::All).unwrap();
+    assert_eq!(cleaned.removed, ["unended"]);
+    assert_eq!(
+        (cleaned.alive, cleaned.unended),
+        (vec!["living".into()], vec![])
+    );
+}
+
+#[test]
+fn removal_by_id_takes_ended_runs_only() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    for id in ["a", "b"] {
+        recorded_run(&state, id).mark_ended(b"").unwrap();
+    }
+    drop(recorded_run(&state, "unended"));
+    let cleaned = state
+        .remove(&["b".into(), "unended".into(), "never".into()])
+        .unwrap();
+    assert_eq!(
+        (cleaned.removed, cleaned.unended),
+        (vec!["b".into()], vec!["unended".into()])
+    );
+    assert_eq!(state.runs().unwrap().len(), 2);
+}
+
+#[test]
+fn held_run_is_taken_up_by_nobody_until_it_is_let_go() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    drop(recorded_run(&state, "run"));
+    let held = HeldRun::take(&state, "run").unwrap();
+    assert_eq!(refusal(&state, "run").code(), "store.run-alive");
+    assert!(state.clean(Cleaning::All).unwrap().removed.is_empty());
+    held.remove_scratch().unwrap();
+    drop(held);
+    assert!(!state.path().join("runs/run/scratch").exists());
+    reopened(&state, "run")
+        .scratch()
+        .path(1, 0, "output")
+        .unwrap();
+}
+
+#[test]
+fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    for (name, bytes) in [
+        (1, "whole"),
+        (2, "shortened"),
+        (3, "deleted"),
+        (4, "unrecorded"),
+        (5, ""),
+    ] {
+        run.objects()
+            .commit_bytes(ObjectName(name), bytes.as_bytes())
+            .unwrap();
+    }
+    let path = |name| run.objects().path(ObjectName(name));
+    fs::remove_file(path(2)).unwrap();
+    fs::write(path(2), "short").unwrap();
+    fs::remove_file(path(3)).unwrap();
+    fs::create_dir(path(6)).unwrap();
+    fs::write(run.path().join("objects/diary"), "foreign").unwrap();
+    let folder = run.path().join("objects");
+    drop(run);
+
+    let run = reopened(&state, "run");
+    let known = [(1, 5), (2, 9), (3, 7), (5, 0), (6, 1)];
+    let lost = run
+        .objects()
+        .restore(known.map(|(name, length)| (ObjectName(name), length)))
+        .unwrap();
+    let lost_object = |name, expected, found| LostObject {
+        name: ObjectName(name),
+        expected,
+        found,
+    };
+    assert_eq!(
+        lost,
+        [
+            lost_object(2, 9, Some(5)),
+            lost_object(3, 7, None),
+            lost_object(6, 1, None)
+        ]
+    );
+    assert_eq!(&*run.objects().map(ObjectName(1)).unwrap(), b"whole");
+    assert!(run.objects().map(ObjectName(5)).unwrap().is_empty());
+    assert_eq!(run.budget().used(), 5);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
+    run.objects()
+        .commit_bytes(ObjectName(2), b"shortened")
+        .unwrap();
+    assert!(run.objects().remove(ObjectName(1)).unwrap());
+    assert_eq!(run.budget().used(), 9);
+}
+
+#[test]
+fn restored_spill_is_read_and_released_and_new_output_goes_to_a_new_file() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    let first = run.spill().append(b"first").unwrap();
+    let second = run.spill().append(b"second").unwrap();
+    let path = run.scratch().path(1, 0, "stdout").unwrap();
+    fs::write(&path, "adopted and released meanwhile").unwrap();
+    run.spill().adopt(&path).unwrap();
+    let beyond = Extent {
+        offset: 8,
+        length: 100,
+        ..first
+    };
+    let elsewhere = Extent { blob: 7, ..first };
+    drop(run);
+
+    let run = reopened(&state, "run");
+    let part = Extent {
+        offset: second.offset + 3,
+        length: 3,
+        ..second
+    };
+    let lost = run
+        .spill()
+        .restore([first, beyond, part, elsewhere])
+        .unwrap();
+    assert_eq!(lost, [beyond, elsewhere]);
+    assert_eq!(run.spill().read(part).unwrap(), b"ond");
+    assert_eq!(run.budget().used(), 11);
+    let files = run.path().join("spill");
+    assert_eq!(fs::read_dir(&files).unwrap().count(), 1);
+    let more = run.spill().append(b"more").unwrap();
+    assert_eq!((more.blob, more.offset), (8, 0));
+    run.spill().release(first).unwrap();
+    run.spill().release(part).unwrap();
+    assert!(!files.join(first.blob.to_string()).exists());
+    assert_eq!(run.budget().used(), 4);
+    assert_eq!(run.spill().read(more).unwrap(), b"more");
+}
+
+#[test]
+fn restoring_nothing_leaves_nothing() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    run.objects()
+        .commit_bytes(ObjectName(1), b"object")
+        .unwrap();
+    run.spill().append(b"output").unwrap();
+    drop(run);
+    let run = reopened(&state, "run");
+    assert!(run.objects().restore([]).unwrap().is_empty());
+    assert!(run.spill().restore([]).unwrap().is_empty());
+    assert_eq!(run.budget().used(), 0);
+    for folder in ["objects", "spill"] {
+        assert_eq!(fs::read_dir(run.path().join(folder)).unwrap().count(), 0);
+    }
+    assert_eq!(run.spill().append(b"afresh").unwrap().blob, 0);
+}
+
+#[test]
+fn state_of_another_version_is_not_renewed_over_a_run_that_can_be_resumed() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    drop(recorded_run(&state, "unended"));
+    fs::remove_file(state.path().join("format")).unwrap();
+    fs::write(state.path().join("format"), "ciel-state 99\n").unwrap();
+    let cleaned = StateFolder::renew(state.path(), Cleaning::Ended).unwrap();
+    assert_eq!(cleaned.unended, ["unended"]);
+    let refused = StateFolder::open(state.path()).unwrap_err();
+    assert_eq!(refused.code(), "store.other-format");
+    let cleaned = StateFolder::renew(state.path(), Cleaning::All).unwrap();
+    assert_eq!(cleaned.removed, ["unended"]);
+    StateFolder::open(state.path()).unwrap();
+}

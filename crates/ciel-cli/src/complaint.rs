@@ -108,7 +108,8 @@ impl Complaint {
 }
 
 impl From<RunError> for Complaint {
-    /// Nothing has run when the state folder or a resume is refused; the rest is trouble on the way.
+    /// Nothing has run when the state folder or a resume is refused; the rest is trouble on the
+    /// way.
     fn from(error: RunError) -> Complaint {
         let exit = match &error {
             RunError::State(_)

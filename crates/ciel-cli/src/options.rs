@@ -80,9 +80,6 @@ pub enum Colour {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a job; one that was interrupted goes on from where it was
-    ///
-    /// It is the same job if the script, its code, its arguments and the current folder are the
-    /// same. `ciel run --new` starts afresh.
     Run(Box<RunOptions>),
     /// Go on with a run that was interrupted
     ///
@@ -214,7 +211,8 @@ pub struct RunOptions {
     /// Disk that former runs may take before the oldest that have ended are removed
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_disk_size)]
     pub keep: u64,
-    /// Start afresh, even if the job was interrupted before and could go on
+    /// Start afresh, even if the job (same code, arguments and folder) was interrupted before and
+    /// could go on
     #[arg(long)]
     pub new: bool,
     /// Tell progress, failures and the summary as JSON, one value a line, on standard error

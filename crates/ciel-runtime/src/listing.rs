@@ -159,8 +159,8 @@ fn last_record(history: &Path) -> Option<EndRecord> {
     file.take(LAST_RECORD_BYTES_MAX)
         .read_to_end(&mut bytes)
         .ok()?;
-    let lines = bytes.split(|byte| *byte == b'\n');
-    let last = lines.filter(|line| !line.is_empty()).next_back()?;
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let last = lines.rfind(|line| !line.is_empty())?;
     match serde_json::from_slice(last).ok()? {
         Record::End(end) => Some(end),
         Record::Run(_) | Record::Task(_) | Record::Log(_) => None,

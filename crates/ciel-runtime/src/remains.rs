@@ -1,9 +1,9 @@
 //! What killed runs have left: processes, files of use to nobody, a control socket.
 //!
 //! The engine and its spawner each clean up when the other dies. When both were killed at once,
-//! this does it at the next run in the folder. A run that ends or is broken off takes its scratch
-//! folder away last, so a scratch folder without a living run is the mark of one that was killed. It does
-//! not know what the run computed. Read next: `run`.
+//! this does it at the next run in the folder. A run that ends or is broken off in order takes its
+//! scratch folder away last, so a scratch folder without a living run is the mark of one that was
+//! killed. It does not know what the run computed. Read next: `run`.
 
 use std::collections::BTreeSet;
 

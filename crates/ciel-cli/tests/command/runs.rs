@@ -10,8 +10,9 @@ use serde_json::Value;
 use crate::support::{Ended, Folder, Running, shows, shows_table, wait_until};
 
 /// A job that waits for its pipe and shows what comes out of it.
-const JOB: &str = "x = spawn_exec(\"stdinout\", {\"inputs\": [], \"command_line\": [\"sh\", \"-c\", \
-    \"echo $$ > begun; cat pipe\"]}, 1);\nprint(\"asked\");\nreturn text(x[0]);\n";
+const JOB: &str = "x = spawn_exec(\"stdinout\", {\"inputs\": [], \"command_line\": \
+    [\"sh\", \"-c\", \"echo $$ > begun; cat pipe\"]}, 1);\n\
+    print(\"asked\");\nreturn text(x[0]);\n";
 
 /// The words that run it.
 const RUN: [&str; 2] = ["run", "job.sw"];

@@ -19,6 +19,7 @@ use crate::source_root;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-model", &[]),
     ("ciel-graph", &["ciel-model"]),
+    ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
     ("ciel-protocol", &[]),

@@ -191,7 +191,7 @@ impl Found {
     /// Gives up a file from an offset on, unless it proves that more was safe than is there.
     fn lose(&mut self, path: PathBuf, bytes: &[u8], offset: usize) -> Result<(), JournalError> {
         let rest = survey(bytes, offset);
-        let cut = self.cut.get_or_insert_with(|| Cut {
+        let cut = self.cut.get_or_insert(Cut {
             path,
             offset: offset as u64,
             bytes: 0,

@@ -139,7 +139,6 @@ impl Gathering {
     pub(crate) fn stop(&mut self) {
         self.has_stopped = true;
         self.batch.clear();
-        self.acts.clear();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -155,9 +154,7 @@ impl Gathering {
     }
 
     pub(crate) fn put_act(&mut self, until: Sequence, act: Act) {
-        if !self.has_stopped {
-            self.acts.push((until, act));
-        }
+        self.acts.push((until, act));
     }
 
     pub(crate) fn has_acts(&self) -> bool {
@@ -166,6 +163,19 @@ impl Gathering {
 
     pub(crate) fn has_due_acts(&self, safe: Sequence) -> bool {
         self.acts.iter().any(|(until, _)| *until <= safe)
+    }
+
+    /// Takes out what can never be done: after a stop, all that is not due. To be dropped where
+    /// no lock is held, because an act may own anything, even the journal.
+    #[must_use = "to be dropped without the lock"]
+    pub(crate) fn take_hopeless_acts(&mut self, safe: Sequence) -> Vec<(Sequence, Act)> {
+        if !self.has_stopped {
+            return Vec::new();
+        }
+        let all = std::mem::take(&mut self.acts);
+        let (due, rest) = all.into_iter().partition(|(until, _)| *until <= safe);
+        self.acts = due;
+        rest
     }
 
     /// Takes out what may be done now, in the order in which it was put in.

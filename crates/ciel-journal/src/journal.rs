@@ -208,7 +208,8 @@ impl Journal {
     }
 
     /// Does something, such as removing a file, once that record is as safe as the durability
-    /// promises. It is done on the writer thread; never if that record is not written.
+    /// promises. It is done on the writer thread or by [`Journal::close`], and never if that record
+    /// is not written.
     pub fn after(&self, until: Sequence, act: Box<dyn FnOnce() + Send>) {
         let mut gathering = self.shared().gathering();
         gathering.put_act(until, act);
@@ -280,10 +281,10 @@ impl Journal {
         let threads = lock(&self.inner.threads).take();
         drop(threads);
         let outcome = self.finish();
-        self.shared().run_due_acts();
         let path = self.shared().disk.path().to_path_buf();
         let closed = JournalError::Closed { path };
         self.shared().stop(&mut self.shared().gathering(), closed);
+        self.shared().run_due_acts();
         outcome
     }
 

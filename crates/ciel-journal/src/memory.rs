@@ -29,6 +29,7 @@ struct State {
     changes: Vec<Change>,
     files: Vec<Content>,
     room_bytes: Option<u64>,
+    is_sync_broken: bool,
     writes: u64,
 }
 
@@ -70,6 +71,11 @@ impl MemoryDisk {
         self.state().room_bytes = bytes;
     }
 
+    /// From now on, syncs fail and make nothing safe.
+    pub fn break_sync(&self) {
+        self.state().is_sync_broken = true;
+    }
+
     /// How often something was appended to a file.
     pub fn writes(&self) -> u64 {
         self.state().writes
@@ -96,6 +102,7 @@ impl MemoryDisk {
     pub fn after_kill(&self) -> MemoryDisk {
         let mut state = self.state().clone();
         state.room_bytes = None;
+        state.is_sync_broken = false;
         MemoryDisk {
             state: Arc::new(Mutex::new(state)),
         }
@@ -162,6 +169,13 @@ impl State {
         file
     }
 
+    fn check_sync(&self) -> io::Result<()> {
+        if self.is_sync_broken {
+            return Err(io::Error::other("the disk does not answer"));
+        }
+        Ok(())
+    }
+
     fn number(&self, name: &str) -> io::Result<usize> {
         let found = self.names.get(name).copied();
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -212,6 +226,7 @@ impl Disk for MemoryDisk {
 
     fn sync_names(&self) -> io::Result<()> {
         let mut state = self.state();
+        state.check_sync()?;
         state.synced_names = state.names.clone();
         state.changes.clear();
         Ok(())
@@ -247,6 +262,7 @@ impl DiskFile for MemoryFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state();
+        state.check_sync()?;
         let content = &mut state.files[self.file];
         content.synced_bytes = content.bytes.len();
         Ok(())

@@ -58,7 +58,11 @@ impl<'a> Reader<'a> {
     pub fn new(file: &'a [u8]) -> Reader<'a> {
         let header = Header::read(file);
         let last = match header {
-            Ok(Header { kind, base, .. }) if kind == FileKind::Log => base,
+            Ok(Header {
+                kind: FileKind::Log,
+                base,
+                ..
+            }) => base,
             _ => Sequence(0),
         };
         Reader {

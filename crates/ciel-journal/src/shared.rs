@@ -258,6 +258,8 @@ impl Shared {
         for act in due {
             act();
         }
+        let hopeless = self.gathering().take_hopeless_acts(self.safe());
+        drop(hopeless);
     }
 
     pub(crate) fn failure(&self) -> Option<&JournalError> {

@@ -67,7 +67,10 @@ fn run_writer(shared: &Shared) {
             shared.run_due_acts();
             idle = 0;
         }
-        shared.tell_failure();
+        if shared.failure().is_some() {
+            shared.tell_failure();
+            shared.run_due_acts();
+        }
         if is_ended {
             return;
         }

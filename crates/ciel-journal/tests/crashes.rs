@@ -97,7 +97,7 @@ fn reopened(disk: MemoryDisk) -> (u64, MemoryDisk) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn killed_at_any_act_has_a_beginning_with_all_that_was_promised(

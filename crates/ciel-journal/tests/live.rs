@@ -91,7 +91,9 @@ fn act_put_off_until_power_is_safe_waits_for_the_sync() {
     let number = append_next(&journal);
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
-    let act = move || drop(count.fetch_add(1, Ordering::SeqCst));
+    let act = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+    };
     journal.after(number, Box::new(act));
     journal.tend().unwrap();
     assert_eq!(done.load(Ordering::SeqCst), 0);
@@ -151,13 +153,78 @@ fn record_over_the_bound_fails_the_journal_and_tells_at_once() {
     assert!(matches!(error, JournalError::RecordTooLong { bytes, .. } if bytes == long));
 }
 
+#[test]
+fn sync_that_fails_once_is_told_to_everybody_who_waits_for_it() {
+    let disk = MemoryDisk::new();
+    let shared = Arc::new(disk.clone());
+    let journal = Journal::create_on(shared, by_caller(Durability::Power)).unwrap();
+    let safe = append_next(&journal);
+    journal.wait_for(safe).unwrap();
+    disk.break_sync();
+    for _ in 0..2 {
+        let error = journal.wait_for(append_next(&journal)).unwrap_err();
+        assert_eq!(error.code(), "journal.system");
+    }
+    journal.wait_for(safe).unwrap();
+    assert_eq!(
+        journal.failed().map(JournalError::code),
+        Some("journal.system")
+    );
+    let lost = disk.after_power_failure(|_| 0);
+    let options = by_caller(Durability::Power);
+    let (_, recorded) = Journal::open_on(Arc::new(lost), options).unwrap();
+    assert_eq!(last_of(&recorded), safe.0);
+}
+
+/// Dropping the acts that would never be done, with the lock of the buffer held, once would have
+/// waited for itself: an act may own the last of a journal.
+#[test]
+fn act_that_owns_the_journal_is_dropped_with_it_after_a_failure() {
+    let disk = MemoryDisk::new();
+    let journal = Journal::create_on(Arc::new(disk.clone()), Durability::Process).unwrap();
+    disk.set_room(Some(0));
+    let (tell, told) = mpsc::channel();
+    let (owned, number) = (journal.clone(), append_next(&journal));
+    let act = move || {
+        tell.send(owned.appended()).unwrap();
+    };
+    journal.after(number, Box::new(act));
+    drop(journal);
+    assert_eq!(
+        told.recv_timeout(DEADLINE),
+        Err(mpsc::RecvTimeoutError::Disconnected)
+    );
+}
+
+#[test]
+fn snapshot_that_does_not_fit_is_given_up_and_the_journal_goes_on() {
+    let disk = MemoryDisk::new();
+    let shared = Arc::new(disk.clone());
+    let journal = Journal::create_on(shared, by_caller(Durability::Process)).unwrap();
+    append_next(&journal);
+    let snapshot = journal.begin_snapshot().unwrap();
+    assert!(journal.begin_snapshot().is_none());
+    journal.tend().unwrap();
+    disk.set_room(Some(60));
+    let error = write_snapshot(snapshot).unwrap_err();
+    assert_eq!(error.code(), "journal.disk-full");
+    disk.set_room(None);
+    append_next(&journal);
+    assert!(journal.begin_snapshot().is_some());
+    append_next(&journal);
+    journal.close().unwrap();
+    let options = by_caller(Durability::Process);
+    let (_, recorded) = Journal::open_on(Arc::new(disk), options).unwrap();
+    assert_eq!((recorded.snapshot.as_ref(), last_of(&recorded)), (None, 3));
+}
+
 /// A life with logs, snapshots and waiting; gives the last record that was safe at its end.
 fn life(disk: &MemoryDisk) -> (u64, Result<(), JournalError>) {
     let told = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&told);
     let options = Options {
         on_failure: Some(Box::new(move |_| {
-            drop(count.fetch_add(1, Ordering::SeqCst))
+            count.fetch_add(1, Ordering::SeqCst);
         })),
         upkeep: Upkeep::Caller,
         durability: Durability::Process,

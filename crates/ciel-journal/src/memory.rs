@@ -108,8 +108,8 @@ impl MemoryDisk {
         }
     }
 
-    /// The disk as it may be found after a power failure now. Of the names, some of the last
-    /// changes may be lost. Of each file, what was not synced may be cut anywhere, and pages of
+    /// The disk as it may be found after a power failure now. Of the new names, the last may be
+    /// lost, and of the removals any. Of each file, what was not synced may be cut anywhere, and pages of
     /// the rest of it may be zero. `choose` gives a number below its argument each time.
     pub fn after_power_failure(&self, mut choose: impl FnMut(usize) -> usize) -> MemoryDisk {
         let before = self.state();
@@ -119,8 +119,15 @@ impl MemoryDisk {
             files: before.files.clone(),
             ..State::default()
         };
-        for change in &before.changes[..kept] {
-            apply(change, &mut state.names);
+        for (at, change) in before.changes.iter().enumerate() {
+            // A removal may be safe before what came earlier, unless the names were synced.
+            let is_kept = match change {
+                Change::Remove(_) => choose(2) == 0,
+                Change::Put(..) | Change::Rename(..) => at < kept,
+            };
+            if is_kept {
+                apply(change, &mut state.names);
+            }
         }
         for content in &mut state.files {
             content.lose(&mut choose);

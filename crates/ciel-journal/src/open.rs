@@ -36,6 +36,8 @@ pub(crate) fn create(disk: &dyn Disk) -> Result<Opened, JournalError> {
 /// Takes up what the folder holds.
 pub(crate) fn open(disk: &dyn Disk) -> Result<(Opened, Recorded), JournalError> {
     let found = read(disk)?;
+    // The name of a snapshot must be safe before what it takes the place of is removed.
+    sync_names(disk)?;
     remove_others(disk, &found)?;
     let (generation, log) = last_log(disk, &found)?;
     sync_names(disk)?;
@@ -62,7 +64,12 @@ pub(crate) fn open(disk: &dyn Disk) -> Result<(Opened, Recorded), JournalError> 
 fn remove_others(disk: &dyn Disk, found: &Found) -> Result<(), JournalError> {
     for name in names(disk)?.into_iter().rev() {
         let counts = match name {
-            Name::Log(generation) => found.logs.iter().any(|(one, _)| *one == generation),
+            // The first log stays even without a whole header: without it, a log behind it
+            // whose removal is lost with the power would look like damage.
+            Name::Log(generation) => {
+                generation == found.generation
+                    || found.logs.iter().any(|(one, _)| *one == generation)
+            }
             Name::Snapshot(generation) => generation == found.generation,
             Name::Draft(_) => false,
         };
@@ -78,7 +85,8 @@ fn remove_others(disk: &dyn Disk, found: &Found) -> Result<(), JournalError> {
 /// after a power failure, and the process before this one may not have come to it.
 fn last_log(disk: &dyn Disk, found: &Found) -> Result<(u64, OpenLog), JournalError> {
     let Some(((last, bytes), before)) = found.logs.split_last() else {
-        let log = OpenLog::make(disk, found.generation, found.last)?;
+        let log = OpenLog::renew(disk, found.generation, found.last)?;
+        log.sync(disk)?;
         return Ok((found.generation, log));
     };
     for (generation, bytes) in before {

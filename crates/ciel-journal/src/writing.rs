@@ -59,9 +59,36 @@ impl OpenLog {
         base: Sequence,
     ) -> Result<OpenLog, JournalError> {
         let name = Name::Log(generation);
-        let path = path_of(disk, name);
         let made = disk.create(&name.text());
-        let file = made.map_err(|error| JournalError::system("make", &path, error))?;
+        let made = made.map_err(|error| failed(disk, generation, "make", error))?;
+        OpenLog::begin(disk, made, generation, base)
+    }
+
+    /// Makes a log, or begins again with one that is there and of which nothing counts.
+    pub(crate) fn renew(
+        disk: &dyn Disk,
+        generation: u64,
+        base: Sequence,
+    ) -> Result<OpenLog, JournalError> {
+        match disk.open(&Name::Log(generation).text()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                OpenLog::make(disk, generation, base)
+            }
+            Err(error) => Err(failed(disk, generation, "open", error)),
+            Ok(file) => {
+                let cut = file.cut(0);
+                cut.map_err(|error| failed(disk, generation, "cut", error))?;
+                OpenLog::begin(disk, file, generation, base)
+            }
+        }
+    }
+
+    fn begin(
+        disk: &dyn Disk,
+        file: Arc<dyn DiskFile>,
+        generation: u64,
+        base: Sequence,
+    ) -> Result<OpenLog, JournalError> {
         let header = Header {
             kind: FileKind::Log,
             generation,
@@ -72,7 +99,7 @@ impl OpenLog {
         if let Err((_, error)) = append_all(&*file, &bytes) {
             // A header that is not whole is cut at the next opening; here it cannot be helped.
             let _ = file.cut(0);
-            return Err(JournalError::system("write", &path, error));
+            return Err(failed(disk, generation, "write", error));
         }
         Ok(OpenLog {
             file,
@@ -88,12 +115,11 @@ impl OpenLog {
         bytes: u64,
         is_cut: bool,
     ) -> Result<OpenLog, JournalError> {
-        let name = Name::Log(generation);
-        let failed = |act, error| JournalError::system(act, &path_of(disk, name), error);
-        let file = disk.open(&name.text());
-        let file = file.map_err(|error| failed("open", error))?;
+        let file = disk.open(&Name::Log(generation).text());
+        let file = file.map_err(|error| failed(disk, generation, "open", error))?;
         if is_cut {
-            file.cut(bytes).map_err(|error| failed("cut", error))?;
+            let cut = file.cut(bytes);
+            cut.map_err(|error| failed(disk, generation, "cut", error))?;
         }
         Ok(OpenLog {
             file,
@@ -103,9 +129,8 @@ impl OpenLog {
     }
 
     pub(crate) fn sync(&self, disk: &dyn Disk) -> Result<(), JournalError> {
-        let path = path_of(disk, Name::Log(self.generation));
         let synced = self.file.sync();
-        synced.map_err(|error| JournalError::system("sync", &path, error))
+        synced.map_err(|error| failed(disk, self.generation, "sync", error))
     }
 
     /// Appends frames. After a failure the whole ones stay, and the last of their records is
@@ -123,9 +148,12 @@ impl OpenLog {
         self.bytes += whole as u64;
         // If it cannot be cut now, the next opening does.
         let _ = self.file.cut(self.bytes);
-        let path = path_of(disk, Name::Log(self.generation));
-        Err((last, JournalError::system("write", &path, error)))
+        Err((last, failed(disk, self.generation, "write", error)))
     }
+}
+
+fn failed(disk: &dyn Disk, log: u64, act: &'static str, error: io::Error) -> JournalError {
+    JournalError::system(act, &path_of(disk, Name::Log(log)), error)
 }
 
 /// Bytes of the whole frames at the beginning, and the last record among them.

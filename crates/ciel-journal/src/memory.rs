@@ -109,8 +109,8 @@ impl MemoryDisk {
     }
 
     /// The disk as it may be found after a power failure now. Of the new names, the last may be
-    /// lost, and of the removals any. Of each file, what was not synced may be cut anywhere, and pages of
-    /// the rest of it may be zero. `choose` gives a number below its argument each time.
+    /// lost, and of the removals any. Of each file, what was not synced may be cut anywhere, and
+    /// pages of the rest of it may be zero. `choose` gives a number below its argument each time.
     pub fn after_power_failure(&self, mut choose: impl FnMut(usize) -> usize) -> MemoryDisk {
         let before = self.state();
         let kept = choose(before.changes.len() + 1);

@@ -59,8 +59,7 @@ pub(crate) fn open(disk: &dyn Disk) -> Result<(Opened, Recorded), JournalError> 
     Ok((opened, recorded))
 }
 
-/// Removes every file of ours that does not count, the newest first: so no log ever remains
-/// whose predecessor is gone.
+/// Removes every file of ours that does not count, the newest first.
 fn remove_others(disk: &dyn Disk, found: &Found) -> Result<(), JournalError> {
     for name in names(disk)?.into_iter().rev() {
         let counts = match name {

@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ciel-coordinator",
         &["ciel-graph", "ciel-model", "ciel-ordered"],
     ),
+    ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
     ("ciel-protocol", &[]),
@@ -36,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "ciel-coordinator",
             "ciel-graph",
+            "ciel-journal",
             "ciel-model",
             "ciel-node",
             "ciel-ordered",

@@ -116,7 +116,10 @@ impl From<RunError> for Complaint {
             | RunError::OtherVersion { .. }
             | RunError::Changed { .. }
             | RunError::Undescribed { .. } => WRONG_USAGE,
-            RunError::Output(_) | RunError::System { .. } => JOB_FAILED,
+            RunError::Recovery(_)
+            | RunError::Journal(_)
+            | RunError::Output(_)
+            | RunError::System { .. } => JOB_FAILED,
         };
         let (code, message, hint) = (
             error.code(),

@@ -63,21 +63,17 @@ impl CommandFace {
         })
     }
 
-    /// Tells how the job ended, after which nothing more comes: the result, failures, the summary.
-    pub fn conclude(&self, outcome: &Outcome) -> Result<(), Complaint> {
+    /// Tells how the job ended, after which nothing more comes: failures, the summary.
+    pub fn conclude(&self, outcome: &Outcome) {
         self.clear();
         if outcome.output_closed {
-            return Ok(());
-        }
-        if let Ok(result) = &outcome.result {
-            self.result(result)?;
+            return;
         }
         let told = match self.json {
             true => self.ending_lines(outcome),
             false => self.ending_words(outcome),
         };
         locked(&self.talk).say(told.as_bytes());
-        Ok(())
     }
 
     /// Ends the file of `--output`.
@@ -89,22 +85,6 @@ impl CommandFace {
     /// Takes the progress line away.
     pub fn clear(&self) {
         locked(&self.talk).clear();
-    }
-
-    /// The result as the last line of standard output; nothing when it is null.
-    fn result(&self, result: &Value) -> Result<(), Complaint> {
-        if result.is_null() {
-            return Ok(());
-        }
-        let open = locked(&self.output).within_line;
-        let line = format!("{}{result}\n", if open { "\n" } else { "" });
-        match self.data(line.as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                let message = format!("cannot write the result: {error}");
-                Err(Complaint::usage("output", message).with_exit(crate::complaint::JOB_FAILED))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Writes to standard output. Talk waits for it only where both are the same terminal.
@@ -216,6 +196,17 @@ impl Face for CommandFace {
         output.within_line = bytes.last().is_some_and(|byte| *byte != b'\n');
         drop(output);
         self.data(bytes)
+    }
+
+    /// The last line of standard output; nothing when it is null.
+    fn result(&self, result: &Value) -> io::Result<()> {
+        self.clear();
+        if result.is_null() {
+            return Ok(());
+        }
+        let open = locked(&self.output).within_line;
+        let line = format!("{}{result}\n", if open { "\n" } else { "" });
+        self.data(line.as_bytes())
     }
 
     fn error_output(&self, task: Option<&Label>, bytes: &[u8]) {

@@ -76,7 +76,7 @@ fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<Exit
         // What the file says about its refusal is clearer than what the engine saw of it.
         Err(error) => return Err(finished.err().unwrap_or_else(|| error.into())),
     };
-    face.conclude(&outcome)?;
+    face.conclude(&outcome);
     finished?;
     Ok(ExitCode::from(match &outcome {
         outcome if outcome.interrupted => INTERRUPTED,

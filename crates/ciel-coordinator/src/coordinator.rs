@@ -229,7 +229,11 @@ impl Coordinator {
 
     fn apply(&mut self, record: Record, actions: &mut Vec<Action>) {
         match record {
-            Record::Began { .. } => {}
+            // A former process may have been lost between this record and the next.
+            Record::Began {
+                policy,
+                ordered_errors,
+            } => *self = Coordinator::new(policy, ordered_errors),
             Record::Told { now, event } => self.tell(now, event, actions),
             // The strand was told then if it wrote something else than before.
             Record::Wrote { strand, piece } => drop(self.write(strand, piece)),

@@ -117,6 +117,8 @@ pub enum Event {
     EngineLost {
         /// What a failure does from now on.
         policy: Policy,
+        /// Files of objects that are gone too; they are made again.
+        lost: Vec<Name>,
     },
     /// The live copy of a suspended strand is gone.
     ContinuationLost {

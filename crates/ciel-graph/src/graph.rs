@@ -148,7 +148,7 @@ impl Graph {
                 failure,
             } => self.on_task_lost(now, task, attempt, failure, actions),
             Event::TaskRecalled { task, attempt } => self.on_task_recalled(task, attempt, actions),
-            Event::EngineLost { policy } => self.on_engine_lost(now, policy, actions),
+            Event::EngineLost { policy, lost } => self.on_engine_lost(now, policy, lost, actions),
             Event::ContinuationLost { task } => self.on_continuation_lost(now, task, actions),
             Event::CancelRequested { task } => self.on_cancel_requested(now, task, actions),
             Event::JobCancelled { failure } => self.on_job_cancelled(now, failure, actions),

@@ -80,6 +80,7 @@ impl Graph {
         &mut self,
         now: Micros,
         policy: Policy,
+        _lost: Vec<Name>,
         actions: &mut Vec<Action>,
     ) {
         self.policy = policy;

@@ -57,7 +57,7 @@ impl Piece {
     }
 
     /// What is left without the first `known` bytes.
-    pub(crate) fn after(self, known: u64) -> Piece {
+    pub fn after(self, known: u64) -> Piece {
         match self {
             piece if known == 0 => piece,
             Piece::Bytes(mut bytes) => {

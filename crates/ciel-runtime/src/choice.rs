@@ -12,15 +12,6 @@ use crate::face::{Face, Report};
 use crate::run::RunError;
 use crate::settings::{Resume, Settings};
 
-/// The folder that a run works in.
-#[derive(Debug)]
-pub(crate) struct Chosen {
-    /// The folder; it is held by this process.
-    pub(crate) folder: RunFolder,
-    /// A former process of the run has left its journal, objects and spilled output there.
-    pub(crate) resumed: bool,
-}
-
 /// Chooses the folder for a run, of which `key` tells whether it is the same job as a former one;
 /// without a key it is no job that can be resumed. `runs` are those there are, oldest first.
 ///
@@ -34,21 +25,18 @@ pub(crate) fn choose_folder(
     settings: &Settings,
     key: Option<&str>,
     face: &dyn Face,
-) -> Result<Chosen, RunError> {
+) -> Result<RunFolder, RunError> {
     match (&settings.resume, key) {
         (Resume::Run(id), key) => named(state, id, key),
         (Resume::Auto, Some(key)) => match newest(state, runs, key, face)? {
-            Some(folder) => Ok(Chosen {
-                folder,
-                resumed: true,
-            }),
+            Some(folder) => Ok(folder),
             None => new_folder(state, settings, Some(key)),
         },
         (Resume::Auto | Resume::New, key) => new_folder(state, settings, key),
     }
 }
 
-fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<Chosen, RunError> {
+fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<RunFolder, RunError> {
     let folder = RunFolder::reopen(state, id, u64::MAX)?;
     let run = id.to_string();
     let description = folder.description()?.unwrap_or_default();
@@ -62,10 +50,7 @@ fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<Chosen, Run
     if key != Some(description.key.as_str()) {
         return Err(RunError::Changed { run });
     }
-    Ok(Chosen {
-        folder,
-        resumed: true,
-    })
+    Ok(folder)
 }
 
 /// The newest run of this job that can be resumed and that nobody else takes first.
@@ -125,15 +110,12 @@ fn new_folder(
     state: &StateFolder,
     settings: &Settings,
     key: Option<&str>,
-) -> Result<Chosen, RunError> {
+) -> Result<RunFolder, RunError> {
     let folder = create_folder(state)?;
     if let Some(description) = key.and_then(|key| RunDescription::of(settings, key)) {
         folder.describe(&description)?;
     }
-    Ok(Chosen {
-        folder,
-        resumed: false,
-    })
+    Ok(folder)
 }
 
 /// A folder for a run whose id sorts by time.

@@ -6,9 +6,10 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use ciel_model::{Failure, Label, Micros};
+use ciel_journal::Journal;
+use ciel_model::{Failure, FailureKind, Label, Micros, Name};
 use ciel_node::Run;
 use ciel_store::RunFolder;
 
@@ -16,6 +17,8 @@ use crate::core::Core;
 use crate::executors::Registry;
 use crate::face::Face;
 use crate::programs::Programs;
+use crate::released::Released;
+use crate::run::RunError;
 use crate::settings::Settings;
 use crate::turns::Hand;
 
@@ -26,6 +29,14 @@ pub(crate) struct Engine {
     pub(crate) face: Arc<dyn Face>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
+    /// Where everything is recorded that is needed to go on after this process; none if nothing is.
+    pub(crate) journal: Option<Journal>,
+    /// Time that earlier processes of the run had.
+    before: Micros,
+    /// The file of released output until somebody writes it.
+    released: Mutex<Option<Released>>,
+    /// What keeps this process from going on with the run.
+    trouble: Mutex<Option<RunError>>,
     /// The socket of a session's client until somebody listens to it.
     session: Mutex<Option<UnixStream>>,
     started: Instant,
@@ -36,6 +47,13 @@ pub(crate) struct Engine {
     pub(crate) output: Condvar,
 }
 
+/// What a run keeps beside its state; nothing for one that is not to be taken up later.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) journal: Option<Journal>,
+    pub(crate) released: Option<Released>,
+}
+
 impl Engine {
     pub(crate) fn new(
         settings: Settings,
@@ -44,9 +62,14 @@ impl Engine {
         registry: Registry,
         programs: Programs,
         session: Option<UnixStream>,
+        kept: Kept,
         core: Core,
     ) -> Engine {
         Engine {
+            journal: kept.journal,
+            before: core.state.now(),
+            released: Mutex::new(kept.released),
+            trouble: Mutex::new(None),
             settings,
             folder,
             face,
@@ -66,14 +89,53 @@ impl Engine {
         session.take()
     }
 
-    /// Microseconds since the run began.
-    pub(crate) fn now(&self) -> Micros {
-        self.started.elapsed().as_micros() as Micros
+    /// The file of released output, for the one who writes it from now on.
+    pub(crate) fn take_released(&self) -> Option<Released> {
+        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        released.take()
     }
 
-    /// When the run began.
+    /// Microseconds that the run has run, in this process and in earlier ones.
+    pub(crate) fn now(&self) -> Micros {
+        self.before + self.started.elapsed().as_micros() as Micros
+    }
+
+    /// When this process began with the run.
     pub(crate) fn started(&self) -> Instant {
         self.started
+    }
+
+    /// The instant at which the run will have run so long.
+    pub(crate) fn instant_of(&self, at: Micros) -> Instant {
+        self.started + Duration::from_micros(at.saturating_sub(self.before))
+    }
+
+    /// This process ends its work, and the run stays as it is recorded, to be taken up later.
+    pub(crate) fn break_off(&self, why: &str) {
+        self.with(|core, now| {
+            let origin = Label {
+                what: "job".into(),
+                name: Name::default(),
+            };
+            let failure = Failure::new(FailureKind::Cancelled, origin, why);
+            core.state.stop_recording();
+            core.tell(now, ciel_graph::Event::JobCancelled { failure });
+        });
+    }
+
+    /// This process cannot go on with the run.
+    pub(crate) fn abandon(&self, trouble: RunError) {
+        let why = trouble.to_string();
+        let mut first = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(trouble);
+        drop(first);
+        self.break_off(&why);
+    }
+
+    /// What kept this process from going on, if anything did.
+    pub(crate) fn take_trouble(&self) -> Option<RunError> {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.take()
     }
 
     /// The machines. A thread that panicked inside has left them half-way; that is a bug which

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ciel_graph::Counts;
 use ciel_model::{Failure, Label, Micros};
+use serde_json::Value as Json;
 
 /// The outside of a job. Methods are called from several threads, each in program order.
 pub trait Face: Send + Sync {
@@ -14,6 +15,11 @@ pub trait Face: Send + Sync {
     ///
     /// Errors end the job: nobody reads what it has to say.
     fn output(&self, bytes: &[u8]) -> io::Result<()>;
+
+    /// The job's result, when it has ended well and all output is out.
+    ///
+    /// Errors end nothing: the job has its result.
+    fn result(&self, result: &Json) -> io::Result<()>;
 
     /// Bytes of standard error: whole lines, or a part where a task never ends its line. `task` is
     /// absent when they come in serial order.

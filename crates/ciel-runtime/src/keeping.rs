@@ -1,12 +1,15 @@
 //! How much of the disk former runs may take: beyond it the oldest that have ended are removed.
-//!
-//! Runs that can be resumed count, but nobody's unfinished work is removed unasked. It does not
-//! know what is in the folders. Read next: `description` for what a run says of its size.
+//! There is a bound to their number too. Runs that can be resumed count, but nobody's unfinished
+//! work is removed unasked. It does not know what is in the folders. Read next: `description` for
+//! what a run says of its size.
 
 use ciel_store::{RunEntry, RunState, StateFolder, StoreError};
 
 use crate::description::Ending;
 use crate::face::{Face, Report};
+
+/// Ended runs that are kept, however small: each costs every start a look.
+const ENDED_RUNS_MAX: usize = 1_000;
 
 /// Runs named in a warning.
 const NAMED_MAX: usize = 3;
@@ -28,8 +31,9 @@ struct Excess {
     unended_bytes: Option<u64>,
 }
 
-/// Removes the oldest ended runs, as long as all former runs take more than `keep_bytes`, and warns
-/// if that is not enough. `runs` are oldest first; live ones and the one named `own` do not count.
+/// Removes the oldest ended runs, as long as all former runs take more than `keep_bytes` or more
+/// than [`ENDED_RUNS_MAX`] have ended, and warns if the bytes are still too many. `runs` are oldest
+/// first; live ones and the one named `own` do not count.
 ///
 /// # Errors
 /// Those of removing runs.
@@ -93,8 +97,9 @@ fn excess(kept: &[Kept], keep_bytes: u64) -> Excess {
     let unended = sum(false);
     let mut total = unended.saturating_add(sum(true));
     let mut excess = Excess::default();
-    for run in kept.iter().filter(|run| run.ended) {
-        if total <= keep_bytes {
+    let ended: Vec<&Kept> = kept.iter().filter(|run| run.ended).collect();
+    for (position, run) in ended.iter().enumerate() {
+        if total <= keep_bytes && ended.len() - position <= ENDED_RUNS_MAX {
             break;
         }
         total -= run.bytes;
@@ -156,6 +161,20 @@ mod tests {
         };
         assert_eq!(excess(&runs, 44), expected);
         assert_eq!(excess(&runs, 45).unended_bytes, None);
+    }
+
+    #[test]
+    fn number_of_ended_runs_is_bounded_too() {
+        let id = |number: usize| format!("{number:05}");
+        let mut runs: Vec<Kept> = (0..ENDED_RUNS_MAX + 2)
+            .map(|number| kept(&id(number), 1, true))
+            .collect();
+        runs.push(kept("99999", 1, false));
+        let expected = Excess {
+            remove: vec![id(0), id(1)],
+            unended_bytes: None,
+        };
+        assert_eq!(excess(&runs, u64::MAX), expected);
     }
 
     #[test]

@@ -160,6 +160,27 @@ mod tests {
     }
 
     #[test]
+    fn code_of_every_module_of_the_project_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let (script, module) = (
+            home.path().join("job.py"),
+            home.path().join("pack/inner.py"),
+        );
+        fs::create_dir(home.path().join("pack")).unwrap();
+        let hash = |script_text: &str, module_text: &str| {
+            fs::write(&script, script_text).unwrap();
+            fs::write(&module, module_text).unwrap();
+            let mut hasher = Hasher::new();
+            add_modules(&mut hasher, &script);
+            hasher.finalize()
+        };
+        let first = hash("import pack.inner", "x = 1");
+        assert_eq!(hash("import pack.inner", "x = 1"), first);
+        assert_ne!(hash("import pack.inner", "x = 2"), first);
+        assert_ne!(hash("import pack.inner ", "x = 1"), first);
+    }
+
+    #[test]
     fn number_of_modules_is_bounded() {
         let home = tempfile::tempdir().unwrap();
         for number in 0..FILES_MAX + 10 {

@@ -30,6 +30,8 @@ pub mod place;
 mod processes;
 mod programs;
 pub mod records;
+mod recovery;
+mod released;
 pub mod remains;
 mod run;
 mod scripts;

@@ -36,6 +36,8 @@ pub(crate) enum Order {
     },
     /// Forget a parked strand.
     DropParked { worker: WorkerKey, task: TaskKey },
+    /// Nothing more can be recorded.
+    JournalFailed,
     /// A file of the store can go.
     DropObject(ciel_model::Name),
     /// A deadline may have changed.

@@ -4,20 +4,50 @@
 //! makes more output than may be held in memory writes the excess to disk itself, which slows it
 //! down and nobody else.
 
+use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
 use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::recovery::RecoveryError;
+use crate::released::Released;
+use crate::run::RunError;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
 /// behind ones that run, and those report often.
 const REST: std::time::Duration = std::time::Duration::from_micros(500);
 
+/// Bytes of log from which on a snapshot is made, if it is larger than the last one besides.
+const LOG_BYTES_MIN: u64 = 16 << 20;
+
+/// How often the log may be as large as the snapshot before it.
+const LOG_TO_SNAPSHOT: u64 = 4;
+
+/// Why nothing more is put out.
+#[derive(Debug)]
+pub(crate) enum Closed {
+    /// Nobody reads it any more, or it cannot be written.
+    Outside(std::io::Error),
+    /// What the output comes from cannot be recorded, or differs from what was recorded.
+    Inside(RunError),
+}
+
+impl From<std::io::Error> for Closed {
+    fn from(error: std::io::Error) -> Closed {
+        Closed::Outside(error)
+    }
+}
+
 /// The life of the output thread; ends when the core is closed and all that is final is out.
 ///
-/// Returns what went wrong with the outside, after which nothing more is put out.
-pub(crate) fn run_thread(engine: &Engine) -> std::io::Result<()> {
+/// Returns what went wrong, after which nothing more is put out.
+pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
+    let mut released = engine.take_released();
+    if let Some(released) = &released {
+        // Who reads now has seen nothing yet, or tells what it has by its own content.
+        released.tell(|bytes| engine.face.output(bytes))?;
+    }
     loop {
         let mut core = engine.lock();
         while !core.output_ready && !core.closed {
@@ -28,10 +58,11 @@ pub(crate) fn run_thread(engine: &Engine) -> std::io::Result<()> {
         }
         core.output_ready = false;
         let closed = core.closed;
-        let batch = take_batch(&mut core);
+        let batch = take_batch(engine, &mut core);
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
-        put_out(engine, batch)?;
+        put_out(engine, batch, released.as_mut())?;
+        take_snapshot(engine).map_err(Closed::Inside)?;
         match (nothing, closed) {
             (true, true) => return Ok(()),
             (true, false) => std::thread::sleep(REST),
@@ -44,9 +75,13 @@ struct Batch {
     output: Vec<Chunk>,
     errors: Vec<Chunk>,
     dropped: Vec<Extent>,
+    /// What was recorded when this was taken; its causes are among it.
+    causes: Option<Sequence>,
+    /// What happens is not recorded any more, so nothing may leave.
+    is_shut: bool,
 }
 
-fn take_batch(core: &mut Core) -> Batch {
+fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
     let output = take_from(core.state.output_mut());
     let errors = take_from(core.state.errors_mut());
     core.output_ready |= !output.is_empty() || !errors.is_empty();
@@ -57,7 +92,30 @@ fn take_batch(core: &mut Core) -> Batch {
         output,
         errors,
         dropped,
+        causes: engine.journal.as_ref().map(Journal::appended),
+        is_shut: engine.journal.is_some() && !core.state.is_recording(),
     }
+}
+
+/// Replaces a long log by the state that it made. Whatever was taken out by then is in the file of
+/// released output, because this thread took it.
+fn take_snapshot(engine: &Engine) -> Result<(), RunError> {
+    let Some(journal) = &engine.journal else {
+        return Ok(());
+    };
+    let grown = journal.grown();
+    if grown.log_bytes < LOG_BYTES_MIN.max(LOG_TO_SNAPSHOT * grown.snapshot_bytes) {
+        return Ok(());
+    }
+    let core = engine.lock();
+    let whole = core.state.is_recording().then(|| core.state.snapshot());
+    let Some(payload) = whole.flatten() else {
+        return Ok(());
+    };
+    let drawn = journal.begin_snapshot();
+    drop(core);
+    let written = drawn.map(|snapshot| snapshot.write(&payload));
+    written.unwrap_or(Ok(())).map_err(RunError::Journal)
 }
 
 fn take_from(stream: &mut OrderedStream) -> Vec<Chunk> {
@@ -79,35 +137,60 @@ fn length(chunk: &Chunk) -> usize {
     }
 }
 
-fn put_out(engine: &Engine, batch: Batch) -> std::io::Result<()> {
+fn put_out(engine: &Engine, batch: Batch, released: Option<&mut Released>) -> Result<(), Closed> {
     let mut joined = Vec::new();
-    for chunk in batch.output {
+    for chunk in &batch.output {
         read(engine, chunk, &mut joined)?;
     }
-    if !joined.is_empty() {
-        engine.face.output(&joined)?;
+    if !joined.is_empty() && !batch.is_shut {
+        let bytes = pass_the_gate(engine, batch.causes, released, &joined)?;
+        engine.face.output(bytes)?;
     }
     joined.clear();
-    for chunk in batch.errors {
+    for chunk in &batch.errors {
         read(engine, chunk, &mut joined)?;
     }
     if !joined.is_empty() {
         engine.face.error_output(None, &joined);
     }
-    for extent in batch.dropped {
+    if batch.is_shut {
+        return Ok(());
+    }
+    let used = batch.output.iter().chain(&batch.errors);
+    let used = used.filter_map(|chunk| match chunk.piece {
+        ciel_ordered::Piece::Extent(extent) => Some(extent),
+        ciel_ordered::Piece::Bytes(_) => None,
+    });
+    for extent in used.chain(batch.dropped) {
         release(engine, extent);
     }
     Ok(())
 }
 
-fn read(engine: &Engine, chunk: Chunk, into: &mut Vec<u8>) -> std::io::Result<()> {
-    match chunk.piece {
-        ciel_ordered::Piece::Bytes(bytes) => into.extend_from_slice(&bytes),
+/// What of these bytes may leave now: their causes are recorded, and they have not left before.
+fn pass_the_gate<'a>(
+    engine: &Engine,
+    causes: Option<Sequence>,
+    released: Option<&mut Released>,
+    bytes: &'a [u8],
+) -> Result<&'a [u8], Closed> {
+    if let (Some(journal), Some(causes)) = (&engine.journal, causes) {
+        let recorded = journal.wait_for(causes);
+        recorded.map_err(|error| Closed::Inside(RunError::Journal(error)))?;
+    }
+    let Some(released) = released else {
+        return Ok(bytes);
+    };
+    let taken = released.take(bytes);
+    taken.map_err(|error| Closed::Inside(RecoveryError::Released(error).into()))
+}
+
+fn read(engine: &Engine, chunk: &Chunk, into: &mut Vec<u8>) -> std::io::Result<()> {
+    match &chunk.piece {
+        ciel_ordered::Piece::Bytes(bytes) => into.extend_from_slice(bytes),
         ciel_ordered::Piece::Extent(extent) => {
-            let stored = stored(extent);
-            let copied = engine.folder.spill().copy_to(stored, into);
+            let copied = engine.folder.spill().copy_to(stored(*extent), into);
             copied.map_err(|error| std::io::Error::other(error.to_string()))?;
-            release(engine, extent);
         }
     }
     Ok(())
@@ -118,7 +201,7 @@ fn release(engine: &Engine, extent: Extent) {
     let _ = engine.folder.spill().release(stored(extent));
 }
 
-fn stored(extent: Extent) -> ciel_store::Extent {
+pub(crate) fn stored(extent: Extent) -> ciel_store::Extent {
     let Extent {
         blob,
         offset,

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{Counts, Event, Policy};
+use ciel_journal::{Journal, JournalError};
 use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{RunFolder, StateFolder, StoreError};
+use ciel_store::{StateFolder, StoreError};
 use serde_json::Value as Json;
 
 use crate::choice::choose_folder;
@@ -23,6 +24,7 @@ use crate::face::{Face, Report};
 use crate::history::History;
 use crate::programs::Programs;
 use crate::records::{EndRecord, Record, RunRecord};
+use crate::recovery::{Begun, RecoveryError, begin_recorded};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
 use crate::{keeping, key, objects, output, scripts, shell, workers};
@@ -76,6 +78,10 @@ pub enum RunError {
         /// Its id.
         run: String,
     },
+    /// What the run to resume has recorded cannot be folded.
+    Recovery(RecoveryError),
+    /// What happens cannot be recorded any more.
+    Journal(JournalError),
     /// The run to resume does not say what it is.
     Undescribed {
         /// Its id.
@@ -100,6 +106,8 @@ impl RunError {
             RunError::OtherVersion { .. } => "run.other-version",
             RunError::Changed { .. } => "run.changed",
             RunError::Undescribed { .. } => "run.undescribed",
+            RunError::Recovery(error) => error.code(),
+            RunError::Journal(error) => error.code(),
             RunError::Output(_) => "run.output",
             RunError::System { .. } => "run.system",
         }
@@ -119,6 +127,10 @@ impl RunError {
             RunError::Undescribed { .. } => {
                 Some("`ciel run` with its script runs the job once more".to_string())
             }
+            RunError::Recovery(_) => {
+                Some("the job can only start afresh: ciel run --new …".to_string())
+            }
+            RunError::Journal(error) => error.hint().map(str::to_string),
             RunError::Output(_) | RunError::System { .. } => None,
         }
     }
@@ -135,6 +147,8 @@ impl fmt::Display for RunError {
                 write!(f, "the code of the job has changed since run {run} began")
             }
             RunError::Undescribed { run } => write!(f, "run {run} does not say what it is"),
+            RunError::Recovery(error) => error.fmt(f),
+            RunError::Journal(error) => error.fmt(f),
             RunError::Output(error) => write!(f, "cannot write the output: {error}"),
             RunError::System { act, source } => write!(f, "cannot {act}: {source}"),
         }
@@ -173,20 +187,18 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     tell_of_killed(&*face, &remains::clear(&state)?);
     let key = key::run_key(&settings, &job);
     let runs = state.runs()?;
-    let chosen = choose_folder(&state, &runs, &settings, key.as_deref(), &*face)?;
-    let folder = chosen.folder;
+    let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*face)?;
     let id = folder.id().to_string();
     keeping::make_room(&state, &runs, &id, settings.keep_bytes, &*face)?;
     face.report(Report::Started { run: &id });
-    if chosen.resumed {
-        let committed = take_up(&folder)?;
-        face.report(Report::Resumed {
-            run: &id,
-            committed,
-        });
-    }
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
-    let core = new_core(&settings, &id, orders);
+    let begun = match key {
+        Some(_) => begin_recorded(&folder, &settings, orders.clone())?,
+        None => Begun::unrecorded(&settings),
+    };
+    tell_of_recovery(&*face, &id, &begun);
+    let (is_new, state) = (begun.is_new, begun.state);
+    let core = new_core(&settings, &id, state, orders);
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());
     let root = root(&settings, &job);
@@ -196,9 +208,15 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
         Job::Session(client) => (None, Some(client)),
     };
     let programs = Programs::new(own, &settings, script_environment(&settings));
-    let engine = Engine::new(settings, folder, face, registry, programs, client, core);
+    let kept = begun.kept;
+    let engine = Engine::new(
+        settings, folder, face, registry, programs, client, kept, core,
+    );
     let engine = Arc::new(engine);
-    submit(&engine, root);
+    match is_new {
+        true => submit(&engine, root),
+        false => take_up(&engine, begun.lost),
+    }
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, receiver, cookie)?;
     finish(&engine, id, ended)
@@ -241,23 +259,48 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
     environment
 }
 
-/// Takes up what a former process has left, and returns how many of its tasks are done. The job
-/// begins at its start, with nothing known of the objects and the output that lie there.
-fn take_up(folder: &RunFolder) -> Result<u64, RunError> {
-    folder.objects().restore([])?;
-    folder.spill().restore([])?;
-    Ok(0)
+/// Says what there was of a run that is taken up.
+fn tell_of_recovery(face: &dyn Face, run: &str, begun: &Begun) {
+    if let Some(cut) = &begun.cut {
+        let message = format!(
+            "the last {} bytes of {} were not whole and are cut off, with {} records: what they \
+             told of is done again",
+            cut.bytes,
+            cut.path.display(),
+            cut.records
+        );
+        let task = None;
+        face.report(Report::Warning {
+            task,
+            message: &message,
+        });
+    }
+    if !begun.is_new {
+        let committed = begun.state.graph().counts().finished;
+        face.report(Report::Resumed { run, committed });
+    }
+}
+
+/// What a failure does, as the settings have it.
+pub(crate) fn policy(settings: &Settings) -> Policy {
+    Policy {
+        keep_going: settings.keep_going,
+        fail_fast: settings.fail_fast,
+    }
+}
+
+/// Goes on with what the graph knows, of which nothing runs any more.
+fn take_up(engine: &Engine, lost: Vec<Name>) {
+    let policy = policy(&engine.settings);
+    engine.with(|core, now| core.tell(now, Event::EngineLost { policy, lost }));
 }
 
 fn new_core(
     settings: &Settings,
     id: &str,
+    state: Coordinator,
     orders: tokio::sync::mpsc::UnboundedSender<crate::core::Order>,
 ) -> Core {
-    let policy = Policy {
-        keep_going: settings.keep_going,
-        fail_fast: settings.fail_fast,
-    };
     let cores = if settings.serial {
         1
     } else {
@@ -277,7 +320,6 @@ fn new_core(
     };
     let mut history = History::default();
     history.add(&Record::Run(run_record(settings, id)));
-    let state = Coordinator::new(policy, settings.ordered_errors);
     Core::new(state, Node::new(capacity), history, orders)
 }
 
@@ -325,7 +367,7 @@ fn submit(engine: &Engine, descriptor: Descriptor) {
 /// How the threads went home.
 struct ThreadsEnded {
     interrupted: bool,
-    output: std::io::Result<()>,
+    output: Result<(), output::Closed>,
 }
 
 fn run_threads(
@@ -382,17 +424,11 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// The output thread; when the outside is gone the job ends too.
-fn write_output(engine: &Engine) -> std::io::Result<()> {
+/// The output thread; when nothing can be put out any more the job ends too.
+fn write_output(engine: &Engine) -> Result<(), output::Closed> {
     let written = output::run_thread(engine);
-    if let Err(error) = &written {
-        let origin = ciel_model::Label {
-            what: "job".into(),
-            name: Name::default(),
-        };
-        let kind = ciel_model::FailureKind::TaskError;
-        let failure = Failure::new(kind, origin, format!("cannot write the output: {error}"));
-        engine.with(|core, now| core.tell(now, Event::JobCancelled { failure }));
+    if written.is_err() {
+        engine.break_off("nothing more can be put out");
     }
     written
 }
@@ -419,10 +455,19 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     }));
     append_history(engine, &core.history.take());
     drop(core);
-    let came_to_its_end = !ended.interrupted && ended.output.is_ok();
+    let mut trouble = engine.take_trouble();
+    if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
+        trouble.get_or_insert(RunError::Journal(error));
+    }
+    let came_to_its_end = !ended.interrupted && ended.output.is_ok() && trouble.is_none();
     let result = ending
         .result
         .map(|(name, value)| shown(engine, name, &value));
+    // Whoever takes the run up before it is marked as ended tells the result once more.
+    let told = match &result {
+        Ok(result) if came_to_its_end => engine.face.result(result),
+        Ok(_) | Err(_) => Ok(()),
+    };
     let ending_told = came_to_its_end.then(|| Ending {
         failure: failure_text,
         tasks: counts.spawned,
@@ -431,10 +476,22 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     });
     let resumable = leave_folder(engine, ending_told);
     let output_closed = match ended.output {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => true,
-        Err(error) => return Err(RunError::Output(error)),
+        Err(output::Closed::Outside(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            true
+        }
+        Err(output::Closed::Outside(error)) => return Err(RunError::Output(error)),
+        Err(output::Closed::Inside(error)) => return Err(error),
         Ok(()) => false,
     };
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
+    match told {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            return Err(RunError::Output(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
     Ok(Outcome {
         run,
         result,

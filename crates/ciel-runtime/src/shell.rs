@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::core::Order;
 use crate::engine::Engine;
 use crate::face::{Progress, Report};
+use crate::run::RunError;
 use crate::spawning::Spawning;
 use crate::workers::Workers;
 use crate::{control, processes};
@@ -164,6 +165,7 @@ impl Shell {
             } => self.workers.tell_watcher(worker, run, handle),
             Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
             Order::DropObject(name) => self.drop_object(name),
+            Order::JournalFailed => self.on_journal_failed(),
             Order::Rearm => self.rearm(),
             Order::AttemptFailed {
                 task,
@@ -185,15 +187,34 @@ impl Shell {
             .report(Report::TaskFailed { task, failure });
     }
 
+    /// Removes the file of an object that nobody will ever name; not before it is recorded that
+    /// nobody will.
     fn drop_object(&self, name: Name) {
-        // A file that cannot be removed now goes with the run's folder.
-        let _ = self.engine.folder.objects().remove(ObjectName(name.0));
+        let engine = self.engine.clone();
+        let remove = move || {
+            // A file that cannot be removed now goes with the run's folder.
+            let _ = engine.folder.objects().remove(ObjectName(name.0));
+        };
+        match &self.engine.journal {
+            Some(journal) => journal.after(journal.appended(), Box::new(remove)),
+            None => remove(),
+        }
+    }
+
+    fn on_journal_failed(&self) {
+        let failed = self
+            .engine
+            .journal
+            .as_ref()
+            .and_then(|journal| journal.failed());
+        if let Some(error) = failed {
+            self.engine.abandon(RunError::Journal(error.clone()));
+        }
     }
 
     fn rearm(&mut self) {
         let next = self.engine.lock().next_deadline();
-        let started = Instant::from_std(self.engine.started());
-        self.deadline = next.map(|at| started + Duration::from_micros(at));
+        self.deadline = next.map(|at| Instant::from_std(self.engine.instant_of(at)));
     }
 
     fn on_deadline(&mut self) {
@@ -208,7 +229,7 @@ impl Shell {
     fn on_interrupt(&mut self) {
         self.interrupts += 1;
         match self.interrupts {
-            1 => self.end_job(FailureKind::Cancelled, "the run was interrupted"),
+            1 => self.engine.break_off("the run was interrupted"),
             _ => self.spawning.hurry(),
         }
     }

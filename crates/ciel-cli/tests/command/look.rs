@@ -72,14 +72,15 @@ fn looks_are_told_as_json() {
 }
 
 #[test]
-fn killed_run_is_told_as_killed() {
+fn killed_run_is_told_as_one_that_can_go_on() {
     let folder = Folder::with_job(WAITING);
     let running = waiting(&folder);
     running.signal(rustix::process::Signal::KILL);
     assert_eq!(folder.ended(running.take()).code, None);
     let ended = folder.ciel(&["ps"]);
-    assert!(ended.stdout.contains("killed"), "{}", ended.stdout);
-    assert_eq!(folder.ciel(&["clean"]).stdout, "removed 1 run\n");
+    assert!(ended.stdout.contains("interrupted"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("ciel resume"), "{}", ended.stdout);
+    assert_eq!(folder.ciel(&["clean", "--all"]).stdout, "removed 1 run\n");
 }
 
 #[test]

@@ -51,15 +51,10 @@ fn states(folder: &Folder) -> Vec<String> {
     runs(folder).iter().map(state).collect()
 }
 
-fn give_journal(folder: &Folder, run: &str) {
-    std::fs::create_dir(folder.path(&format!(".ciel/runs/{run}/journal"))).unwrap();
-}
-
-/// A run with these words that was broken off by a signal and left a journal.
+/// A run with these words that was broken off by a signal.
 fn broken_off(folder: &Folder, words: &[&str], signal: Signal) -> (String, Ended) {
     let running = begun(folder, words);
     let run = newest(folder);
-    give_journal(folder, &run);
     running.signal(signal);
     (run, folder.ended(running.take()))
 }
@@ -110,6 +105,27 @@ fn same_command_goes_on_with_the_interrupted_run() {
         (newest(&folder), states(&folder)),
         (run, vec!["ended-well".to_string()])
     );
+}
+
+#[test]
+fn run_whose_reader_went_away_can_go_on() {
+    let folder = folder();
+    folder.write(
+        "job.sw",
+        JOB.replace("return text(x[0])", "print(text(x[0]))"),
+    );
+    let running = begun(&folder, &RUN);
+    let run = newest(&folder);
+    let mut child = running.take();
+    drop(child.stdout.take());
+    folder.write("pipe", "fed");
+    let ended = folder.ended(child);
+    assert_eq!(ended.code, Some(141), "{}", ended.stderr);
+    assert_eq!(states(&folder), ["interrupted"]);
+    // Its task was done; a new reader gets all of the output.
+    let again = folder.ciel(&RUN);
+    assert!(again.stderr.contains(&run), "{}", again.stderr);
+    assert_eq!((again.code, &*again.stdout), (Some(0), "asked\nfed\n"));
 }
 
 #[test]

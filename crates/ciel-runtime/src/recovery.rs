@@ -1,0 +1,315 @@
+//! A run as its records tell it: what it was when its process was lost, and how another goes on.
+//!
+//! The journal is folded through the same machines that made it. What was final by then and had
+//! not left is let out into the file of released output; files that nobody knows are removed. It
+//! does not know why the process was lost. Read next: `ciel-coordinator`, which folds.
+
+use std::fmt;
+use std::io;
+
+use ciel_coordinator::{Coordinator, Corrupt, Recorder};
+use ciel_graph::Action;
+use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
+use ciel_model::Name;
+use ciel_ordered::{Extent, Piece};
+use ciel_store::{ObjectName, RunFolder};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::core::Order;
+use crate::engine::Kept;
+use crate::output::stored;
+use crate::released::Released;
+use crate::run::{self, RunError};
+use crate::settings::{Durable, Settings};
+
+/// A run as this process begins with it.
+pub(crate) struct Begun {
+    pub(crate) state: Coordinator,
+    pub(crate) kept: Kept,
+    /// No task of it is known.
+    pub(crate) is_new: bool,
+    /// What the end of the journal lacked.
+    pub(crate) cut: Option<Cut>,
+    /// Files of objects that should be there and are not, or are damaged.
+    pub(crate) lost: Vec<Name>,
+}
+
+impl Begun {
+    /// A run that ends with this process.
+    pub(crate) fn unrecorded(settings: &Settings) -> Begun {
+        Begun::new(settings, Kept::default())
+    }
+
+    fn new(settings: &Settings, kept: Kept) -> Begun {
+        Begun {
+            state: Coordinator::new(run::policy(settings), settings.ordered_errors),
+            kept,
+            is_new: true,
+            cut: None,
+            lost: Vec::new(),
+        }
+    }
+}
+
+/// Begins a run whose records are kept, or goes on with one.
+///
+/// # Errors
+/// What is there cannot be read or folded, or nothing can be recorded.
+pub(crate) fn begin_recorded(
+    folder: &RunFolder,
+    settings: &Settings,
+    orders: UnboundedSender<Order>,
+) -> Result<Begun, RunError> {
+    let path = folder.journal_path();
+    std::fs::create_dir_all(&path).map_err(|source| RunError::System {
+        act: "make a folder for the journal",
+        source,
+    })?;
+    let durability = match settings.durable {
+        Durable::Process => Durability::Process,
+        Durable::Power => Durability::Power,
+    };
+    let options = Options {
+        durability,
+        // Nobody receives it only when the run is over.
+        on_failure: Some(Box::new(move |_| drop(orders.send(Order::JournalFailed)))),
+        ..Options::default()
+    };
+    let (journal, recorded) = Journal::open(&path, options).map_err(RunError::Journal)?;
+    let recorder = Box::new(ToJournal {
+        journal: journal.clone(),
+        #[cfg(debug_assertions)]
+        death: death::Death::told(),
+    });
+    let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
+    let mut begun = match nothing {
+        true => {
+            let released = Released::open(&folder.output_path(), 0);
+            let released = Some(released.map_err(RecoveryError::Released)?);
+            let journal = Some(journal);
+            Begun::new(settings, Kept { journal, released })
+        }
+        false => recover(folder, journal, recorded)?,
+    };
+    begun.state.record_to(recorder);
+    Ok(begun)
+}
+
+/// Records go to the journal as they are made.
+struct ToJournal {
+    journal: Journal,
+    #[cfg(debug_assertions)]
+    death: Option<death::Death>,
+}
+
+impl fmt::Debug for ToJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToJournal")
+    }
+}
+
+impl Recorder for ToJournal {
+    fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>)) {
+        let _record = self.journal.append(spell);
+        #[cfg(debug_assertions)]
+        if let Some(death) = &self.death {
+            death.look(&self.journal, _record);
+        }
+    }
+}
+
+/// Debug builds can be made to die at any record, so that tests can see what is left then.
+#[cfg(debug_assertions)]
+mod death {
+    use ciel_journal::{Journal, Sequence};
+
+    /// `7` dies when record 7 is written, `7-` when it is made and not written.
+    const VARIABLE: &str = "CIEL_DIE_AT_RECORD";
+
+    /// When to die.
+    pub(super) struct Death {
+        at: u64,
+        written: bool,
+    }
+
+    impl Death {
+        /// As the environment has it.
+        pub(super) fn told() -> Option<Death> {
+            let told = std::env::var(VARIABLE).ok()?;
+            let number = told.trim_end_matches('-');
+            Some(Death {
+                at: number.parse().ok()?,
+                written: number == told,
+            })
+        }
+
+        /// Dies like by `kill -9` if this is the record.
+        pub(super) fn look(&self, journal: &Journal, record: Sequence) {
+            if record.0 != self.at {
+                return;
+            }
+            if self.written {
+                // It dies as well if the record could not be written.
+                let _ = journal.wait_for(record);
+            }
+            let me = rustix::process::getpid();
+            let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+}
+
+/// Why a run cannot be taken up.
+#[derive(Debug)]
+pub enum RecoveryError {
+    /// The journal can be read, but it is not that of a run.
+    Corrupt(Corrupt),
+    /// Files of the run that nothing can make again.
+    Lost {
+        /// What they held, in words.
+        what: &'static str,
+    },
+    /// The file of released output.
+    Released(io::Error),
+}
+
+impl From<Corrupt> for RecoveryError {
+    fn from(corrupt: Corrupt) -> RecoveryError {
+        RecoveryError::Corrupt(corrupt)
+    }
+}
+
+impl RecoveryError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RecoveryError::Corrupt(_) => "journal.corrupt",
+            RecoveryError::Lost { .. } => "journal.lost",
+            RecoveryError::Released(_) => "journal.released",
+        }
+    }
+}
+
+impl fmt::Display for RecoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecoveryError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
+            RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
+            RecoveryError::Released(error) => {
+                write!(f, "cannot go on with the output of the run: {error}")
+            }
+        }
+    }
+}
+
+/// Output that is final and had not left when the process was lost.
+#[derive(Default)]
+struct Late {
+    pieces: Vec<Piece>,
+}
+
+/// Takes up what an earlier process of this run has recorded.
+fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<Begun, RunError> {
+    let mut released = Released::open(&folder.output_path(), 0).map_err(RecoveryError::Released)?;
+    let mut late = Late::default();
+    let mut folded = 0u64;
+    let fold = |state: &mut Coordinator, _: &[Action]| {
+        folded += 1;
+        match folded % RECORDS_BETWEEN_LOOKS {
+            0 => late.take(state, &mut released),
+            _ => Ok(()),
+        }
+    };
+    let records = recorded.records.iter().map(|(_, record)| record);
+    let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, fold)?;
+    late.take(&mut state, &mut released)?;
+    let files = state.graph().files();
+    let files = files
+        .into_iter()
+        .map(|(name, length)| (ObjectName(name.0), length));
+    let lost = folder.objects().restore(files)?;
+    late.let_out(folder, &mut state, &mut released)?;
+    Ok(Begun {
+        is_new: state.graph().counts().spawned == 0,
+        state,
+        kept: Kept {
+            journal: Some(journal),
+            released: Some(released),
+        },
+        cut: recorded.cut,
+        lost: lost.into_iter().map(|object| Name(object.name.0)).collect(),
+    })
+}
+
+/// Output that is final is looked for so often during a fold.
+const RECORDS_BETWEEN_LOOKS: u64 = 1024;
+
+impl Late {
+    /// Takes out what is final; what was released before is only counted.
+    fn take(
+        &mut self,
+        state: &mut Coordinator,
+        released: &mut Released,
+    ) -> Result<(), RecoveryError> {
+        let mut at = state.output().gauges().released_bytes;
+        while let Some(chunk) = state.output_mut().take_ready(u64::MAX) {
+            let length = chunk.piece.length();
+            let known = released.length().saturating_sub(at).min(length);
+            if known < length {
+                self.pieces.push(chunk.piece.after(known));
+            }
+            at += length;
+        }
+        // Standard error is shown at once or not at all.
+        while state.errors_mut().take_ready(u64::MAX).is_some() {}
+        Ok(())
+    }
+
+    /// Lets out what is late, and forgets all spilled bytes but those that are still held back.
+    fn let_out(
+        self,
+        folder: &RunFolder,
+        state: &mut Coordinator,
+        released: &mut Released,
+    ) -> Result<(), RunError> {
+        let held = [state.output().extents(), state.errors().extents()].concat();
+        let late = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Extent(extent) => Some(*extent),
+            Piece::Bytes(_) => None,
+        });
+        let known: Vec<Extent> = held.into_iter().chain(late).collect();
+        let lost = folder.spill().restore(known.into_iter().map(stored))?;
+        if !lost.is_empty() {
+            let what = "output that was held back on disk";
+            return Err(RecoveryError::Lost { what }.into());
+        }
+        let at = state.output().gauges().released_bytes;
+        let late: u64 = self.pieces.iter().map(Piece::length).sum();
+        if released.length() + late < at {
+            let what = "a part of the output that was let out";
+            return Err(RecoveryError::Lost { what }.into());
+        }
+        released.pass(released.length().min(at));
+        for piece in self.pieces {
+            let bytes = match piece {
+                Piece::Bytes(bytes) => bytes,
+                Piece::Extent(extent) => {
+                    let bytes = folder.spill().read(stored(extent))?;
+                    // A spill file that is gone has nothing left to give back.
+                    let _ = folder.spill().release(stored(extent));
+                    bytes
+                }
+            };
+            released.take(&bytes).map_err(RecoveryError::Released)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<RecoveryError> for RunError {
+    fn from(error: RecoveryError) -> RunError {
+        RunError::Recovery(error)
+    }
+}

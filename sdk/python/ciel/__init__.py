@@ -41,6 +41,7 @@ from ciel._errors import (  # noqa: E402  (an interpreter is refused before anyt
 )
 from ciel._future import Future  # noqa: E402
 from ciel._gathering import as_completed, gather, map, put, scope, wait  # noqa: A004, E402
+from ciel._inputs import entropy, environ, now  # noqa: E402
 from ciel._options import Options  # noqa: E402
 from ciel._random import task_rng  # noqa: E402
 from ciel._task import Task, task  # noqa: E402
@@ -75,8 +76,11 @@ __all__ = [
     "WaitError",
     "WorkerLost",
     "as_completed",
+    "entropy",
+    "environ",
     "gather",
     "map",
+    "now",
     "put",
     "run",
     "scope",

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ciel._advice import advise
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
@@ -80,6 +81,8 @@ def identify(task: AnyTask) -> Identity:
     Raises NotSerializable that names the captured value which has no bytes.
     """
     found = task.identity = identity_of(task.function, task.label)
+    if task.options_now.pure is not False:
+        advise(task.function, found.code)
     return found
 
 

@@ -186,6 +186,7 @@ class ElisionStrand(Strand):
         self.spawned += 1
         child = ElisionStrand(self.run, position, _native.label_of(call.label, position))
         child.cores = max(1, int(options.cores or 1))
+        child.pure = options.pure is True
 
         def start() -> None:
             self.run.execute(child, lambda: child.perform(call, copy, boxes))
@@ -223,6 +224,7 @@ class ElisionStrand(Strand):
         """The arguments of a tail; the strand takes one step."""
         self.step += 1
         self.generator = None
+        self.pure = call.task.options_now.pure is True
         tell_seed(self.seed)
         identity = call.task.identity or identify(call.task)
         identity.check()

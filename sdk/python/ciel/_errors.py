@@ -12,6 +12,7 @@ import linecache
 import os
 import pickle
 import reprlib
+import sys
 from types import TracebackType
 from typing import Any
 
@@ -258,6 +259,14 @@ def frames_of(trace: TracebackType | None) -> list[Frame]:
 
 def _is_ours(trace: TracebackType) -> bool:
     return trace.tb_frame.f_code.co_filename.startswith(_OURS)
+
+
+def place_here() -> str:
+    """The line of the user's program that runs now, as `file:line`; empty if there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def as_told(error: BaseException) -> BaseException:

@@ -22,7 +22,7 @@ from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
 from ciel._random import tell_seed
-from ciel._strand import here
+from ciel._strand import here, note_worker
 from ciel._surroundings import Surroundings
 from ciel._worker import WorkerStrand
 
@@ -254,6 +254,7 @@ class Hub:
 
 def install(hub: Hub) -> None:
     """Makes this process a worker of `hub`: streams, signals, forks, surroundings."""
+    note_worker()
     _streams.install(hub.write)
     hub.surroundings = Surroundings()
     signal.signal(signal.SIGUSR2, hub.on_interrupt)

@@ -48,7 +48,8 @@ class Options:
 
     `cores` counts cores and may be a fraction, `memory` is in bytes or text, `timeout` in seconds
     for one attempt, `resources` counts pieces by name. `outputs` is how many futures a spawn gives.
-    `live` shows what a command prints while it runs.
+    `live` shows what a command prints while it runs. `pure=True` lets equal calls share one result,
+    `pure=False` declares that the task does more than give one.
     """
 
     cores: float | None = None

@@ -55,13 +55,15 @@ class Strand(ABC):
 
     A strand is used by the code that runs in it and by nobody else; a session is used from any
     thread. `label` is its printed name, `position` the 16 bytes of its name, `step` counts its
-    tails, `cores` is how many cores it may keep busy.
+    tails, `cores` is how many cores it may keep busy; `pure` is whether equal calls share its
+    result.
     """
 
     label: str = ""
     position: bytes = bytes(16)
     step: int = 0
     cores: int = 1
+    pure: bool = False
     generator: random.Random | None = None
 
     def __init__(self) -> None:
@@ -115,12 +117,21 @@ class Strand(ABC):
 
 
 class _Here(threading.local):
-    """The strand that runs in this thread; threads that tasks start have none."""
+    """The strand that runs in this thread; threads that tasks start have none.
+
+    `serves` is the same in all threads: whether this process is a worker.
+    """
 
     strand: Strand | None = None
+    serves: bool = False
 
 
 here = _Here()
+
+
+def note_worker() -> None:
+    """This process is a worker from now on, in every thread."""
+    _Here.serves = True
 
 
 def current() -> Strand:

@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ciel._code import find, function_of, identify, identity_of, load_file
+from ciel._advice import advise
+from ciel._code import code_hash, find, function_of, identify, identity_of, load_file
 from ciel._elision import ArgumentFailed, Elision, outputs_of
 from ciel._errors import (
     Cancelled,
     FailureTuple,
-    NonDeterministic,
     Refused,
     WaitError,
     call_text,
@@ -31,6 +31,7 @@ from ciel._errors import (
 )
 from ciel._freeze import ATOMS, freezing, object_of
 from ciel._future import Future
+from ciel._inputs import answer_in_words, changed, question_in_words
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked, arguments_now, filled
 from ciel._random import tell_seed
 from ciel._speaking import Reference, Speaker, joined, size_of, write_file
@@ -47,6 +48,9 @@ IN_PLACE_S = 0.010
 lost with a worker."""
 
 KEEP_AS_SAID, KEEP_END = 0, 3
+PURE = 1
+"""The purity that a start tells of a task whose result equal calls share."""
+
 Said = tuple[int, bytes, str, Sequence[int]]
 """An output given by value: number, bytes, form, handles."""
 
@@ -72,6 +76,7 @@ class WorkerStrand(Speaker):
         self.hub = hub
         self.position = start[7]
         self.cores = start[8]
+        self.pure = start[12][6] == PURE
         self.pieces: list[bytes] = []
         self.errors: list[bytes] = []
         self._begun = _clock()
@@ -122,6 +127,7 @@ class WorkerStrand(Speaker):
             self.step += 1
             if not self._may_run_here(call):
                 self.hub.check_forked(None)
+                self._check_asked()
                 self.tail_spawn(call, self.step)
                 return
             self.new_step()
@@ -144,8 +150,8 @@ class WorkerStrand(Speaker):
         options = call.task.options_now
         if options.wire is not None or options.count != self._outputs:
             return False
-        if not self.replaying and _clock() - self._begun > IN_PLACE_S:
-            return False
+        if self.pure or not self.replaying and _clock() - self._begun > IN_PLACE_S:
+            return False  # what follows a pure task is pure only if it says so itself
         for part in call.args:
             if type(part) is Future and part._known is None:
                 return False
@@ -189,6 +195,8 @@ class WorkerStrand(Speaker):
         self.connection.commit(self.tag, number, form, handles)
 
     def _exit(self, said: list[Said]) -> None:
+        if self._observations:
+            self._check_asked()
         self.tidy()
         self.hub.note_end(self)
         self.connection.exit(self.tag, said, KEEP_END if self.hub.used_up else KEEP_AS_SAID)
@@ -236,10 +244,12 @@ class WorkerStrand(Speaker):
         main = getattr(load_file(path), "main", None)
         if main is None:
             raise Refused(f"{path} has no function main", hint="the root task is main(*ARGS)")
+        root = function_of(main)
+        advise(root, code_hash(root))
         self._call = ("main", tuple(args), {})
         if self.hub.serial:
-            return Elision(outer=self).run(function_of(main), *args)
-        value = function_of(main)(*args)
+            return Elision(outer=self).run(root, *args)
+        value = root(*args)
         while type(value) is Tail:
             call = value.take()
             self.step += 1
@@ -401,6 +411,8 @@ class WorkerStrand(Speaker):
         if self._observations:
             value: bytes = self._next_observation(kind)[1]
             return value
+        if self.hub.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: ask in the task")
         taken = take()
         self.tidy()
         self.connection.observe(self.tag, kind, taken)
@@ -410,10 +422,14 @@ class WorkerStrand(Speaker):
         assert self._observations, "the caller has looked"
         kind, value = self._observations.popleft()[:2]
         if kind not in kinds:
-            raise NonDeterministic(
-                f"run again, {self.label} asked for {kinds[0]!r} where it had asked for {kind!r}"
-            )
+            raise changed(self.label, question_in_words(kinds[0]), answer_in_words(kind, value))
         return kind, value
+
+    def _check_asked(self) -> None:
+        """A replay that ends must have asked all that was asked before."""
+        if self._observations:
+            before = answer_in_words(*self._observations[0][:2])
+            raise changed(self.label, "nothing more", before)
 
     def answer(self, request: int) -> tuple[Any, ...]:
         """Waits for the answer, with this strand still at its turn."""

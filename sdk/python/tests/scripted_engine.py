@@ -37,6 +37,7 @@ class Task:
         self.tag, self.position, self.payload, self.inputs = tag, position, payload, inputs
         self.needs: list[Object] = inputs
         self.label = ""
+        self.options: Any = None
         self.outputs: list[Object] = []
         self.facts: list[tuple[Any, ...]] = []
         self.observed: list[tuple[Any, ...]] = []
@@ -143,7 +144,7 @@ class Engine:
             known = [self._told(task, handle) for handle in list(task.table)]
             replay = ([entry for entry in known if entry[1]], list(task.observed))
         inputs = [self._told(task, place) for place in range(len(task.inputs))]
-        options = (None, None, None, None, None, False, 0, False)
+        options = task.options or (None, None, None, None, None, False, 0, False)
         return (
             "start", task.tag, task.payload, inputs, len(task.outputs), task.label,
             _native.seed_of(task.position), task.position, 1, "", "/", replay, options,
@@ -175,6 +176,7 @@ class Engine:
             position = _native.position_of_spawn(task.position, task.spawned)
             task.spawned += 1
             child = self._task(position, payload, given, needs, 0, label)
+            child.options = options
             child.outputs = entries
             task.facts[-1] = (*task.facts[-1], child)
         task.log.append(task.facts[task.cursor - 1][2])
@@ -189,6 +191,7 @@ class Engine:
         needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
         child = self._task(task.position, payload, given, needs, 0, label)
         child.outputs, child.spawned = task.outputs, task.spawned
+        child.options = options
         task.log.append(child)
 
     def construct(self, tag: int, data: bytes, form: str, references: Any) -> None:

@@ -70,6 +70,10 @@ def main() -> int:
     assert_type(ciel.gather(future, fib.spawn(2)), list[int])
     assert_type(ciel.put({"a": 1}), Future[dict[str, int]])
     assert_type(ciel.map(fib, range(3)), Iterator[int])
+    assert_type(ciel.now(), float)
+    assert_type(ciel.environ("HOME"), str | None)
+    assert_type(ciel.environ("HOME", "none"), str)
+    assert_type(ciel.entropy(8), bytes)
     first, second = halves.spawn("abc")
     print(first.result(), second.result(), list(ciel.map(fib, range(3))))
     for done in ciel.as_completed([future]):

@@ -1,0 +1,119 @@
+"""Warns of a task whose code may answer differently when it is run again, before that happens.
+
+Once for each function in a run, when it is first used as a task. Most functions are passed by a
+look at the names in their code; only of the others is the source read. It knows no strand and no
+connection. Read next: `_lint.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import random
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ciel import _ambient
+from ciel._errors import CielWarning
+from ciel._evidence import FOLDER
+
+if TYPE_CHECKING:
+    from ciel._lint import Finding, Source
+
+FUNCTIONS_MAX = 200
+"""Functions of a module that are looked at for one task."""
+
+MARKS = "advised"
+"""The folder of a run with a mark for each code that was warned of."""
+
+_advised: set[bytes] = set()
+
+
+def advise(function: Callable[..., Any], code: bytes) -> None:
+    """Warns of what `function` asks the outside, if no process of this run has done so.
+
+    `code` is the hash of its code. Never raises, unless warnings are errors.
+    """
+    if code in _advised:
+        return
+    _advised.add(code)
+    if not isinstance(function, types.FunctionType) or not _is_suspicious(function):
+        return
+    found = _findings(function)
+    if not found or not _is_first(code):
+        return
+    first = found[0]
+    others = len(found) - 1
+    more = f" (and {others} more: `python -m ciel.lint FILE` shows all)" if others else ""
+    text = f"{first.message}; {first.instead}{more}"
+    warnings.warn_explicit(text, CielWarning, first.file, first.line)
+
+
+def _findings(function: types.FunctionType) -> list[Finding]:
+    code = function.__code__
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    source = _parsed(text, code.co_filename)
+    return [] if source is None else source.findings_in(code.co_name, code.co_firstlineno)
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str, file: str) -> Source | None:
+    from ciel._lint import Source
+
+    try:
+        return Source(text, file)
+    except (SyntaxError, ValueError, RecursionError):  # it is not the text that is running
+        return None
+
+
+def _is_first(code: bytes) -> bool:
+    """Whether no process of this run has warned of this code; leaves a mark that one has."""
+    failed = os.environ.get(FOLDER, "")
+    if not failed:
+        return True
+    folder = os.path.join(os.path.dirname(failed), MARKS)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        os.close(os.open(os.path.join(folder, code.hex()), os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:  # a full disk, say: a warning too many does no harm
+        return True
+    return True
+
+
+def _is_suspicious(function: types.FunctionType) -> bool:
+    """Whether the code, or that of functions it names, may use one of the names looked for."""
+    waiting, seen = [function], {function}
+    while waiting and len(seen) <= FUNCTIONS_MAX:
+        one = waiting.pop()
+        if "." in one.__qualname__:  # methods and inner functions reach others not by names alone
+            return True
+        for name in _names(one.__code__):
+            value = one.__globals__.get(name)
+            if name in _ambient.WORDS or _is_ambient(value):
+                return True
+            is_here = isinstance(value, types.FunctionType) and value.__module__ == one.__module__
+            if isinstance(value, types.FunctionType) and is_here and value not in seen:
+                seen.add(value)
+                waiting.append(value)
+            elif isinstance(value, type) and value.__module__ == one.__module__:
+                return True
+    return False
+
+
+def _is_ambient(value: Any) -> bool:
+    """Whether a global is one of those functions under another name."""
+    owner = getattr(value, "__self__", None)
+    module = getattr(value, "__module__", None)
+    return isinstance(owner, random.Random) or module in _ambient.MODULES
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)

@@ -5,6 +5,7 @@
 //! clocks or languages, nor where tasks run: `ciel-node` places them, the runtime performs the
 //! actions, the simulator performs them in virtual time. Read next: [`event`], then `graph`.
 
+mod again;
 mod cancel;
 mod check;
 pub mod event;

@@ -1,4 +1,4 @@
-//! New tasks: roots, children, successors; and what a replay asks for again.
+//! New tasks: roots, children, successors.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use ciel_model::{
 };
 use rustc_hash::FxHashSet;
 
+use crate::again::words;
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::{Moment, Story};
-use crate::task::{State, Strand, Task, place_of};
+use crate::task::{State, Strand, Task};
 
 /// Why a step cannot be taken; boxed because it is rare.
 pub(crate) type Refusal = Box<Failure>;
@@ -159,7 +160,8 @@ impl Graph {
                     .create(name.output(u64::from(index)), key, 1 + u32::from(records))
             })
             .collect();
-        let site = self.tasks[&key].descriptor.site.clone();
+        let descriptor = &self.tasks[&key].descriptor;
+        let (what, site) = (descriptor.what.clone(), descriptor.site.clone());
         let spawner = self.task_mut(parent);
         spawner.table.extend(&outputs);
         if let Some(call) = call {
@@ -167,6 +169,7 @@ impl Graph {
             spawner.facts.push(Fact::Spawned {
                 child: key,
                 call,
+                what,
                 outputs,
                 site,
             });
@@ -276,48 +279,6 @@ impl Graph {
         }
     }
 
-    /// A replayed spawn: the recorded child is given again, if it is the same call.
-    fn spawn_again(
-        &mut self,
-        parent: TaskKey,
-        descriptor: &Descriptor,
-        fact: Fact,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), Refusal> {
-        let asked = format!("{}{}", descriptor.what, at(&place_of(&descriptor.site)));
-        match fact {
-            Fact::Spawned {
-                child,
-                call,
-                outputs,
-                ..
-            } if call == descriptor.call_hash() => {
-                let parent_strand = self.tasks[&parent].strand.key;
-                actions.extend(placing(descriptor, parent_strand, strand_of(child)));
-                for output in &outputs {
-                    self.objects.hold(*output);
-                }
-                let task = self.task_mut(parent);
-                task.table.extend(outputs);
-                task.replayed += 1;
-                Ok(())
-            }
-            other => Err(self.differs(parent, &asked, &words(&other))),
-        }
-    }
-
-    fn differs(&self, key: TaskKey, now: &str, before: &str) -> Refusal {
-        let message = format!("run again, it asked for {now} where it had asked for {before}");
-        Box::new(
-            Failure::new(
-                FailureKind::NonDeterministic,
-                self.tasks[&key].label(),
-                message,
-            )
-            .with_hint("a task must spawn the same tasks in the same order every time"),
-        )
-    }
-
     /// The keys of a task's handles.
     pub(crate) fn keys_of(
         &self,
@@ -356,8 +317,13 @@ impl Graph {
         let task = &self.tasks[&key];
         if let Some(fact) = task.facts.get(task.replayed).cloned() {
             let Fact::Constructed { object } = fact else {
-                return Err(self.differs(key, "a new object", "something else"));
+                let how = format!("stored an object where it had {}", words(&fact));
+                return Err(self.differs(key, &how));
             };
+            if !self.is_like(object, &value) {
+                let how = "stored another value than before, as an object of its own";
+                return Err(self.differs(key, how));
+            }
             self.objects.hold(object);
             let task = self.task_mut(key);
             task.table.push(object);
@@ -396,7 +362,10 @@ impl Graph {
         match task.facts.get(task.replayed) {
             None => task.facts.push(Fact::Input { kind, value }),
             Some(Fact::Input { kind: before, .. }) if *before == kind => {}
-            Some(_) => return Err(self.differs(key, &kind, "something else")),
+            Some(fact) => {
+                let how = format!("asked the outside ({kind}) where it had {}", words(fact));
+                return Err(self.differs(key, &how));
+            }
         }
         self.task_mut(key).replayed += 1;
         Ok(())
@@ -492,19 +461,10 @@ impl Graph {
             message,
         )))
     }
-
-    /// A replay that ends must have done all that it did before.
-    pub(crate) fn check_replayed(&self, key: TaskKey) -> Result<(), Refusal> {
-        let task = &self.tasks[&key];
-        match task.facts.get(task.replayed) {
-            None => Ok(()),
-            Some(fact) => Err(self.differs(key, "nothing more", &words(fact))),
-        }
-    }
 }
 
 /// Every strand is called by its first task, so a recorded spawn tells its strand.
-fn strand_of(first: TaskKey) -> StrandKey {
+pub(crate) fn strand_of(first: TaskKey) -> StrandKey {
     StrandKey(first.0)
 }
 
@@ -516,7 +476,7 @@ fn is_held(descriptor: &Descriptor) -> bool {
 }
 
 /// Where the output of a child stands.
-fn placing(
+pub(crate) fn placing(
     descriptor: &Descriptor,
     parent: StrandKey,
     child: StrandKey,
@@ -532,20 +492,4 @@ fn placing(
         .lazy
         .then_some(StrandChange::Skipped(child));
     std::iter::once(spawned).chain(skipped).map(Action::Strand)
-}
-
-/// What a recorded fact was, in words.
-fn words(fact: &Fact) -> String {
-    match fact {
-        Fact::Spawned { site, .. } => format!("another spawn{}", at(&place_of(site))),
-        Fact::Constructed { .. } => "a new object".to_string(),
-        Fact::Input { kind, .. } => kind.to_string(),
-    }
-}
-
-fn at(place: &str) -> String {
-    match place {
-        "" => String::new(),
-        place => format!(" at {place}"),
-    }
 }

@@ -18,6 +18,8 @@ pub enum Fact {
         child: TaskKey,
         /// The identity of what was asked for, to tell a replay that asks for something else.
         call: Name,
+        /// What it is called, for messages.
+        what: Arc<str>,
         /// The child's outputs.
         outputs: Vec<ObjectKey>,
         /// Where, for messages.

@@ -2,7 +2,8 @@
 //!
 //! It decides nothing about tasks: the engine is `ciel-runtime`, the language `ciel-skywriting`.
 //! Where to read next: `options` (every command and flag), `run` (a job), `face` (what a running
-//! job shows), `failures` (what a failed one says), `look` (`ps`, `runs`, `why`, `logs`).
+//! job shows), `failures` (what a failed one says), `look` (`ps`, `runs`, `journal`, `why`,
+//! `logs`).
 
 mod amounts;
 mod clean;
@@ -12,6 +13,7 @@ mod doctor;
 mod face;
 mod failures;
 mod generate;
+mod lint;
 mod look;
 mod nearest;
 mod options;
@@ -64,10 +66,12 @@ fn obey(options: Options) -> Result<ExitCode, Complaint> {
         Command::Session(options) => session::serve(&shared, *options),
         Command::Resume(options) => resume::resume(&shared, options),
         Command::Runs(options) => look::runs::show(&shared, &options),
+        Command::Journal(options) => look::journal::show(&shared, &options),
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
+        Command::Lint(options) => lint::start(&options),
         Command::Clean(options) => clean::clean(&shared, &options),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),

@@ -88,6 +88,10 @@ pub enum Command {
     Resume(ResumeOptions),
     /// List runs: where they stand, what can be resumed, what they take of the disk
     Runs(JsonOption),
+    /// Show what a run has recorded: that from which it goes on if it is interrupted
+    ///
+    /// A run that has ended keeps no journal, nor does one with --serial or a session of Python.
+    Journal(JournalOptions),
     /// List runs and their tasks, live ones first
     Ps(PsOptions),
     /// Say why a task stands where it stands, and what happened to it
@@ -99,6 +103,10 @@ pub enum Command {
     /// Its tasks are run at their spawns, as in the serial program. Without a terminal only the
     /// traceback is shown.
     Replay(ReplayOptions),
+    /// Find in the code of Python tasks what may differ when a task is run again
+    ///
+    /// Nothing is run. Exits with 1 if something is found, with 2 if a file cannot be read.
+    Lint(LintOptions),
     /// Remove the state of runs that have ended
     ///
     /// Live runs stay, and so do those that can be resumed. A state folder of another version
@@ -130,6 +138,8 @@ impl Command {
             Command::Why(options) | Command::Logs(options) => options.output.json,
             Command::Doctor(options) | Command::Runs(options) => options.json,
             Command::Resume(options) => options.json,
+            Command::Journal(options) => options.json,
+            Command::Lint(options) => options.json,
             Command::Replay(_) => false,
             Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
@@ -243,6 +253,29 @@ pub struct ResumeOptions {
     /// Tell of every failed task and every retry at once
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct JournalOptions {
+    /// The run's id, or its first digits [default: the newest that lives or can be resumed]
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+    /// Print JSON, one record a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LintOptions {
+    /// Files of Python, or folders of such
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Print JSON, one finding a line
+    #[arg(long)]
+    pub json: bool,
+    /// The interpreter [default: the one beside this program, or on PATH]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
+    pub python: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

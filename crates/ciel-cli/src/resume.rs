@@ -41,6 +41,14 @@ fn meant(runs: &[RunSummary], beginning: Option<&str>) -> Result<String, Complai
                 .with_hint("`ciel runs` lists the runs; --state names another folder")
         });
     };
+    checked(called(runs, beginning)?)
+}
+
+/// The one run whose id begins so.
+///
+/// # Errors
+/// There is none, or several.
+pub fn called<'a>(runs: &'a [RunSummary], beginning: &str) -> Result<&'a RunSummary, Complaint> {
     let matching: Vec<&RunSummary> = runs
         .iter()
         .filter(|run| run.id.starts_with(beginning))
@@ -49,7 +57,7 @@ fn meant(runs: &[RunSummary], beginning: Option<&str>) -> Result<String, Complai
         [] => Err(refused(StoreError::RunUnknown {
             run: beginning.to_string(),
         })),
-        [run] => checked(run),
+        [run] => Ok(run),
         several => Err(ambiguous(several, beginning)),
     }
 }

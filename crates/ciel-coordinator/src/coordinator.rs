@@ -227,7 +227,8 @@ impl Coordinator {
         }
     }
 
-    fn apply(&mut self, record: Record, actions: &mut Vec<Action>) {
+    /// Does once more what was recorded, and appends what was done about it then.
+    pub fn apply(&mut self, record: Record, actions: &mut Vec<Action>) {
         match record {
             // A former process may have been lost between this record and the next.
             Record::Began {

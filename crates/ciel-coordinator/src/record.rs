@@ -94,8 +94,25 @@ impl Flavor for Appended<'_> {
 }
 
 impl Record {
+    /// Appends the record's bytes.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        let spelled = match *self {
+            Record::Began {
+                policy,
+                ordered_errors,
+            } => Spelled::Began {
+                policy,
+                ordered_errors,
+            },
+            Record::Told { now, ref event } => Spelled::Told { now, event },
+            Record::Wrote { strand, ref piece } => Spelled::Wrote { strand, piece },
+            Record::WroteError { strand, ref piece } => Spelled::WroteError { strand, piece },
+        };
+        spelled.append_to(bytes);
+    }
+
     /// A record from its bytes; `None` if they are none.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
+    pub fn read(bytes: &[u8]) -> Option<Record> {
         match postcard::take_from_bytes(bytes) {
             Ok((record, [])) => Some(record),
             Ok(_) | Err(_) => None,

@@ -118,6 +118,24 @@ impl Journal {
         Journal::begin(disk, opened, options.into())
     }
 
+    /// Reads what is in an existing folder and changes nothing, not even a torn tail: what was cut
+    /// off is told in [`Recorded::cut`] and is still there. The journal may be written meanwhile;
+    /// what is read then is a beginning of it.
+    ///
+    /// # Errors
+    /// If the journal is damaged or of another format, or the system refuses.
+    pub fn read(folder: &Path) -> Result<Recorded, JournalError> {
+        Journal::read_on(&RealDisk::new(folder))
+    }
+
+    /// The same on any disk.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_on(disk: &dyn Disk) -> Result<Recorded, JournalError> {
+        open::look(disk)
+    }
+
     /// Opens what is in an existing folder, cuts a torn tail in the file, and goes on after it. A
     /// folder in which nothing was recorded yet is fine.
     ///

@@ -33,6 +33,22 @@ pub(crate) fn create(disk: &dyn Disk) -> Result<Opened, JournalError> {
     })
 }
 
+/// Reads what the folder holds and changes nothing. Another process may write there meanwhile.
+pub(crate) fn look(disk: &dyn Disk) -> Result<Recorded, JournalError> {
+    let mut found = read(disk);
+    for _ in 1..LOOKS_MAX {
+        if found.is_ok() {
+            break;
+        }
+        // A snapshot may have removed what had just been listed.
+        found = read(disk);
+    }
+    found.map(Recorded::from)
+}
+
+/// How often a folder is read that another process changes meanwhile.
+const LOOKS_MAX: usize = 4;
+
 /// Takes up what the folder holds.
 pub(crate) fn open(disk: &dyn Disk) -> Result<(Opened, Recorded), JournalError> {
     let found = read(disk)?;
@@ -46,17 +62,22 @@ pub(crate) fn open(disk: &dyn Disk) -> Result<(Opened, Recorded), JournalError> 
         writing: Writing::new(log, found.last, false),
         snapshot_bytes: found.snapshot.as_ref().map_or(0, |one| one.len() as u64),
     };
-    let recorded = Recorded {
-        snapshot: found.snapshot,
-        snapshot_until: found.snapshot_until,
-        records: Records {
-            files: found.logs.into_iter().map(|(_, bytes)| bytes).collect(),
-        },
-        // A log that was made and has not even a header holds nothing that could be lost.
-        cut: found.cut.filter(|cut| cut.bytes > 0),
-        is_closed: found.is_closed,
-    };
-    Ok((opened, recorded))
+    Ok((opened, found.into()))
+}
+
+impl From<Found> for Recorded {
+    fn from(found: Found) -> Recorded {
+        Recorded {
+            snapshot: found.snapshot,
+            snapshot_until: found.snapshot_until,
+            records: Records {
+                files: found.logs.into_iter().map(|(_, bytes)| bytes).collect(),
+            },
+            // A log that was made and has not even a header holds nothing that could be lost.
+            cut: found.cut.filter(|cut| cut.bytes > 0),
+            is_closed: found.is_closed,
+        }
+    }
 }
 
 /// Removes every file of ours that does not count, the newest first.

@@ -193,6 +193,26 @@ fn torn_tail_is_cut_from_the_file_and_appending_goes_on() {
 }
 
 #[test]
+fn torn_tail_is_read_past_and_left_in_the_file() {
+    let (bytes, ends) = log(4);
+    let disk = MemoryDisk::new();
+    let torn = &bytes[..ends[4] - 1];
+    disk.put_file(LOG, torn);
+    let recorded = Journal::read_on(&disk).unwrap();
+    assert_eq!(last_of(&recorded), 3);
+    assert_eq!(recorded.cut.unwrap().offset, ends[3] as u64);
+    assert_eq!(disk.file(LOG).as_deref(), Some(torn));
+    assert_eq!(
+        Journal::read_on(&MemoryDisk::new())
+            .unwrap()
+            .records
+            .iter()
+            .count(),
+        0
+    );
+}
+
+#[test]
 fn log_whose_predecessor_is_gone_is_damage() {
     let mut bytes = Vec::new();
     let header = Header {

@@ -18,6 +18,7 @@ mod face;
 mod history;
 pub mod inspect;
 mod internal;
+pub mod journaled;
 mod keeping;
 mod key;
 pub mod listing;

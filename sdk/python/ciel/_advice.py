@@ -47,7 +47,7 @@ def advise(function: Callable[..., Any], code: bytes) -> None:
         return
     first = found[0]
     others = len(found) - 1
-    more = f" (and {others} more: `python -m ciel.lint FILE` shows all)" if others else ""
+    more = f" (and {others} more: `ciel lint FILE` shows all)" if others else ""
     text = f"{first.message}; {first.instead}{more}"
     warnings.warn_explicit(text, CielWarning, first.file, first.line)
 

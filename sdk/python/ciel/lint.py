@@ -1,4 +1,4 @@
-"""`python -m ciel.lint FILE...`: finds what in the code of tasks may differ when it is run again.
+"""`ciel lint FILE...`: finds what in the code of tasks may differ when it is run again.
 
 Files, or folders with files of Python; `--json` gives one object for each finding. Exits with 1 if
 there is one, with 2 if a file cannot be read. Read next: `_lint.py`.

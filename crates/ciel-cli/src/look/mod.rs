@@ -2,6 +2,7 @@
 //!
 //! The engine brings the records, of live and of ended runs alike; here they are only shown.
 
+pub mod journal;
 pub mod logs;
 pub mod ps;
 pub mod replay;

@@ -2,6 +2,7 @@
 //! snapshots in which what differs from run to run is filtered.
 
 mod jobs;
+mod journal;
 mod look;
 mod output;
 mod runs;

@@ -1,0 +1,203 @@
+//! `ciel journal`: what a run has recorded, one record a line.
+//!
+//! The engine reads the records and knows what they mean; here they become words. Read next:
+//! `ciel_runtime::journaled`.
+
+use std::process::ExitCode;
+
+use ciel_runtime::journaled::{self, Act, Entry};
+use ciel_runtime::listing::{self, RunSummary, Standing};
+
+use crate::complaint::Complaint;
+use crate::display::{self, counted, duration, size};
+use crate::options::{JournalOptions, Shared};
+use crate::resume;
+use crate::talk::{Paint, paint_output};
+
+/// Bytes that are gathered before they are printed.
+const GATHERED_BYTES_MAX: usize = 64 << 10;
+
+/// Shows the records of one run.
+pub fn show(shared: &Shared, options: &JournalOptions) -> Result<ExitCode, Complaint> {
+    let runs = listing::runs(&shared.state)?;
+    let run = meant(&runs, options.run.as_deref())?;
+    let paint = paint_output(shared.colour);
+    let mut text = String::new();
+    if !options.json {
+        text.push_str(&heading(paint));
+    }
+    let has_journal = journaled::entries(&shared.state, &run.id, |entry| {
+        text.push_str(&match options.json {
+            true => json(&entry),
+            false => line(&entry),
+        });
+        match text.len() > GATHERED_BYTES_MAX {
+            true => display::print(std::mem::take(&mut text).as_bytes()).map(drop),
+            false => Ok(()),
+        }
+    })?;
+    match has_journal {
+        true => display::print(text.as_bytes()),
+        false => Err(none(run)),
+    }
+}
+
+/// The run whose id begins so, or the newest that has a journal.
+fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunSummary, Complaint> {
+    if let Some(beginning) = beginning {
+        return resume::called(runs, beginning);
+    }
+    let has_journal = |run: &&RunSummary| match run.standing {
+        Standing::Running { .. } | Standing::Resumable => true,
+        Standing::EndedWell | Standing::Failed { .. } | Standing::BrokenOff => false,
+    };
+    runs.iter().rev().find(has_journal).ok_or_else(|| {
+        Complaint::usage(
+            "journal.none",
+            "no run of this folder lives or can be resumed",
+        )
+        .with_hint("`ciel runs` lists the runs; --state names another folder")
+    })
+}
+
+fn none(run: &RunSummary) -> Complaint {
+    let message = format!("run {} has no journal", run.id);
+    Complaint::usage("journal.none", message).with_hint(
+        "a run that has ended keeps none, nor does one with --serial or a session of Python; \
+         `ciel ps --all` and `ciel why` tell what is known of its tasks",
+    )
+}
+
+fn json(entry: &Entry) -> String {
+    let value = serde_json::to_value(entry).expect("an entry can be spelled");
+    format!("{value}\n")
+}
+
+fn heading(paint: Paint) -> String {
+    let heading = format!("{:>8}  {:>12}  {:>10}  WHAT", "RECORD", "TIME", "SIZE");
+    format!("{}\n", paint.faint(&heading))
+}
+
+fn line(entry: &Entry) -> String {
+    let number = entry
+        .record
+        .map_or(String::new(), |number| number.to_string());
+    let time = entry
+        .at_us
+        .map_or(String::new(), |time| format!("{:.3} s", time as f64 / 1e6));
+    let size = size(entry.bytes);
+    format!(
+        "{number:>8}  {time:>12}  {size:>10}  {}\n",
+        words(&entry.act)
+    )
+}
+
+/// One line about what happened.
+fn words(act: &Act) -> String {
+    match act {
+        Act::Snapshot { until, live, tasks } => {
+            let tasks = counted(*tasks, "task");
+            format!("snapshot of all up to record {until}: {tasks}, {live} of them live")
+        }
+        Act::Began {
+            keep_going,
+            fail_fast,
+            ordered_errors,
+        } => began([*keep_going, *fail_fast, *ordered_errors]),
+        Act::TakenUp { lost: 0 } => "the run was taken up by another process".to_string(),
+        Act::TakenUp { lost } => {
+            let lost = counted(*lost, "object");
+            format!("the run was taken up by another process; {lost} lost")
+        }
+        Act::Submitted { task, executor } => format!("{task} submitted, for {executor}"),
+        Act::Placed { task, attempt: 0 } => format!("{task} got a place"),
+        Act::Placed { task, attempt } => format!("{task} got a place, attempt {}", attempt + 1),
+        Act::Spawned {
+            task, child, place, ..
+        } => format!("{task} spawned {child}{}", at(place)),
+        Act::Made { task, length } => format!("{task} made an object of {}", size(*length)),
+        Act::Published { task, length, .. } => format!("{task} published {}", size(*length)),
+        Act::Delegated { task, .. } => format!("{task} gives what another will give"),
+        Act::Asked {
+            task,
+            question,
+            length,
+        } => {
+            format!("{task} asked for {question} and got {}", size(*length))
+        }
+        Act::Waited {
+            task,
+            references,
+            first,
+            limit_us,
+            checkpoint,
+            ..
+        } => waits(task, &awaited(*references, *first), *limit_us, *checkpoint),
+        Act::Watched { task } => format!("{task} wants to be told when a reference is there"),
+        Act::Finished {
+            task, length: 0, ..
+        } => format!("{task} finished"),
+        Act::Finished { task, length, .. } => format!("{task} finished with {}", size(*length)),
+        Act::TailSpawned { task, successor } => format!("{task} goes on as {successor}"),
+        Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
+        Act::Lost { task, .. } => format!("{task} lost with its process"),
+        Act::Recalled { task } => format!("{task} asked what it had waited for"),
+        Act::CopyLost { task } => format!("{task} lost the process in which it waited"),
+        Act::CancelRequested { task } => format!("{task} is to be cancelled"),
+        Act::JobCancelled { failure } => format!("job cancelled: {}", first_line(failure)),
+        Act::Ticked => "a time limit was looked at".to_string(),
+        Act::Wrote {
+            task,
+            stream,
+            length,
+            beginning,
+        } => wrote(task, stream, *length, beginning),
+        Act::Unfinished => "bytes at the end that are no whole record".to_string(),
+    }
+}
+
+fn began(options: [bool; 3]) -> String {
+    let names = ["keep going", "fail fast", "ordered standard error"];
+    let given = names.iter().zip(options).filter(|(_, given)| *given);
+    let given: Vec<&str> = given.map(|(name, _)| *name).collect();
+    match given.is_empty() {
+        true => "the run began".to_string(),
+        false => format!("the run began: {}", given.join(", ")),
+    }
+}
+
+fn at(place: &str) -> String {
+    match place {
+        "" => String::new(),
+        place => format!(" at {place}"),
+    }
+}
+
+fn waits(task: &str, awaited: &str, limit_us: Option<u64>, checkpoint: Option<u64>) -> String {
+    let limit = limit_us.map_or(String::new(), |limit| {
+        format!(", {} at most", duration(limit))
+    });
+    let kept = checkpoint.map_or(String::new(), |bytes| {
+        format!("; its state of {} is kept", size(bytes))
+    });
+    format!("{task} waits for {awaited}{limit}{kept}")
+}
+
+fn awaited(references: u64, first: bool) -> String {
+    match first {
+        true => format!("the first of {}", counted(references, "reference")),
+        false => counted(references, "reference"),
+    }
+}
+
+fn wrote(task: &str, stream: &str, length: u64, beginning: &str) -> String {
+    let shown = match beginning {
+        "" => String::new(),
+        text => format!(": {text:?}"),
+    };
+    format!("{task} wrote {} to {stream}{shown}", size(length))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

@@ -1,0 +1,265 @@
+//! What a run has recorded, one entry at a time, as people and programs may see it.
+//!
+//! The records are read and folded like in a recovery, so that tasks can be called by their names;
+//! nothing is changed and no lock is taken, so the run may live. It does not know how entries are
+//! shown. Read next: `reading`, and `ciel_coordinator::Record`.
+
+mod reading;
+
+use std::path::{Path, PathBuf};
+
+use ciel_journal::Journal;
+use ciel_store::StateFolder;
+use serde::Serialize;
+
+use crate::run::RunError;
+use reading::Reading;
+
+/// One record of a run, or what stands in the place of others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// The record's number, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<u64>,
+    /// Microseconds since the run began, where the record says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_us: Option<u64>,
+    /// Bytes that it takes, without its frame.
+    pub bytes: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub act: Act,
+}
+
+/// What happened. Tasks are called by their printed names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum Act {
+    /// A snapshot takes the place of all records up to one.
+    Snapshot {
+        /// That record.
+        until: u64,
+        /// Tasks that have not ended by then.
+        live: u64,
+        /// Tasks that there were by then.
+        tasks: u64,
+    },
+    /// The run began.
+    Began {
+        /// All spawned work finishes, whatever fails.
+        keep_going: bool,
+        /// The first failed task in time ends the job.
+        fail_fast: bool,
+        /// Standard error is ordered like standard output.
+        ordered_errors: bool,
+    },
+    /// The process of the run was lost, and another one went on.
+    TakenUp {
+        /// Files of objects that were gone.
+        lost: u64,
+    },
+    /// The root was submitted.
+    Submitted {
+        /// The root.
+        task: String,
+        /// Who runs it.
+        executor: String,
+    },
+    /// A task got a place and began, or went on after a wait.
+    Placed {
+        /// Which.
+        task: String,
+        /// Which attempt, from 0.
+        attempt: u32,
+    },
+    /// A task spawned another.
+    Spawned {
+        /// The one that spawned.
+        task: String,
+        /// The new one; in a run from facts it was there already, and only its function is told.
+        child: String,
+        /// Who runs it.
+        executor: String,
+        /// `file:line`; empty if it is not known.
+        place: String,
+        /// References that it is given.
+        inputs: u64,
+        /// References that it makes.
+        outputs: u32,
+    },
+    /// A task made an object from data.
+    Made {
+        /// Which.
+        task: String,
+        /// Bytes of the object.
+        length: u64,
+    },
+    /// A task published an output before its end.
+    Published {
+        /// Which.
+        task: String,
+        /// Which output, from 0.
+        output: u32,
+        /// Bytes of the object.
+        length: u64,
+    },
+    /// An output of a task is from now on what a reference becomes.
+    Delegated {
+        /// Which.
+        task: String,
+        /// Which output, from 0.
+        output: u32,
+    },
+    /// A task asked the outside.
+    Asked {
+        /// Which.
+        task: String,
+        /// What.
+        question: String,
+        /// Bytes of the answer.
+        length: u64,
+    },
+    /// A task can go no further before references are there.
+    Waited {
+        /// Which.
+        task: String,
+        /// How many references.
+        references: u64,
+        /// One of them is enough.
+        first: bool,
+        /// Microseconds after which it goes on all the same.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limit_us: Option<u64>,
+        /// How it goes on: `live`, `replay` or `saved`.
+        continuation: &'static str,
+        /// Bytes of the state from which it is run again from now on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<u64>,
+    },
+    /// A task wants to be told when a reference is there.
+    Watched {
+        /// Which.
+        task: String,
+    },
+    /// A task ended well; its outputs are committed.
+    Finished {
+        /// Which.
+        task: String,
+        /// Which attempt, from 0.
+        attempt: u32,
+        /// How many outputs.
+        outputs: u64,
+        /// Bytes of the objects among them that were not there before.
+        length: u64,
+    },
+    /// A task handed its outputs to a successor.
+    TailSpawned {
+        /// Which.
+        task: String,
+        /// What the successor runs.
+        successor: String,
+    },
+    /// An attempt failed.
+    Failed {
+        /// Which.
+        task: String,
+        /// Which attempt, from 0.
+        attempt: u32,
+        /// Why.
+        failure: String,
+    },
+    /// The process of an attempt was lost.
+    Lost {
+        /// Which.
+        task: String,
+        /// Which attempt, from 0.
+        attempt: u32,
+    },
+    /// A task that began again asked for what it had waited for.
+    Recalled {
+        /// Which.
+        task: String,
+    },
+    /// The live copy of a task that waits was lost.
+    CopyLost {
+        /// Which.
+        task: String,
+    },
+    /// Somebody cancelled a task.
+    CancelRequested {
+        /// Which.
+        task: String,
+    },
+    /// Somebody ended the job.
+    JobCancelled {
+        /// The job's failure.
+        failure: String,
+    },
+    /// A time limit may have come.
+    Ticked,
+    /// A task wrote to an ordered stream.
+    Wrote {
+        /// Which.
+        task: String,
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+        /// Bytes.
+        length: u64,
+        /// How it begins, if it is held in memory.
+        beginning: String,
+    },
+    /// Bytes at the end that are no whole record; so it is in a live run, or after a death.
+    Unfinished,
+}
+
+/// Hands out what a run has recorded and not yet replaced, in order. False if the run keeps no
+/// journal: it ended, is run serially, or is a session.
+///
+/// # Errors
+/// The state folder or the journal cannot be read, or does not hold a run; those of `each`.
+pub fn entries<E: From<RunError>>(
+    state: &Path,
+    run: &str,
+    mut each: impl FnMut(Entry) -> Result<(), E>,
+) -> Result<bool, E> {
+    let Some(folder) = journal_of(state, run)? else {
+        return Ok(false);
+    };
+    let recorded = Journal::read(&folder).map_err(RunError::Journal)?;
+    let mut reading = match &recorded.snapshot {
+        Some(snapshot) => {
+            let (reading, entry) = Reading::restored(snapshot, recorded.snapshot_until.0)?;
+            each(entry)?;
+            reading
+        }
+        None => Reading::new(),
+    };
+    for (number, bytes) in recorded.records.iter() {
+        let (at_us, act) = reading.next(bytes)?;
+        each(Entry {
+            record: Some(number.0),
+            at_us,
+            bytes: bytes.len() as u64,
+            act,
+        })?;
+    }
+    if let Some(cut) = recorded.cut {
+        each(Entry {
+            record: None,
+            at_us: None,
+            bytes: cut.bytes,
+            act: Act::Unfinished,
+        })?;
+    }
+    Ok(true)
+}
+
+fn journal_of(state: &Path, run: &str) -> Result<Option<PathBuf>, RunError> {
+    let Some(folder) = StateFolder::open_existing(state)? else {
+        return Ok(None);
+    };
+    let runs = folder.runs()?;
+    let entry = runs.iter().find(|entry| entry.id == run);
+    let path = entry.map(|entry| entry.path.join("journal"));
+    Ok(path.filter(|path| path.is_dir()))
+}

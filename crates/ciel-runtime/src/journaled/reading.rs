@@ -1,0 +1,254 @@
+//! The fold over the records of a run that says of each what it means.
+//!
+//! It does not know where the records lie. Read next: `recovery`, where the same fold goes on.
+
+use std::collections::HashMap;
+
+use ciel_coordinator::{Coordinator, Corrupt, Record};
+use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
+use ciel_model::{Handle, Label, Site, StrandKey, TaskKey};
+use ciel_ordered::Piece;
+
+use super::{Act, Entry};
+use crate::recovery::RecoveryError;
+use crate::run::RunError;
+
+/// Characters of what was written that an entry shows.
+const SHOWN_CHARACTERS_MAX: usize = 40;
+
+/// A fold that knows what the tasks are called.
+pub(super) struct Reading {
+    state: Coordinator,
+    /// Tasks known so far, ended ones too: strands are called by their first tasks.
+    labels: HashMap<TaskKey, Label>,
+    /// How many tasks there were.
+    spawned: u64,
+}
+
+impl Reading {
+    /// That of the first record of a run.
+    pub(super) fn new() -> Reading {
+        Reading {
+            state: Coordinator::new(Policy::default(), false),
+            labels: HashMap::new(),
+            spawned: 0,
+        }
+    }
+
+    /// That of the first record after `until`, and the entry for the snapshot of all before it.
+    pub(super) fn restored(snapshot: &[u8], until: u64) -> Result<(Reading, Entry), RunError> {
+        let mut reading = Reading::new();
+        reading.state = Coordinator::restore(snapshot).map_err(corrupt)?;
+        let graph = reading.state.graph();
+        let live = graph.pending() as u64;
+        let keys = graph.all();
+        reading.learn(keys);
+        reading.spawned = reading.state.graph().counts().spawned;
+        let entry = Entry {
+            record: None,
+            at_us: Some(reading.state.now()),
+            bytes: snapshot.len() as u64,
+            act: Act::Snapshot {
+                until,
+                live,
+                tasks: reading.spawned,
+            },
+        };
+        Ok((reading, entry))
+    }
+
+    /// What the next record says, with the time at which it was made if it has one.
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<(Option<u64>, Act), RunError> {
+        let record = Record::read(bytes).ok_or_else(|| corrupt(Corrupt::Record))?;
+        self.state.apply(record.clone(), &mut Vec::new());
+        let before = self.spawned;
+        self.spawned = self.state.graph().counts().spawned;
+        self.learn((before..self.spawned).map(TaskKey).collect());
+        let born = (before < self.spawned).then_some(TaskKey(before));
+        Ok(match record {
+            Record::Began {
+                policy,
+                ordered_errors,
+            } => (None, began(policy, ordered_errors)),
+            Record::Told { now, event } => (Some(now), self.told(&event, born)),
+            Record::Wrote { strand, piece } => (None, self.wrote(strand, "stdout", &piece)),
+            Record::WroteError { strand, piece } => (None, self.wrote(strand, "stderr", &piece)),
+        })
+    }
+
+    fn learn(&mut self, keys: Vec<TaskKey>) {
+        let graph = self.state.graph();
+        let view = |key: TaskKey| graph.view(key).map(|view| (key, view.label));
+        self.labels.extend(keys.into_iter().filter_map(view));
+    }
+
+    fn name(&self, task: TaskKey) -> String {
+        let label = self.labels.get(&task);
+        label.map_or_else(|| format!("task {}", task.0), Label::to_string)
+    }
+
+    fn wrote(&self, strand: StrandKey, stream: &'static str, piece: &Piece) -> Act {
+        let beginning = match piece {
+            Piece::Bytes(bytes) => beginning(bytes),
+            Piece::Extent(_) => String::new(),
+        };
+        Act::Wrote {
+            task: self.name(TaskKey(strand.0)),
+            stream,
+            length: piece.length(),
+            beginning,
+        }
+    }
+
+    /// What the graph was told; `born` is the task that this made.
+    fn told(&self, event: &Event, born: Option<TaskKey>) -> Act {
+        let name = |task: &TaskKey| self.name(*task);
+        match event {
+            Event::RootSubmitted { descriptor, .. } => Act::Submitted {
+                task: name(&born.unwrap_or(TaskKey(0))),
+                executor: descriptor.executor.to_string(),
+            },
+            Event::TaskPlaced { task, attempt } => Act::Placed {
+                task: name(task),
+                attempt: attempt.0,
+            },
+            Event::TaskStepped { task, step, .. } => self.stepped(name(task), step, born),
+            Event::TaskBlocked {
+                task,
+                on,
+                wait,
+                continuation,
+                checkpoint,
+                ..
+            } => waited(name(task), on, *wait, continuation, checkpoint.as_ref()),
+            Event::TaskWatched { task, .. } => Act::Watched { task: name(task) },
+            Event::TaskFinished {
+                task,
+                attempt,
+                outputs,
+                ..
+            } => finished(name(task), attempt.0, outputs),
+            Event::TaskTailSpawned {
+                task, descriptor, ..
+            } => Act::TailSpawned {
+                task: name(task),
+                successor: descriptor.what.to_string(),
+            },
+            Event::TaskFailed {
+                task,
+                attempt,
+                failure,
+            } => Act::Failed {
+                task: name(task),
+                attempt: attempt.0,
+                failure: failure.to_string(),
+            },
+            Event::TaskLost { task, attempt, .. } => Act::Lost {
+                task: name(task),
+                attempt: attempt.0,
+            },
+            Event::TaskRecalled { task, .. } => Act::Recalled { task: name(task) },
+            Event::EngineLost { lost, .. } => Act::TakenUp {
+                lost: lost.len() as u64,
+            },
+            Event::ContinuationLost { task } => Act::CopyLost { task: name(task) },
+            Event::CancelRequested { task } => Act::CancelRequested { task: name(task) },
+            Event::JobCancelled { failure } => Act::JobCancelled {
+                failure: failure.to_string(),
+            },
+            Event::Ticked => Act::Ticked,
+        }
+    }
+
+    /// What a task did that others can see.
+    fn stepped(&self, task: String, step: &Step, born: Option<TaskKey>) -> Act {
+        match step {
+            Step::Spawn(descriptor) => Act::Spawned {
+                task,
+                child: born.map_or_else(|| descriptor.what.to_string(), |key| self.name(key)),
+                executor: descriptor.executor.to_string(),
+                place: place(&descriptor.site),
+                inputs: descriptor.inputs.len() as u64,
+                outputs: descriptor.outputs,
+            },
+            Step::Construct(value) => Act::Made {
+                task,
+                length: value.content.length(),
+            },
+            Step::Publish { index, value } => Act::Published {
+                task,
+                output: *index,
+                length: value.content.length(),
+            },
+            Step::Delegate { index, .. } => Act::Delegated {
+                task,
+                output: *index,
+            },
+            Step::Input { kind, value } => Act::Asked {
+                task,
+                question: kind.to_string(),
+                length: value.len() as u64,
+            },
+        }
+    }
+}
+
+fn corrupt(corrupt: Corrupt) -> RunError {
+    RunError::Recovery(RecoveryError::Corrupt(corrupt))
+}
+
+fn began(policy: Policy, ordered_errors: bool) -> Act {
+    Act::Began {
+        keep_going: policy.keep_going,
+        fail_fast: policy.fail_fast,
+        ordered_errors,
+    }
+}
+
+fn waited(
+    task: String,
+    on: &[Handle],
+    wait: Wait,
+    continuation: &Continuation,
+    checkpoint: Option<&Checkpoint>,
+) -> Act {
+    Act::Waited {
+        task,
+        references: on.len() as u64,
+        first: wait.first,
+        limit_us: wait.limit_us,
+        continuation: match continuation {
+            Continuation::Live => "live",
+            Continuation::Replay => "replay",
+            Continuation::Saved(_) => "saved",
+        },
+        checkpoint: checkpoint.map(|kept| kept.state.len() as u64),
+    }
+}
+
+fn finished(task: String, attempt: u32, outputs: &[Output]) -> Act {
+    let length = |output: &Output| match output {
+        Output::Value(value) => value.content.length(),
+        Output::Delegate(_) | Output::Published => 0,
+    };
+    Act::Finished {
+        task,
+        attempt,
+        outputs: outputs.len() as u64,
+        length: outputs.iter().map(length).sum(),
+    }
+}
+
+fn place(site: &Site) -> String {
+    match site.line {
+        0 => site.file.to_string(),
+        line => format!("{}:{line}", site.file),
+    }
+}
+
+/// The first characters, on one line.
+fn beginning(bytes: &[u8]) -> String {
+    let most = bytes.len().min(4 * SHOWN_CHARACTERS_MAX);
+    let text = String::from_utf8_lossy(&bytes[..most]);
+    text.chars().take(SHOWN_CHARACTERS_MAX).collect()
+}

@@ -67,6 +67,7 @@ impl Coordinator {
     /// From now on everything is recorded there; a new run begins with a record of its own.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
         self.recorder = Some(recorder);
+        self.graph.keep_lineage();
         if self.graph.counts().spawned == 0 {
             let (policy, ordered_errors) = (self.graph.policy(), self.ordered_errors);
             self.record(&Spelled::Began {
@@ -215,12 +216,19 @@ impl Coordinator {
         Ok(coordinator)
     }
 
+    /// That of a run of which there are records.
+    fn recorded(policy: Policy, ordered_errors: bool) -> Coordinator {
+        let mut coordinator = Coordinator::new(policy, ordered_errors);
+        coordinator.graph.keep_lineage();
+        coordinator
+    }
+
     fn begin(record: &[u8]) -> Result<Coordinator, Corrupt> {
         match Record::read(record).ok_or(Corrupt::Record)? {
             Record::Began {
                 policy,
                 ordered_errors,
-            } => Ok(Coordinator::new(policy, ordered_errors)),
+            } => Ok(Coordinator::recorded(policy, ordered_errors)),
             Record::Told { .. } | Record::Wrote { .. } | Record::WroteError { .. } => {
                 Err(Corrupt::Beginning)
             }
@@ -233,7 +241,7 @@ impl Coordinator {
             Record::Began {
                 policy,
                 ordered_errors,
-            } => *self = Coordinator::new(policy, ordered_errors),
+            } => *self = Coordinator::recorded(policy, ordered_errors),
             Record::Told { now, event } => self.tell(now, event, actions),
             // The strand was told then if it wrote something else than before.
             Record::Wrote { strand, piece } => drop(self.write(strand, piece)),

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use ciel_model::{Content, Handle, Micros, Name, TaskKey};
+use ciel_model::{Handle, Micros, Name, TaskKey};
 
 use crate::event::{Action, Checkpoint, Continuation, StrandChange};
 use crate::graph::{Graph, Policy};
-use crate::objects::{Object, ObjectState, Released};
+use crate::objects::Released;
 use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::task::{Resume, Stand, State};
@@ -24,19 +24,9 @@ impl Graph {
         whole.then_some(task.facts.len())
     }
 
-    /// The files of all objects that are there: names, and lengths in bytes.
+    /// The files that must be on disk: names, and lengths in bytes.
     pub fn files(&self) -> BTreeMap<Name, u64> {
-        let file = |object: &Object| match &object.state {
-            ObjectState::Ready(stored) => match stored.value.content {
-                Content::File { name, length } => Some((name, length)),
-                Content::Inline(_) => None,
-            },
-            _ => None,
-        };
-        self.objects
-            .iter()
-            .filter_map(|(_, object)| file(object))
-            .collect()
+        self.objects.all_files()
     }
 
     /// From now on the strand is run again from here; the facts before are forgotten. A strand
@@ -80,14 +70,20 @@ impl Graph {
         &mut self,
         now: Micros,
         policy: Policy,
-        _lost: Vec<Name>,
+        lost: Vec<Name>,
         actions: &mut Vec<Action>,
     ) {
         self.policy = policy;
+        if !lost.is_empty() {
+            self.begin_remaking();
+        }
         let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
         all.sort();
         for key in all {
             self.recover(now, key, actions);
+        }
+        if !lost.is_empty() {
+            self.remake(now, &lost, actions);
         }
         self.judge_again(actions);
     }

@@ -202,7 +202,10 @@ impl Coordinator {
     /// # Errors
     /// `Snapshot`.
     pub fn restore(snapshot: &[u8]) -> Result<Coordinator, Corrupt> {
-        postcard::from_bytes(snapshot).map_err(|_| Corrupt::Snapshot)
+        match postcard::take_from_bytes(snapshot) {
+            Ok((coordinator, [])) => Ok(coordinator),
+            Ok(_) | Err(_) => Err(Corrupt::Snapshot),
+        }
     }
 
     /// The coordinator that a row of records made, beginning with `snapshot` if there is one.

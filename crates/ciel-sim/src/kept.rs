@@ -71,10 +71,20 @@ impl Noted {
     fn add(&mut self, note: Note) {
         match note {
             Note::Began(name) => drop(self.races.remove(&name)),
-            Note::Raced(name, races) => drop(self.races.insert(name, races)),
+            Note::Raced(name, races) => self.add_races(name, races),
             Note::Spawned(run) => drop(self.spawned.insert(run)),
             Note::Lost(task) => *self.losses.entry(task).or_default() += 1,
             Note::Cancelled => self.cancelled = true,
+        }
+    }
+
+    /// A task that is run again must be told again what it was told before.
+    fn add_races(&mut self, name: Name, races: Vec<Vec<u32>>) {
+        let known = self.races.entry(name).or_default();
+        let common = known.len().min(races.len());
+        assert_eq!(known[..common], races[..common], "races of {name}");
+        if races.len() > common {
+            *known = races;
         }
     }
 }

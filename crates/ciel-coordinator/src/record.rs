@@ -95,7 +95,7 @@ impl Flavor for Appended<'_> {
 
 impl Record {
     /// A record from its bytes; `None` if they are none.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Record> {
+    pub fn read(bytes: &[u8]) -> Option<Record> {
         match postcard::take_from_bytes(bytes) {
             Ok((record, [])) => Some(record),
             Ok(_) | Err(_) => None,

@@ -172,9 +172,8 @@ impl Graph {
         let mut room = Room {
             ingredients: limits::LINEAGE_INGREDIENTS_MAX,
         };
-        let given = given(task)?
-            .iter()
-            .map(|object| self.ingredient(*object, 0, &mut room));
+        let given = task.inputs.iter();
+        let given = given.map(|object| self.ingredient(*object, 0, &mut room));
         Some(Recipe {
             task: task.name,
             descriptor: task.descriptor.clone(),
@@ -216,18 +215,6 @@ impl Graph {
             origin: origin.clone(),
         })
     }
-}
-
-/// What a task was given; none if that is not kept.
-fn given(task: &Task) -> Option<&[ObjectKey]> {
-    let count = task.descriptor.inputs.len();
-    if task.inputs.len() == count {
-        return Some(&task.inputs);
-    }
-    // The table of a task that is not replayed begins with its inputs, unless a script has made
-    // it smaller.
-    let whole = task.descriptor.needs == ciel_model::Needs::Everything;
-    task.table.get(..count).filter(|_| whole)
 }
 
 fn deepest(inputs: &[Ingredient<Origin>]) -> u32 {

@@ -13,7 +13,7 @@ use crate::graph::{Graph, Policy};
 use crate::objects::Released;
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Resume, Stand, State};
+use crate::task::{Resume, Stand, State, Task};
 
 impl Graph {
     /// How many facts a strand would meet again if it were run again now; `None` if it is meeting
@@ -79,13 +79,34 @@ impl Graph {
         }
         let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
         all.sort();
+        let mut told = Vec::new();
         for key in all {
-            self.recover(now, key, actions);
+            self.recover(now, key, &mut told);
         }
+        // The new process has heard of no attempt: nothing is to be ended there, and what is ready
+        // in the end is offered once, though its turn and another task's may both have made it so.
+        actions.extend(told.into_iter().filter(|action| {
+            let of_an_attempt = matches!(
+                action,
+                Action::Offer { .. } | Action::Withdraw { .. } | Action::Stop { .. }
+            );
+            !of_an_attempt
+        }));
+        self.offer_all(actions);
         if !lost.is_empty() {
             self.remake(now, &lost, actions);
         }
         self.judge_again(actions);
+    }
+
+    fn offer_all(&mut self, actions: &mut Vec<Action>) {
+        let ready = |task: &Task| matches!(task.state, State::Ready { .. });
+        let tasks = self.tasks.iter().filter(|(_, task)| ready(task));
+        let mut all: Vec<TaskKey> = tasks.map(|(key, _)| *key).collect();
+        all.sort();
+        for key in all {
+            self.offer(key, actions);
+        }
     }
 
     /// Makes one task ready for a process that knows nothing of it.
@@ -104,15 +125,13 @@ impl Graph {
                 self.give_up_waiting(key);
                 self.begin_again(now, key, Moment::Lost, actions);
             }
-            State::Suspended { .. } => self.on_continuation_lost(now, key, actions),
             State::Ready {
                 resume: Some(resume),
             } if needs_its_copy(resume) && !replayable => {
                 self.begin_again(now, key, Moment::Lost, actions);
             }
-            State::Ready { .. } => {
-                self.on_continuation_lost(now, key, actions);
-                self.offer(key, actions);
+            State::Suspended { .. } | State::Ready { .. } => {
+                self.on_continuation_lost(now, key, actions)
             }
         }
     }

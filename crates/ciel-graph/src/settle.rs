@@ -49,7 +49,7 @@ impl Graph {
         let target = self.keys_of(key, &[to])?[0];
         if self.is_future(object) {
             let state = self.state_like(target);
-            self.pass_want(key, object, &state);
+            self.pass_want(now, key, object, &state, actions);
             self.want_no_more(key, object);
             self.settle_object(now, object, state, actions);
         }
@@ -204,7 +204,7 @@ impl Graph {
         }
         for (object, state) in outputs.iter().zip(&states) {
             if let Some(state) = state {
-                self.pass_want(key, *object, state);
+                self.pass_want(now, key, *object, state, actions);
             }
         }
         for (object, state) in outputs.iter().zip(states) {

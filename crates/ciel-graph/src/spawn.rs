@@ -72,10 +72,7 @@ impl Graph {
         self.counts.spawned += 1;
         let mut story = Story::default();
         story.add(now, Moment::Spawned);
-        let kept = descriptor.replayable
-            || descriptor.options.retries > 0
-            || descriptor.class == ciel_model::Class::Process;
-        let inputs = if kept { table.clone() } else { Vec::new() };
+        let inputs = table.clone();
         for held in table.iter().chain(&inputs) {
             self.objects.hold(*held);
         }

@@ -30,7 +30,7 @@ pub struct Shown {
     pub races: Races,
     /// How often the engine was lost.
     pub crashes: u64,
-    /// How often a strand went on from saved bytes.
+    /// How often a strand went on from a checkpoint.
     pub restored: u64,
     /// The graph's counters at the end.
     pub counts: Counts,

@@ -41,7 +41,7 @@ struct Met {
     races: u64,
     /// Engines lost.
     crashes: u64,
-    /// Strands that went on from saved bytes.
+    /// Strands that went on from a checkpoint.
     restored: u64,
 }
 

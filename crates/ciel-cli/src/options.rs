@@ -210,10 +210,10 @@ pub struct RunOptions {
     /// The interpreter for tasks in Python [default: the one beside this program, or on PATH]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
     pub python: Option<PathBuf>,
-    /// What the run is to survive: the death of all its processes, or a power failure too
+    /// What the run is to survive: the death of all its processes, a power failure too, or nothing
     #[arg(
         long,
-        value_name = "process|power",
+        value_name = "process|power|never",
         default_value = "process",
         hide_possible_values = true
     )]
@@ -290,6 +290,7 @@ pub struct CleanOptions {
 pub enum Durability {
     Process,
     Power,
+    Never,
 }
 
 /// Shells that there are completions for.

@@ -114,6 +114,7 @@ fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOptions 
         python: given.python,
         durable: match given.durable {
             Durable::Process => Durability::Process,
+            Durable::Never => Durability::Never,
             Durable::Power => Durability::Power,
         },
         keep: given.keep_bytes,
@@ -149,6 +150,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
 pub fn durable(option: Durability) -> Durable {
     match option {
         Durability::Process => Durable::Process,
+        Durability::Never => Durable::Never,
         Durability::Power => Durable::Power,
     }
 }

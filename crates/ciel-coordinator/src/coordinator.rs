@@ -8,11 +8,11 @@ use std::fmt;
 
 use ciel_graph::{Action, Event, Graph, Policy};
 use ciel_model::{Micros, StrandKey};
-use ciel_ordered::{OrderedStream, Piece};
+use ciel_ordered::{OrderedError, OrderedStream, Piece};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Spelled};
-use crate::strands::{apply_change, write_to};
+use crate::strands::{apply_change, told, write_to};
 
 /// Recorded bytes that are not what a coordinator writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,8 @@ pub struct Coordinator {
     changes: u64,
     #[serde(skip)]
     recorder: Option<Box<dyn Recorder>>,
+    #[serde(skip)]
+    refusal: Option<OrderedError>,
 }
 
 impl Coordinator {
@@ -61,12 +63,14 @@ impl Coordinator {
             now: 0,
             changes: 0,
             recorder: None,
+            refusal: None,
         }
     }
 
     /// From now on everything is recorded there; a new run begins with a record of its own.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
         self.recorder = Some(recorder);
+        self.graph.keep_lineage();
         if self.graph.counts().spawned == 0 {
             let (policy, ordered_errors) = (self.graph.policy(), self.ordered_errors);
             self.record(&Spelled::Began {
@@ -101,12 +105,18 @@ impl Coordinator {
         for action in actions.extract_if(first.., |action| matches!(action, Action::Strand(_))) {
             if let Action::Strand(change) = action {
                 self.changes += 1;
-                apply_change(&mut self.output, change);
+                let applied = apply_change(&mut self.output, change);
+                self.note_refusal(applied);
                 if self.ordered_errors {
-                    apply_change(&mut self.errors, change);
+                    // Standard error may differ when a strand is run again.
+                    let _ = apply_change(&mut self.errors, change);
                 }
             }
         }
+    }
+
+    fn note_refusal(&mut self, done: Result<(), OrderedError>) {
+        self.refusal = self.refusal.or(done.err());
     }
 
     /// A strand writes to its ordered output.
@@ -118,7 +128,9 @@ impl Coordinator {
             strand,
             piece: &piece,
         });
-        write_to(&mut self.output, strand, piece)
+        let written = write_to(&mut self.output, strand, piece);
+        self.note_refusal(written);
+        written.or_else(told)
     }
 
     /// A strand writes to its ordered standard error. One that differs when the strand is run
@@ -161,6 +173,12 @@ impl Coordinator {
         self.ordered_errors
     }
 
+    /// The first thing that the ordered output refused, late acts of strands that were given up
+    /// not counted. Where every strand does the same when it is run again, it is a bug.
+    pub fn refusal(&self) -> Option<OrderedError> {
+        self.refusal
+    }
+
     /// When it was told something last.
     pub fn now(&self) -> Micros {
         self.now
@@ -185,7 +203,10 @@ impl Coordinator {
     /// # Errors
     /// `Snapshot`.
     pub fn restore(snapshot: &[u8]) -> Result<Coordinator, Corrupt> {
-        postcard::from_bytes(snapshot).map_err(|_| Corrupt::Snapshot)
+        match postcard::take_from_bytes(snapshot) {
+            Ok((coordinator, [])) => Ok(coordinator),
+            Ok(_) | Err(_) => Err(Corrupt::Snapshot),
+        }
     }
 
     /// The coordinator that a row of records made, beginning with `snapshot` if there is one.
@@ -215,12 +236,19 @@ impl Coordinator {
         Ok(coordinator)
     }
 
+    /// That of a run of which there are records.
+    fn recorded(policy: Policy, ordered_errors: bool) -> Coordinator {
+        let mut coordinator = Coordinator::new(policy, ordered_errors);
+        coordinator.graph.keep_lineage();
+        coordinator
+    }
+
     fn begin(record: &[u8]) -> Result<Coordinator, Corrupt> {
         match Record::read(record).ok_or(Corrupt::Record)? {
             Record::Began {
                 policy,
                 ordered_errors,
-            } => Ok(Coordinator::new(policy, ordered_errors)),
+            } => Ok(Coordinator::recorded(policy, ordered_errors)),
             Record::Told { .. } | Record::Wrote { .. } | Record::WroteError { .. } => {
                 Err(Corrupt::Beginning)
             }
@@ -234,7 +262,7 @@ impl Coordinator {
             Record::Began {
                 policy,
                 ordered_errors,
-            } => *self = Coordinator::new(policy, ordered_errors),
+            } => *self = Coordinator::recorded(policy, ordered_errors),
             Record::Told { now, event } => self.tell(now, event, actions),
             // The strand was told then if it wrote something else than before.
             Record::Wrote { strand, piece } => drop(self.write(strand, piece)),

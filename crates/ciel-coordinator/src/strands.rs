@@ -1,36 +1,50 @@
 //! What the graph and running tasks do to an ordered stream.
 //!
-//! A strand beneath one that was given up has no place; what concerns it concerns nobody. It does
-//! not know which stream it works on. Read next: `coordinator`, which has two of them.
+//! A strand beneath one that was given up has no place; what concerns it concerns nobody. Every
+//! other refusal is told. It does not know which stream it works on. Read next: `coordinator`,
+//! which has two of them.
 
 use ciel_graph::StrandChange;
 use ciel_model::StrandKey;
-use ciel_ordered::{After, OrderedStream};
+use ciel_ordered::{After, OrderedError, OrderedStream, Piece};
 
-/// Writes a piece of a strand's output; what to tell when a replay writes something else.
+/// Writes a piece of a strand's output.
 pub(crate) fn write_to(
     stream: &mut OrderedStream,
     strand: StrandKey,
-    piece: ciel_ordered::Piece,
-) -> Result<(), String> {
-    use ciel_ordered::OrderedError;
-    match stream.write(ciel_ordered::StrandKey(strand.0), piece) {
-        Ok(()) => Ok(()),
-        Err(OrderedError::Mismatch { offset, .. }) => Err(format!(
+    piece: Piece,
+) -> Result<(), OrderedError> {
+    unless_given_up(stream.write(ciel_ordered::StrandKey(strand.0), piece))
+}
+
+/// A strand that was given up has no place for what still comes.
+fn unless_given_up(done: Result<(), OrderedError>) -> Result<(), OrderedError> {
+    match done {
+        Err(OrderedError::Unknown { .. } | OrderedError::Closed { .. }) => Ok(()),
+        done => done,
+    }
+}
+
+/// What to tell a task whose piece was refused.
+pub(crate) fn told(refusal: OrderedError) -> Result<(), String> {
+    match refusal {
+        OrderedError::Mismatch { offset, .. } => Err(format!(
             "run again, it wrote something else, from byte {offset} of its output on"
         )),
-        Err(OrderedError::Diverged { .. }) => {
+        OrderedError::Diverged { .. } => {
             Err("run again, it spawned before it had written all it had written before".into())
         }
-        // A strand that was given up has no place for what still comes.
-        Err(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 
 /// Applies a change in the tree of strands.
-pub(crate) fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
+pub(crate) fn apply_change(
+    stream: &mut OrderedStream,
+    change: StrandChange,
+) -> Result<(), OrderedError> {
     let key = |strand: StrandKey| ciel_ordered::StrandKey(strand.0);
-    let _ = match change {
+    unless_given_up(match change {
         StrandChange::Root(strand) => stream.open_root(key(strand)),
         StrandChange::Spawned {
             parent,
@@ -45,14 +59,16 @@ pub(crate) fn apply_change(stream: &mut OrderedStream, change: StrandChange) {
             }
         }
         StrandChange::Committed(strand) => stream.commit(key(strand)),
-        // A replay that was cut short is told of at the first closing; the second one closes.
-        StrandChange::Closed(strand) => stream
-            .close(key(strand))
-            .or_else(|_| stream.close(key(strand))),
+        // A replay that failed before it came as far as before ends short; what it had written
+        // stays, and the second call closes it as it is.
+        StrandChange::Closed(strand) => match stream.close(key(strand)) {
+            Err(OrderedError::Mismatch { .. }) => stream.close(key(strand)),
+            closed => closed,
+        },
         StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
         StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
         StrandChange::Marked(strand) => stream.mark(key(strand)),
         StrandChange::Rewound(strand) => stream.rewind(key(strand)),
         StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
-    };
+    })
 }

@@ -66,14 +66,16 @@ impl Graph {
         ))
     }
 
-    /// Whether an object can be the same as a value, as far as that can be told: equal values may
-    /// have different pickles, and a file is not read.
+    /// Whether an object can be the same as a value, as far as that can be told here: equal values
+    /// of Python may have different pickles, of which bytes may be a part, and a file is not read.
     pub(crate) fn is_like(&self, object: ObjectKey, value: &Value<Handle>) -> bool {
         let ObjectState::Ready(stored) = self.objects.settled_state(object) else {
             return false;
         };
         match (&stored.value.content, &value.content) {
-            _ if value.form == Form::Pickle => stored.value.form == value.form,
+            _ if matches!(value.form, Form::Pickle | Form::Bytes) => {
+                stored.value.form == value.form
+            }
             (Content::Inline(before), Content::Inline(now)) => before == now,
             (before, now) => before.length() == now.length(),
         }

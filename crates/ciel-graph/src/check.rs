@@ -53,6 +53,8 @@ impl Graph {
             }
         }
         self.verdict.held().for_each(|key| hold(&key));
+        let remaking = self.remaking.iter().flat_map(|remaking| remaking.held());
+        remaking.for_each(|key| hold(&key));
         let mut seen = Vec::new();
         for (key, object) in self.objects.iter() {
             match &object.state {

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Action, Event, Step, TaskSummary};
 use crate::objects::{Objects, Released};
+use crate::remake::Remaking;
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
 use crate::view::Counts;
@@ -47,6 +48,10 @@ pub struct Graph {
     pub(crate) verdict: Verdict,
     pub(crate) counts: Counts,
     pub(crate) summaries: usize,
+    /// Files remember how they were made.
+    pub(crate) keeps_lineage: bool,
+    /// Lost files that are being made again.
+    pub(crate) remaking: Option<Remaking>,
 }
 
 /// A pure call that others may share.
@@ -73,6 +78,8 @@ impl Graph {
             verdict: Verdict::default(),
             counts: Counts::default(),
             summaries: 0,
+            keeps_lineage: false,
+            remaking: None,
         }
     }
 
@@ -154,6 +161,7 @@ impl Graph {
             Event::JobCancelled { failure } => self.on_job_cancelled(now, failure, actions),
             Event::Ticked => self.on_ticked(now, actions),
         }
+        self.look_at_remaking(now, actions);
         #[cfg(debug_assertions)]
         self.check_some();
     }
@@ -198,7 +206,14 @@ impl Graph {
     }
 
     /// Offers a task that has all it needs to the node.
-    pub(crate) fn offer(&self, key: TaskKey, actions: &mut Vec<Action>) {
+    pub(crate) fn offer(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
+        if self
+            .remaking
+            .as_mut()
+            .is_some_and(|remaking| remaking.holds_back(key))
+        {
+            return;
+        }
         let task = &self.tasks[&key];
         let State::Ready { resume } = &task.state else {
             unreachable!("only ready tasks are offered");

@@ -3,10 +3,13 @@
 //! Reference counts suffice because the graph is acyclic by construction: a task can only hold
 //! references it was given or made. It does not know tasks beyond the keys of those that wait.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{Content, Failure, Handle, Name, ObjectKey, TaskKey, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::lineage::Origin;
 
 mod saved;
 
@@ -41,12 +44,14 @@ pub(crate) enum Waiter {
 }
 
 /// A finished object; several keys may share it.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stored {
     /// Its name, as people may see it.
     pub(crate) name: Name,
     /// What it is.
     pub(crate) value: Value<ObjectKey>,
+    /// How its file is made again, if it has one and that is kept.
+    pub(crate) origin: Option<Origin>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,11 +79,19 @@ impl Released {
     }
 }
 
+/// Sources are not looked through below this.
+const SOURCES_MIN: usize = 64;
+
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(into = "saved::Saved", try_from = "saved::Saved")]
 pub(crate) struct Objects {
     table: FxHashMap<ObjectKey, Object>,
     next: u64,
+    /// How many stored values are that file.
+    files: FxHashMap<Name, u32>,
+    /// Files that nobody holds, and of which others were made.
+    sources: Vec<Origin>,
+    sources_purge_at: usize,
 }
 
 impl Objects {
@@ -97,9 +110,31 @@ impl Objects {
         })
     }
 
+    /// A finished value; its references are held already.
+    pub(crate) fn store(
+        &mut self,
+        name: Name,
+        value: Value<ObjectKey>,
+        origin: Option<Origin>,
+    ) -> ObjectState {
+        if let Content::File { name, .. } = value.content {
+            *self.files.entry(name).or_default() += 1;
+        }
+        ObjectState::Ready(Arc::new(Stored {
+            name,
+            value,
+            origin,
+        }))
+    }
+
     /// A new finished object that one other holds.
-    pub(crate) fn create_ready(&mut self, name: Name, value: Value<ObjectKey>) -> ObjectKey {
-        let state = ObjectState::Ready(Arc::new(Stored { name, value }));
+    pub(crate) fn create_ready(
+        &mut self,
+        name: Name,
+        value: Value<ObjectKey>,
+        origin: Option<Origin>,
+    ) -> ObjectKey {
+        let state = self.store(name, value, origin);
         self.insert(Object {
             name,
             state,
@@ -338,9 +373,7 @@ impl Objects {
                 let Some(stored) = Arc::into_inner(stored) else {
                     return;
                 };
-                if let Content::File { name, .. } = stored.value.content {
-                    released.files.push(name);
-                }
+                self.let_go_of_file(&stored.value.content, stored.origin, released);
                 for inner in stored.value.references {
                     self.table
                         .get_mut(&inner)
@@ -381,9 +414,7 @@ impl Objects {
         let Some(stored) = Arc::into_inner(stored) else {
             return;
         };
-        if let Content::File { name, .. } = stored.value.content {
-            released.files.push(name);
-        }
+        self.let_go_of_file(&stored.value.content, stored.origin, released);
         for inner in stored.value.references {
             self.release(inner, released);
         }
@@ -392,5 +423,83 @@ impl Objects {
     /// Whether anybody has asked for `key`: a task that waits for it, or the job itself.
     pub(crate) fn is_asked(&self, key: ObjectKey) -> bool {
         self.table.get(&key).is_some_and(|object| object.asked)
+    }
+}
+
+/// Files.
+impl Objects {
+    /// A stored value is gone; its file goes with the last one, unless others were made of it that
+    /// could not be made again without it.
+    fn let_go_of_file(
+        &mut self,
+        content: &Content,
+        origin: Option<Origin>,
+        released: &mut Released,
+    ) {
+        let Content::File { name, .. } = content else {
+            return;
+        };
+        let count = self
+            .files
+            .get_mut(name)
+            .expect("each stored file is counted");
+        *count -= 1;
+        if *count > 0 {
+            return;
+        }
+        self.files.remove(name);
+        match origin.filter(Origin::is_needed) {
+            Some(origin) => self.sources.push(origin),
+            None => released.files.push(*name),
+        }
+        self.purge_sources(released);
+    }
+
+    /// Lets go of sources of which nothing is left that was made of them. Looked for rarely enough
+    /// that it costs each file a constant.
+    fn purge_sources(&mut self, released: &mut Released) {
+        if self.sources.len() < self.sources_purge_at {
+            return;
+        }
+        let unneeded = |source: &mut Origin| !source.is_needed();
+        let gone = self.sources.extract_if(.., unneeded);
+        released.files.extend(gone.map(|source| source.0.name));
+        self.sources_purge_at = (2 * self.sources.len()).max(SOURCES_MIN);
+    }
+
+    /// The files of all objects that are there, and of those that others were made of: names, and
+    /// lengths in bytes.
+    pub(crate) fn all_files(&self) -> BTreeMap<Name, u64> {
+        let file = |object: &Object| match &object.state {
+            ObjectState::Ready(stored) => match stored.value.content {
+                Content::File { name, length } => Some((name, length)),
+                Content::Inline(_) => None,
+            },
+            _ => None,
+        };
+        let sources = self.sources.iter();
+        let sources = sources.map(|source| (source.0.name, source.0.length));
+        self.table
+            .values()
+            .filter_map(file)
+            .chain(sources)
+            .collect()
+    }
+
+    /// Whether that file is on disk, as far as is known.
+    pub(crate) fn has_file(&self, name: Name) -> bool {
+        self.files.contains_key(&name) || self.sources.iter().any(|source| source.0.name == name)
+    }
+
+    /// The origins of the objects that are these files.
+    pub(crate) fn origins_of(&self, files: &FxHashSet<Name>) -> Vec<Origin> {
+        let origin = |object: &Object| match &object.state {
+            ObjectState::Ready(stored) => stored.origin.clone(),
+            _ => None,
+        };
+        let origins = self.table.values().filter_map(origin);
+        origins
+            .filter(|origin| files.contains(&origin.0.name))
+            .collect()
     }
 }

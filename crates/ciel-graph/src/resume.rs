@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use ciel_model::{Content, Handle, Micros, Name, TaskKey};
+use ciel_model::{Handle, Micros, Name, TaskKey};
 
 use crate::event::{Action, Checkpoint, Continuation, StrandChange};
 use crate::graph::{Graph, Policy};
-use crate::objects::{Object, ObjectState, Released};
+use crate::objects::Released;
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Resume, Stand, State};
+use crate::task::{Resume, Stand, State, Task};
 
 impl Graph {
     /// How many facts a strand would meet again if it were run again now; `None` if it is meeting
@@ -24,19 +24,9 @@ impl Graph {
         whole.then_some(task.facts.len())
     }
 
-    /// The files of all objects that are there: names, and lengths in bytes.
+    /// The files that must be on disk: names, and lengths in bytes.
     pub fn files(&self) -> BTreeMap<Name, u64> {
-        let file = |object: &Object| match &object.state {
-            ObjectState::Ready(stored) => match stored.value.content {
-                Content::File { name, length } => Some((name, length)),
-                Content::Inline(_) => None,
-            },
-            _ => None,
-        };
-        self.objects
-            .iter()
-            .filter_map(|(_, object)| file(object))
-            .collect()
+        self.objects.all_files()
     }
 
     /// From now on the strand is run again from here; the facts before are forgotten. A strand
@@ -80,16 +70,43 @@ impl Graph {
         &mut self,
         now: Micros,
         policy: Policy,
-        _lost: Vec<Name>,
+        lost: Vec<Name>,
         actions: &mut Vec<Action>,
     ) {
         self.policy = policy;
+        if !lost.is_empty() {
+            self.begin_remaking();
+        }
         let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
         all.sort();
+        let mut told = Vec::new();
         for key in all {
-            self.recover(now, key, actions);
+            self.recover(now, key, &mut told);
+        }
+        // The new process has heard of no attempt: nothing is to be ended there, and what is ready
+        // in the end is offered once, though its turn and another task's may both have made it so.
+        actions.extend(told.into_iter().filter(|action| {
+            let of_an_attempt = matches!(
+                action,
+                Action::Offer { .. } | Action::Withdraw { .. } | Action::Stop { .. }
+            );
+            !of_an_attempt
+        }));
+        self.offer_all(actions);
+        if !lost.is_empty() {
+            self.remake(now, &lost, actions);
         }
         self.judge_again(actions);
+    }
+
+    fn offer_all(&mut self, actions: &mut Vec<Action>) {
+        let ready = |task: &Task| matches!(task.state, State::Ready { .. });
+        let tasks = self.tasks.iter().filter(|(_, task)| ready(task));
+        let mut all: Vec<TaskKey> = tasks.map(|(key, _)| *key).collect();
+        all.sort();
+        for key in all {
+            self.offer(key, actions);
+        }
     }
 
     /// Makes one task ready for a process that knows nothing of it.
@@ -108,15 +125,13 @@ impl Graph {
                 self.give_up_waiting(key);
                 self.begin_again(now, key, Moment::Lost, actions);
             }
-            State::Suspended { .. } => self.on_continuation_lost(now, key, actions),
             State::Ready {
                 resume: Some(resume),
             } if needs_its_copy(resume) && !replayable => {
                 self.begin_again(now, key, Moment::Lost, actions);
             }
-            State::Ready { .. } => {
-                self.on_continuation_lost(now, key, actions);
-                self.offer(key, actions);
+            State::Suspended { .. } | State::Ready { .. } => {
+                self.on_continuation_lost(now, key, actions)
             }
         }
     }

@@ -9,7 +9,7 @@ use ciel_model::{
 
 use crate::event::{Action, Output, StrandChange};
 use crate::graph::Graph;
-use crate::objects::{ObjectState, Released, Stored, Waiter};
+use crate::objects::{ObjectState, Released, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::task::{Resume, State, Strand, Task};
@@ -27,7 +27,8 @@ impl Graph {
         self.want_no_more(key, object);
         let name = self.tasks[&key].name.output(u64::from(index));
         let value = self.adopt(key, value)?;
-        let state = ObjectState::Ready(Arc::new(Stored { name, value }));
+        let origin = self.origin_of(key, &value.content);
+        let state = self.objects.store(name, value, origin);
         match self.is_future(object) {
             true => self.settle_object(now, object, state, actions),
             false => self.let_go(state, actions),
@@ -48,7 +49,7 @@ impl Graph {
         let target = self.keys_of(key, &[to])?[0];
         if self.is_future(object) {
             let state = self.state_like(target);
-            self.pass_want(key, object, &state);
+            self.pass_want(now, key, object, &state, actions);
             self.want_no_more(key, object);
             self.settle_object(now, object, state, actions);
         }
@@ -149,7 +150,8 @@ impl Graph {
             Output::Value(value) => {
                 let value = self.adopt(key, value)?;
                 let name = self.tasks[&key].name.output(index as u64);
-                Ok(Some(ObjectState::Ready(Arc::new(Stored { name, value }))))
+                let origin = self.origin_of(key, &value.content);
+                Ok(Some(self.objects.store(name, value, origin)))
             }
         }
     }
@@ -202,7 +204,7 @@ impl Graph {
         }
         for (object, state) in outputs.iter().zip(&states) {
             if let Some(state) = state {
-                self.pass_want(key, *object, state);
+                self.pass_want(now, key, *object, state, actions);
             }
         }
         for (object, state) in outputs.iter().zip(states) {

@@ -45,7 +45,7 @@ impl Graph {
     }
 
     /// A strand is called by its first task, which is created next.
-    fn new_strand(&mut self, name: Name, begin: Mark, end: Mark) -> Strand {
+    pub(crate) fn new_strand(&mut self, name: Name, begin: Mark, end: Mark) -> Strand {
         Strand {
             key: strand_of(TaskKey(self.next_task)),
             held: false,
@@ -58,7 +58,7 @@ impl Graph {
         }
     }
 
-    fn new_task(
+    pub(crate) fn new_task(
         &mut self,
         now: Micros,
         name: Name,
@@ -72,10 +72,7 @@ impl Graph {
         self.counts.spawned += 1;
         let mut story = Story::default();
         story.add(now, Moment::Spawned);
-        let kept = descriptor.replayable
-            || descriptor.options.retries > 0
-            || descriptor.class == ciel_model::Class::Process;
-        let inputs = if kept { table.clone() } else { Vec::new() };
+        let inputs = table.clone();
         for held in table.iter().chain(&inputs) {
             self.objects.hold(*held);
         }
@@ -335,7 +332,8 @@ impl Graph {
         let name = task.strand.name.construct(task.strand.constructs);
         task.strand.constructs += 1;
         let records = task.descriptor.replayable;
-        let object = self.objects.create_ready(name, value);
+        let origin = self.source_of(&value.content);
+        let object = self.objects.create_ready(name, value, origin);
         if records {
             self.objects.hold(object);
         }

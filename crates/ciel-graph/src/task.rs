@@ -79,7 +79,8 @@ pub(crate) struct Task {
     pub(crate) losses: u32,
     /// What the task can name; each entry holds its object.
     pub(crate) table: Vec<ObjectKey>,
-    /// What it was given, held only if it may be run again from its start.
+    /// What it was given, held because any task may be run again from its start: if not for a
+    /// failure of its own, then because the engine was lost.
     pub(crate) inputs: Vec<ObjectKey>,
     /// What it is to make; not held.
     pub(crate) outputs: Vec<ObjectKey>,

@@ -143,13 +143,24 @@ impl Graph {
         self.task_mut(key).wanted.retain(|wanted| *wanted != output);
     }
 
-    /// If an output of `key` was wanted, then from now on of whoever makes what it becomes.
-    pub(crate) fn pass_want(&mut self, key: TaskKey, output: ObjectKey, becomes: &ObjectState) {
+    /// If an output of `key` was wanted, then from now on of whoever makes what it becomes. A lazy
+    /// task is woken even if whoever asked is gone by now: whether it runs must not depend on that.
+    pub(crate) fn pass_want(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        output: ObjectKey,
+        becomes: &ObjectState,
+        actions: &mut Vec<Action>,
+    ) {
         if !self.tasks[&key].wanted.contains(&output) {
             return;
         }
         match becomes {
-            ObjectState::Alias(target) => self.want(*target),
+            ObjectState::Alias(target) => {
+                self.want(*target);
+                self.demand(now, *target, actions);
+            }
             ObjectState::Failed { source, .. } => self.objects.ask(*source),
             ObjectState::Ready(_) | ObjectState::Future { .. } => {}
         }

@@ -78,3 +78,9 @@ pub const MEMORY_SAMPLE_MS: u64 = 50;
 
 /// Per cent by which a task may exceed its declared memory.
 pub const MEMORY_EXCESS_PERCENT: u64 = 20;
+
+/// Tasks that are run once more, one after the other, at most to make a lost file again.
+pub const LINEAGE_DEPTH_MAX: u32 = 8;
+
+/// Things a task was given that are remembered at most with a file that it made.
+pub const LINEAGE_INGREDIENTS_MAX: usize = 1024;

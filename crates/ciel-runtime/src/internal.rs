@@ -104,10 +104,14 @@ pub(crate) fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
     })
 }
 
+/// What a file of the user's is called as an object of the run.
+pub(crate) fn name_of(path: &Path) -> Name {
+    Name::of_root(path.as_os_str().as_encoded_bytes())
+}
+
 /// A file of the user's as an object of the run.
 pub(crate) fn bring_in(engine: &Engine, path: &Path) -> std::io::Result<Value<Handle>> {
-    let name = Name::of_root(path.as_os_str().as_encoded_bytes());
-    copy_in(engine, name, path).map_err(|trouble| match trouble {
+    copy_in(engine, name_of(path), path).map_err(|trouble| match trouble {
         Trouble::File(error) => error,
         Trouble::Store(trouble) => std::io::Error::other(trouble.to_string()),
     })

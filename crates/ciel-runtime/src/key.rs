@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use blake3::Hasher;
 
 use crate::run::{Job, script_folder};
-use crate::settings::Settings;
+use crate::settings::{Durable, Settings};
 
 /// Files of Python code that count.
 const FILES_MAX: usize = 2_000;
@@ -31,11 +31,12 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Folders of code that is not the project's.
 const FOREIGN_FOLDERS: [&str; 3] = ["__pycache__", "node_modules", "site-packages"];
 
-/// The key of the run; none for jobs that cannot be resumed: sessions, and jobs run serially.
+/// The key of the run; none for jobs that cannot be resumed: sessions, jobs run serially, and those
+/// of which nothing is to be recorded.
 pub(crate) fn run_key(settings: &Settings, job: &Job<'_>) -> Option<String> {
     let mut hasher = Hasher::new();
     match job {
-        _ if settings.serial => return None,
+        _ if settings.serial || settings.durable == Durable::Never => return None,
         Job::Session(_) => return None,
         Job::Script(program) => {
             for source in &program.sources {

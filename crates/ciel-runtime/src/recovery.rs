@@ -66,7 +66,7 @@ pub(crate) fn begin_recorded(
         source,
     })?;
     let durability = match settings.durable {
-        Durable::Process => Durability::Process,
+        Durable::Process | Durable::Never => Durability::Process,
         Durable::Power => Durability::Power,
     };
     let options = Options {

@@ -27,7 +27,7 @@ use crate::records::{EndRecord, Record, RunRecord};
 use crate::recovery::{Begun, RecoveryError, begin_recorded};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
-use crate::{keeping, key, objects, output, scripts, shell, workers};
+use crate::{internal, keeping, key, objects, output, scripts, shell, workers};
 
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
@@ -290,8 +290,15 @@ pub(crate) fn policy(settings: &Settings) -> Policy {
 }
 
 /// Goes on with what the graph knows, of which nothing runs any more.
-fn take_up(engine: &Engine, lost: Vec<Name>) {
+fn take_up(engine: &Engine, mut lost: Vec<Name>) {
     let policy = policy(&engine.settings);
+    // The user's own files are brought in once more; the graph has the rest made again.
+    for path in engine.settings.packages.values() {
+        let name = internal::name_of(path);
+        if lost.contains(&name) && internal::bring_in(engine, path).is_ok() {
+            lost.retain(|other| *other != name);
+        }
+    }
     engine.with(|core, now| core.tell(now, Event::EngineLost { policy, lost }));
 }
 

@@ -78,6 +78,8 @@ pub enum Durable {
     /// The death of all its processes, not of the machine.
     #[default]
     Process,
+    /// Nothing: no record is kept, and a run that is broken off cannot be resumed.
+    Never,
     /// A power failure too: output leaves only when its causes are on the disk.
     Power,
 }

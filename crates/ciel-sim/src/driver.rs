@@ -5,13 +5,15 @@
 //! them. Both are needed: an action may take back what an earlier one of the same event began. It
 //! does not know what scripts do. Read next: `world`.
 
-use ciel_graph::{Action, Assignment, Continuation, Entry, Event, StrandChange};
+use ciel_graph::{Action, Assignment, Continuation, Entry, Event};
 use ciel_model::{Failure, FailureKind, StrandKey};
 use ciel_node::{Place, Run};
-use ciel_ordered::{After, OrderedError, Piece};
+use ciel_ordered::Piece;
 
+use crate::crash::take_out;
+use crate::kept::{Note, Snapshot};
 use crate::script::Script;
-use crate::world::{Happening, Mood, Process, World};
+use crate::world::{CHECKPOINT, Happening, Mood, Process, World};
 
 /// Something on its way from one machine to another.
 #[derive(Debug)]
@@ -50,7 +52,8 @@ impl World<'_> {
     fn on_graph_event(&mut self, event: Event) {
         self.trace.add(self.now, "graph <-", &event);
         let mut actions = Vec::new();
-        self.graph.handle(self.now, event, &mut actions);
+        self.coordinator.tell(self.now, event, &mut actions);
+        self.check_accepted();
         self.queue
             .extend(actions.into_iter().map(Pending::FromGraph));
     }
@@ -58,14 +61,19 @@ impl World<'_> {
     fn on_node_event(&mut self, event: ciel_node::Event) {
         self.trace.add(self.now, "node <-", &event);
         let mut actions = Vec::new();
-        self.node
-            .handle(self.now, event, self.graph.order(), &mut actions);
+        self.node.handle(
+            self.now,
+            event,
+            self.coordinator.graph().order(),
+            &mut actions,
+        );
         self.queue
             .extend(actions.into_iter().map(Pending::FromNode));
     }
 
     fn perform(&mut self, action: Action) {
         self.trace.add(self.now, "graph ->", &action);
+        self.attempts.see(&action);
         match action {
             Action::Offer {
                 task,
@@ -79,7 +87,7 @@ impl World<'_> {
                     mark,
                     class: descriptor.class.clone(),
                     resources: descriptor.options.resources.clone(),
-                    resumed: resumed.then(|| self.graph.replay_us(task)),
+                    resumed: resumed.then(|| self.coordinator.graph().replay_us(task)),
                 });
             }
             Action::Withdraw { task, attempt } => {
@@ -104,22 +112,17 @@ impl World<'_> {
                 attempt,
                 handle,
             } => {
-                let there = self.graph.is_settled(task, attempt, handle);
+                let there = self.coordinator.graph().is_settled(task, attempt, handle);
                 assert_ne!(there, Some(false), "{task:?} was told of what is not there");
             }
             Action::Suspend { task, attempt } => self.suspend(Run { task, attempt }),
             Action::Stop { task, attempt } => self.stop(Run { task, attempt }),
-            Action::Strand(change) => self.change_strand(change),
-            Action::AttemptFailed { task, .. } => {
-                if let Some(task) = self.names.get(&task.name) {
-                    *self.failures.entry(*task).or_default() += 1;
-                }
-            }
+            Action::Strand(_) => unreachable!("the coordinator applies these"),
             Action::JobEnded(ending) => {
                 assert!(self.ending.is_none(), "the job ended twice");
                 self.ending = Some(*ending);
             }
-            Action::DropObject(_) | Action::Ended(_) => {}
+            Action::AttemptFailed { .. } | Action::DropObject(_) | Action::Ended(_) => {}
             Action::Recalled { .. } => unreachable!("scripts know their handles and do not ask"),
         }
     }
@@ -132,7 +135,6 @@ impl World<'_> {
         if self.refused.contains(&run) {
             return;
         }
-        self.names.insert(assignment.label.name, run.task);
         let place = *self.places.get(&run).expect("what begins was placed");
         let strand = assignment.strand;
         let script = self.enter(assignment);
@@ -164,7 +166,7 @@ impl World<'_> {
         match entry {
             Entry::Start(told) => {
                 self.parked.remove(&task);
-                self.races.remove(&label.name);
+                self.kept.note_done(Note::Began(label.name));
                 Script::start(definition, label, inputs, descriptor.outputs, told)
             }
             Entry::Replay {
@@ -177,10 +179,22 @@ impl World<'_> {
                 script.recall(&facts, ended);
                 script
             }
-            Entry::Restore { bytes, answers, .. } => {
+            Entry::Restore {
+                bytes,
+                answers,
+                facts,
+            } => {
+                self.parked.remove(&task);
                 let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
-                let mut script = self.saved[index as usize].clone();
-                script.answer(answers, ended);
+                let mut script = self.saved[(index & !CHECKPOINT) as usize].clone();
+                // At a checkpoint it did not race: how a race ended is of a later one.
+                let (now, later) = match index & CHECKPOINT {
+                    0 => (ended, None),
+                    _ => (None, ended),
+                };
+                script.answer(answers, now);
+                script.recall(&facts, later);
+                self.restored += u64::from(index & CHECKPOINT != 0);
                 script
             }
             Entry::Resume(answers) => {
@@ -262,61 +276,41 @@ impl World<'_> {
         self.queue.extend([placed, failed].map(Pending::ToGraph));
     }
 
-    fn change_strand(&mut self, change: StrandChange) {
-        let stream = &mut self.stream;
-        let done = match change {
-            StrandChange::Root(strand) => stream.open_root(key(strand)),
-            StrandChange::Spawned {
-                parent,
-                child,
-                live,
-            } => {
-                let spawned = stream.spawn(key(parent), key(child));
-                match live {
-                    true => spawned,
-                    false => spawned.and_then(|()| stream.hold(key(child))),
-                }
-            }
-            StrandChange::Committed(strand) => stream.commit(key(strand)),
-            // A replay that failed before it came as far as before ends short; what it had
-            // written stays, and the second call closes it as it is.
-            StrandChange::Closed(strand) => match stream.close(key(strand)) {
-                Err(OrderedError::Mismatch { .. }) => stream.close(key(strand)),
-                closed => closed,
-            },
-            StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
-            StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
-            StrandChange::Marked(strand) => stream.mark(key(strand)),
-            StrandChange::Rewound(strand) => stream.rewind(key(strand)),
-            StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
-        };
-        accept(done, &change);
-    }
-
     pub(crate) fn write(&mut self, strand: StrandKey, text: String) {
-        let written = self.stream.write(key(strand), text.into_bytes());
-        accept(written, &strand);
+        let piece = Piece::Bytes(text.into_bytes());
+        let written = self.coordinator.write(strand, piece);
+        assert_eq!(written, Ok(()), "{strand:?}");
+        self.check_accepted();
     }
 
+    /// Every script does the same when it is run again, so nothing it writes can be refused.
+    fn check_accepted(&self) {
+        let refusal = self.coordinator.refusal();
+        assert_eq!(refusal, None, "the ordered output refused something");
+    }
+
+    /// Output goes out now and then, and a snapshot is taken now and then.
     fn release(&mut self) {
-        while let Some(chunk) = self.stream.take_ready(u64::MAX) {
-            let Piece::Bytes(bytes) = chunk.piece else {
-                unreachable!("nothing is spilled here");
-            };
-            self.output
-                .push_str(std::str::from_utf8(&bytes).expect("scripts write text"));
+        let kept = &mut self.kept;
+        if kept.records_all && kept.chance.one_in(3) {
+            return;
         }
+        if kept.records_all && kept.chance.one_in(20) {
+            kept.snapshots.push(Snapshot {
+                bytes: self.coordinator.snapshot().expect("nothing is spilled"),
+                covers: kept.records.all().len(),
+                released: self.output.len(),
+            });
+        }
+        self.let_out();
     }
-}
 
-fn key(strand: StrandKey) -> ciel_ordered::StrandKey {
-    ciel_ordered::StrandKey(strand.0)
-}
-
-/// Late acts of a strand that was given up find no place; anything else is a bug.
-fn accept(done: Result<(), OrderedError>, what: &dyn std::fmt::Debug) {
-    match done {
-        Ok(()) | Err(OrderedError::Unknown { .. } | OrderedError::Closed { .. }) => {}
-        Err(error) => panic!("{what:?}: {error}"),
+    /// Lets all output out that is final; all that is recorded by now must survive from now on.
+    pub(crate) fn let_out(&mut self) {
+        let before = self.output.len();
+        take_out(self.coordinator.output_mut(), &mut self.output);
+        if self.output.len() > before {
+            self.kept.gated = self.kept.records.all().len();
+        }
     }
 }

@@ -28,12 +28,14 @@ pub fn scenario(seed: u64) -> Scenario {
         tasks[index].acts = acts;
     }
     let faults = faults(&mut random);
+    let checkpoints = random.one_in(2);
     Scenario {
         seed,
         slots,
         serial,
         keep_going: policy == 0,
         fail_fast: policy == 1,
+        checkpoints,
         tasks,
         faults,
         expectations: Vec::new(),
@@ -73,11 +75,12 @@ fn faults(random: &mut Random) -> Vec<(u64, Fault)> {
     let count = [0, 0, 1, 2, 4][random.below(5)];
     let mut faults: Vec<(u64, Fault)> = (0..count)
         .map(|_| {
-            let fault = match random.below(20) {
+            let fault = match random.below(26) {
                 0..8 => Fault::KillProcess,
                 8..14 => Fault::KillWorker,
                 14..18 => Fault::KillNode,
-                18 => Fault::Cancel(random.below(20)),
+                18..24 => Fault::KillEngine,
+                24 => Fault::Cancel(random.below(20)),
                 _ => Fault::CancelJob,
             };
             (random.below(2500) as u64, fault)

@@ -28,6 +28,10 @@ pub struct Shown {
     pub cancelled: bool,
     /// How races ended.
     pub races: Races,
+    /// How often the engine was lost.
+    pub crashes: u64,
+    /// How often a strand went on from a checkpoint.
+    pub restored: u64,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -61,8 +65,10 @@ fn show(scenario: &Scenario) -> Shown {
     Shown {
         result,
         output: world.output.clone(),
-        cancelled: world.cancelled,
-        races: world.races.clone(),
+        cancelled: world.was_cancelled(),
+        races: world.races().clone(),
+        crashes: world.crashes,
+        restored: world.restored,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }

@@ -10,7 +10,7 @@
 //! expect failure TaskError failed 3
 //! ```
 //!
-//! Other lines: `serial`, `keep-going`, `fail-fast`. It does not know what a scenario means. Read
+//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`. It does not know what a scenario means. Read
 //! next: `program`.
 
 use std::fmt;
@@ -43,6 +43,7 @@ impl FromStr for Scenario {
             serial: false,
             keep_going: false,
             fail_fast: false,
+            checkpoints: false,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -69,6 +70,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "serial" => scenario.serial = true,
         "keep-going" => scenario.keep_going = true,
         "fail-fast" => scenario.fail_fast = true,
+        "checkpoints" => scenario.checkpoints = true,
         "task" => {
             let task = read_task(scenario.tasks.len(), rest)?;
             scenario.tasks.push(task);
@@ -162,6 +164,7 @@ fn read_fault(text: &str) -> Option<Fault> {
         ("kill-process", "") => Fault::KillProcess,
         ("kill-worker", "") => Fault::KillWorker,
         ("kill-node", "") => Fault::KillNode,
+        ("kill-engine", "") => Fault::KillEngine,
         ("cancel", which) => Fault::Cancel(which.parse().ok()?),
         ("cancel-job", "") => Fault::CancelJob,
         _ => return None,
@@ -189,6 +192,7 @@ impl fmt::Display for Scenario {
             ("serial", self.serial),
             ("keep-going", self.keep_going),
             ("fail-fast", self.fail_fast),
+            ("checkpoints", self.checkpoints),
         ] {
             if said {
                 writeln!(f, "{word}")?;
@@ -274,6 +278,7 @@ fn write_fault(fault: &Fault) -> String {
         Fault::KillProcess => "kill-process".to_string(),
         Fault::KillWorker => "kill-worker".to_string(),
         Fault::KillNode => "kill-node".to_string(),
+        Fault::KillEngine => "kill-engine".to_string(),
         Fault::Cancel(index) => format!("cancel {index}"),
         Fault::CancelJob => "cancel-job".to_string(),
     }

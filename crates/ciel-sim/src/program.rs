@@ -120,6 +120,8 @@ pub enum Fault {
     KillWorker,
     /// All processes and workers die at once.
     KillNode,
+    /// The engine is lost with everything it runs; another one goes on with what is recorded.
+    KillEngine,
     /// The user cancels the n-th live task.
     Cancel(usize),
     /// The user cancels the job.
@@ -152,6 +154,8 @@ pub struct Scenario {
     pub keep_going: bool,
     /// The first failed task in time ends the job.
     pub fail_fast: bool,
+    /// Strands that wait are saved now and then, to be run again from there.
+    pub checkpoints: bool,
     /// The program.
     pub tasks: Vec<Definition>,
     /// Faults, by time in microseconds.

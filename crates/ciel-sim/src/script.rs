@@ -176,6 +176,12 @@ impl Script {
         (kept, waits.collect())
     }
 
+    /// Forgets what it would be told again in races to come: if it is run again from here, it is
+    /// told with the facts.
+    pub fn forget_told(&mut self) {
+        self.recorded.clear();
+    }
+
     /// The next move; `failures` is how many attempts of this task have failed.
     pub fn advance(&mut self, scenario: &Scenario, failures: u32) -> Move {
         loop {

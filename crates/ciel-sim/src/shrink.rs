@@ -24,6 +24,12 @@ fn smaller(scenario: &Scenario) -> impl Iterator<Item = Scenario> {
         next.faults.remove(index);
         all.push(next);
     }
+    if scenario.checkpoints {
+        all.push(Scenario {
+            checkpoints: false,
+            ..scenario.clone()
+        });
+    }
     for (index, task) in scenario.tasks.iter().enumerate() {
         for act in 0..task.acts.len() {
             let mut next = scenario.clone();

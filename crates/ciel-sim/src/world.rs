@@ -7,12 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use ciel_graph::{Continuation, Ending, Event, Graph, Policy, Step, Wait};
+use ciel_coordinator::Coordinator;
+use ciel_graph::{Checkpoint, Continuation, Ending, Event, Policy, Step, Wait};
 use ciel_model::{Failure, FailureKind, Handle, Label, Name, Resources, StrandKey, TaskKey};
 use ciel_node::{Capacity, Node, Place, Run, WorkerKey};
-use ciel_ordered::OrderedStream;
 
 use crate::driver::Pending;
+use crate::kept::{Attempts, Kept, Note};
+use crate::oracle::Races;
 use crate::program::{Act, Fault, Kind, Scenario};
 use crate::random::Random;
 use crate::script::{Move, Script, descriptor};
@@ -23,6 +25,9 @@ pub const HAPPENINGS_MAX: u64 = 200_000;
 
 /// Microseconds that one act takes at most, beside what it asks for.
 const ACT_US_MAX: usize = 100;
+
+/// Marks the index of a saved script as that of a checkpoint.
+pub(crate) const CHECKPOINT: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Happening {
@@ -58,9 +63,8 @@ pub struct World<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) now: u64,
     pub(crate) random: Random,
-    pub(crate) graph: Graph,
+    pub(crate) coordinator: Coordinator,
     pub(crate) node: Node,
-    pub(crate) stream: OrderedStream,
     pub(crate) queue: VecDeque<Pending>,
     pub(crate) processes: BTreeMap<Run, Process>,
     pub(crate) places: BTreeMap<Run, Place>,
@@ -68,47 +72,37 @@ pub struct World<'a> {
     pub(crate) saved: Vec<Script>,
     pub(crate) workers: BTreeMap<WorkerKey, Vec<TaskKey>>,
     pub(crate) refused: BTreeSet<Run>,
-    pub(crate) names: BTreeMap<Name, TaskKey>,
-    pub(crate) failures: BTreeMap<TaskKey, u32>,
+    pub(crate) attempts: Attempts,
+    pub(crate) kept: Kept,
     pub(crate) trace: Trace,
-    losses: BTreeMap<TaskKey, u32>,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
     ticks_at: Option<u64>,
-    /// What each task was told in its races, by its name.
-    pub races: BTreeMap<Name, Vec<Vec<u32>>>,
     /// What came out in order.
     pub output: String,
     /// How the job ended.
     pub ending: Option<Ending>,
-    /// A single task was cancelled, or was about to be.
-    pub cancelled: bool,
+    /// How often the engine was lost.
+    pub crashes: u64,
+    /// How often a strand went on from a checkpoint.
+    pub restored: u64,
 }
 
 impl<'a> World<'a> {
     /// The world of `scenario`, before anything happened.
     pub fn new(scenario: &'a Scenario, keeps_trace: bool) -> World<'a> {
         let random = Random::new(scenario.seed);
-        let resources = Resources {
-            millicores: scenario.slots * 1000,
-            ..Resources::default()
-        };
-        let capacity = Capacity {
-            resources,
-            threads: scenario.slots,
-            serial: scenario.serial,
-        };
-        let policy = Policy {
-            keep_going: scenario.keep_going,
-            fail_fast: scenario.fail_fast,
-        };
+        let kept = Kept::new(scenario);
+        let mut coordinator = Coordinator::new(policy_of(scenario), false);
+        if kept.records_all {
+            coordinator.record_to(Box::new(kept.records.clone()));
+        }
         World {
             scenario,
             now: 0,
             random,
-            graph: Graph::new(policy),
-            node: Node::new(capacity),
-            stream: OrderedStream::new(),
+            coordinator,
+            node: Node::new(capacity_of(scenario)),
             queue: VecDeque::new(),
             processes: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -116,17 +110,16 @@ impl<'a> World<'a> {
             saved: Vec::new(),
             workers: BTreeMap::new(),
             refused: BTreeSet::new(),
-            names: BTreeMap::new(),
-            failures: BTreeMap::new(),
+            attempts: Attempts::default(),
+            kept,
             trace: Trace::new(keeps_trace),
-            losses: BTreeMap::new(),
             heap: BinaryHeap::new(),
             sequence: 0,
             ticks_at: None,
-            races: BTreeMap::new(),
             output: String::new(),
             ending: None,
-            cancelled: false,
+            crashes: 0,
+            restored: 0,
         }
     }
 
@@ -135,20 +128,35 @@ impl<'a> World<'a> {
         for (index, (at, _)) in self.scenario.faults.iter().enumerate() {
             self.schedule(*at, Happening::Fault(index));
         }
-        let root = descriptor(self.scenario, 0, Vec::new(), self.scenario.tasks[0].outputs);
-        self.submit(Event::RootSubmitted {
-            name: Name::of_root(b"sim"),
-            descriptor: root,
-        });
+        self.submit_root();
         while let Some(Reverse((at, _, happening))) = self.heap.pop() {
             assert!(self.sequence < HAPPENINGS_MAX, "the run does not end");
             self.now = at;
             self.trace.add(at, "happens", &happening);
             self.happen(happening);
-            self.graph.check_all();
+            self.coordinator.graph().check_all();
             self.node.check_all();
         }
+        self.let_out();
         self.check_end();
+    }
+
+    pub(crate) fn submit_root(&mut self) {
+        let root = descriptor(self.scenario, 0, Vec::new(), self.scenario.tasks[0].outputs);
+        self.submit(Event::RootSubmitted {
+            name: Name::of_root(b"sim"),
+            descriptor: root,
+        });
+    }
+
+    /// What each task was told in its races, by its name.
+    pub fn races(&self) -> &Races {
+        &self.kept.noted.races
+    }
+
+    /// Whether a single task was cancelled, or was about to be.
+    pub fn was_cancelled(&self) -> bool {
+        self.kept.noted.cancelled
     }
 
     /// What happened, if it is kept.
@@ -158,26 +166,23 @@ impl<'a> World<'a> {
 
     /// The counters of the graph.
     pub fn counts(&self) -> ciel_graph::Counts {
-        self.graph.counts()
+        self.coordinator.graph().counts()
     }
 
     fn check_end(&self) {
         assert!(self.ending.is_some(), "stuck: {:#?}", self.waiting());
         assert_eq!(self.node.placed(), 0, "places taken at the end");
         assert_eq!(self.node.queued(), 0, "tasks queued at the end");
-        let stopped = self.stream.stopped_at();
+        let output = self.coordinator.output();
         assert!(
-            stopped.is_some() || self.stream.frontier().is_none(),
+            output.stopped_at().is_some() || output.frontier().is_none(),
             "output held for ever"
         );
     }
 
     fn waiting(&self) -> Vec<String> {
-        let views = self
-            .graph
-            .all()
-            .into_iter()
-            .filter_map(|task| self.graph.view(task));
+        let graph = self.coordinator.graph();
+        let views = graph.all().into_iter().filter_map(|task| graph.view(task));
         views
             .map(|view| format!("{}: {:?}", view.label, view.situation))
             .collect()
@@ -193,6 +198,14 @@ impl<'a> World<'a> {
         self.schedule(self.now + delay, happening);
     }
 
+    /// Only what comes from outside still happens.
+    pub(crate) fn forget_happenings(&mut self) {
+        self.ticks_at = None;
+        let outside = |happening: &Happening| matches!(happening, Happening::Fault(_));
+        self.heap
+            .retain(|Reverse((_, _, happening))| outside(happening));
+    }
+
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Act(run) => self.act(run),
@@ -204,7 +217,10 @@ impl<'a> World<'a> {
             }
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
-        let deadlines = [self.graph.next_deadline(), self.node.next_deadline()];
+        let deadlines = [
+            self.coordinator.graph().next_deadline(),
+            self.node.next_deadline(),
+        ];
         if let Some(at) = deadlines.into_iter().flatten().min()
             && self
                 .ticks_at
@@ -216,7 +232,7 @@ impl<'a> World<'a> {
     }
 
     fn act(&mut self, run: Run) {
-        let failures = self.failures.get(&run.task).copied().unwrap_or(0);
+        let failures = self.attempts.failures_of(run.task);
         let Some(process) = self.processes.get_mut(&run) else {
             return;
         };
@@ -247,7 +263,10 @@ impl<'a> World<'a> {
         let process = self.processes.get(&run).expect("it acts");
         if matches!(step, Step::Input { .. }) && !process.stopped {
             let (name, races) = (process.script.name(), process.script.races.clone());
-            self.races.insert(name, races);
+            self.kept.note(Note::Raced(name, races));
+        }
+        if spawns {
+            self.kept.note(Note::Spawned(run));
         }
         let Run { task, attempt } = run;
         self.submit(Event::TaskStepped {
@@ -293,6 +312,7 @@ impl<'a> World<'a> {
         if let Continuation::Saved(_) = continuation {
             self.saved.push(process.script.clone());
         }
+        let checkpoint = self.take_checkpoint(run, wait);
         self.submit(Event::TaskBlocked {
             task: run.task,
             attempt: run.attempt,
@@ -300,8 +320,29 @@ impl<'a> World<'a> {
             on,
             wait,
             continuation,
-            checkpoint: None,
+            checkpoint,
         });
+    }
+
+    /// Sometimes a strand that waits for one thing can be run again from there. One whose output
+    /// has not come as far as before must not: what it is compared with began earlier.
+    fn take_checkpoint(&mut self, run: Run, wait: Wait) -> Option<Checkpoint> {
+        let process = &self.processes[&run];
+        let replayable = self.scenario.tasks[process.script.definition].replayable;
+        let behind = self
+            .coordinator
+            .output()
+            .is_behind(strand_of(process.strand));
+        let apt = self.scenario.checkpoints && replayable && wait == Wait::ALL && !behind;
+        if !apt || self.kept.chance.one_in(2) {
+            return None;
+        }
+        let mut script = process.script.clone();
+        let (kept, _) = script.compact();
+        script.forget_told();
+        let state = (CHECKPOINT | self.saved.len() as u64).to_be_bytes().into();
+        self.saved.push(script);
+        Some(Checkpoint { state, kept })
     }
 
     /// A live copy needs a home; a strand that cannot be replayed must not depend on one.
@@ -361,7 +402,7 @@ impl<'a> World<'a> {
     }
 
     fn strike(&mut self, fault: Fault) {
-        if self.ending.is_some() {
+        if self.ending.is_some() && fault != Fault::KillEngine {
             return;
         }
         match fault {
@@ -388,6 +429,7 @@ impl<'a> World<'a> {
                     .into_iter()
                     .for_each(|run| self.kill_process(run));
             }
+            Fault::KillEngine => self.kill_engine(),
             Fault::Cancel(index) => self.cancel(index),
             Fault::CancelJob => self.cancel_job(),
         }
@@ -403,7 +445,7 @@ impl<'a> World<'a> {
 
     /// Whether the oracle can still say what the job does when this task loses its process.
     fn may_lose(&self, task: TaskKey, script: &Script) -> bool {
-        let losses = self.losses.get(&task).copied().unwrap_or(0);
+        let losses = self.kept.noted.losses.get(&task).copied().unwrap_or(0);
         let definition = &self.scenario.tasks[script.definition];
         let process = definition.kind == Kind::Process;
         // Children of an attempt whose output is out already cannot be taken back.
@@ -457,7 +499,7 @@ impl<'a> World<'a> {
     }
 
     fn lose(&mut self, run: Run) {
-        *self.losses.entry(run.task).or_default() += 1;
+        self.kept.note(Note::Lost(run.task));
         let failure = Failure::new(FailureKind::WorkerLost, self.label(run.task), "it died");
         let Run { task, attempt } = run;
         self.submit(Event::TaskLost {
@@ -468,7 +510,7 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn label(&self, task: TaskKey) -> Label {
-        let view = self.graph.view(task);
+        let view = self.coordinator.graph().view(task);
         view.map_or(
             Label {
                 what: "gone".into(),
@@ -479,9 +521,9 @@ impl<'a> World<'a> {
     }
 
     fn cancel(&mut self, index: usize) {
-        let all = self.graph.all();
+        let all = self.coordinator.graph().all();
         if !all.is_empty() {
-            self.cancelled = true;
+            self.kept.note(Note::Cancelled);
             let task = all[index % all.len()];
             self.submit(Event::CancelRequested { task });
         }
@@ -495,4 +537,29 @@ impl<'a> World<'a> {
         let failure = Failure::new(FailureKind::Cancelled, origin, "interrupted");
         self.submit(Event::JobCancelled { failure });
     }
+}
+
+/// The machine of a scenario.
+pub(crate) fn capacity_of(scenario: &Scenario) -> Capacity {
+    let resources = Resources {
+        millicores: scenario.slots * 1000,
+        ..Resources::default()
+    };
+    Capacity {
+        resources,
+        threads: scenario.slots,
+        serial: scenario.serial,
+    }
+}
+
+/// What a failure does in a scenario.
+pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
+    Policy {
+        keep_going: scenario.keep_going,
+        fail_fast: scenario.fail_fast,
+    }
+}
+
+fn strand_of(strand: StrandKey) -> ciel_ordered::StrandKey {
+    ciel_ordered::StrandKey(strand.0)
 }

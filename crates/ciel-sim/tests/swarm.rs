@@ -39,6 +39,10 @@ struct Met {
     cancelled: u64,
     /// Races in which not all had come in, or none.
     races: u64,
+    /// Engines lost.
+    crashes: u64,
+    /// Strands that went on from a checkpoint.
+    restored: u64,
 }
 
 impl Met {
@@ -53,6 +57,8 @@ impl Met {
         self.lost += shown.counts.lost;
         self.cancelled += shown.counts.cancelled;
         let races = shown.races.values().flatten();
+        self.crashes += shown.crashes;
+        self.restored += shown.restored;
         self.races += races.filter(|places| places.len() < 2).count() as u64;
     }
 
@@ -65,6 +71,8 @@ impl Met {
             self.lost,
             self.cancelled,
             self.races,
+            self.crashes,
+            self.restored,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
     }

@@ -2,11 +2,14 @@
 //!
 //! It does not know what an object means to anybody. Read next: `objects`.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use ciel_model::{Failure, Name, ObjectKey, TaskKey};
+use ciel_model::{Content, Failure, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+
+use crate::lineage::{Origin, OriginOf};
 
 use super::{Object, ObjectState, Objects, Stored, Waiter};
 
@@ -14,7 +17,9 @@ use super::{Object, ObjectState, Objects, Stored, Waiter};
 #[derive(Serialize, Deserialize)]
 pub(super) struct Saved {
     next: u64,
-    stored: Vec<Arc<Stored>>,
+    origins: Vec<OriginOf<u32>>,
+    sources: Vec<u32>,
+    stored: Vec<SavedStored>,
     failures: Vec<Arc<Failure>>,
     objects: Vec<SavedObject>,
 }
@@ -26,6 +31,13 @@ struct SavedObject {
     state: SavedState,
     holders: u32,
     asked: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedStored {
+    name: Name,
+    value: Value<ObjectKey>,
+    origin: Option<u32>,
 }
 
 /// Numbers stand for places in the lists of what is shared.
@@ -66,6 +78,30 @@ impl<T> Shared<T> {
     }
 }
 
+/// Origins, each after those that it was made of.
+#[derive(Default)]
+struct Origins {
+    all: Vec<OriginOf<u32>>,
+    places: FxHashMap<*const OriginOf<Origin>, u32>,
+}
+
+impl Origins {
+    fn place_of(&mut self, origin: &Origin) -> u32 {
+        let at = Arc::as_ptr(&origin.0);
+        if let Some(place) = self.places.get(&at) {
+            return *place;
+        }
+        let named = origin
+            .0
+            .map(&mut |inner| Ok::<_, Infallible>(self.place_of(inner)));
+        let Ok(named) = named;
+        self.all.push(named);
+        let place = u32::try_from(self.all.len() - 1).expect("fewer than 2^32 files");
+        self.places.insert(at, place);
+        place
+    }
+}
+
 impl From<Objects> for Saved {
     fn from(objects: Objects) -> Saved {
         let (mut stored, mut failures) = (Shared::new(), Shared::new());
@@ -95,19 +131,38 @@ impl From<Objects> for Saved {
             asked: object.asked,
         });
         let saved = saved.collect();
+        let mut origins = Origins::default();
+        let named = stored.all.iter().map(|stored: &Arc<Stored>| SavedStored {
+            name: stored.name,
+            value: stored.value.clone(),
+            origin: stored
+                .origin
+                .as_ref()
+                .map(|origin| origins.place_of(origin)),
+        });
+        let stored = named.collect();
+        let sources = objects.sources.iter();
+        let sources = sources.map(|source| origins.place_of(source)).collect();
         Saved {
             next: objects.next,
-            stored: stored.all,
+            origins: origins.all,
+            sources,
+            stored,
             failures: failures.all,
             objects: saved,
         }
     }
 }
 
-/// A state that refers to nothing.
+/// Something refers to what is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("object {0:?} refers to a value that is not there")]
-pub(super) struct Dangling(ObjectKey);
+#[error("an object refers to something that is not there")]
+pub(super) struct Dangling;
+
+/// The place of `list` that a number stands for.
+fn at<T: Clone>(list: &[T], place: u32) -> Result<T, Dangling> {
+    list.get(place as usize).cloned().ok_or(Dangling)
+}
 
 impl TryFrom<Saved> for Objects {
     type Error = Dangling;
@@ -115,12 +170,29 @@ impl TryFrom<Saved> for Objects {
     fn try_from(saved: Saved) -> Result<Objects, Dangling> {
         let Saved {
             next,
+            origins,
+            sources,
             stored,
             failures,
             objects,
         } = saved;
+        let origins = restored(origins)?;
+        let mut files: FxHashMap<Name, u32> = FxHashMap::default();
+        let stored = stored.into_iter().map(|stored| {
+            if let Content::File { name, .. } = stored.value.content {
+                *files.entry(name).or_default() += 1;
+            }
+            let origin = stored.origin.map(|place| at(&origins, place));
+            Ok(Arc::new(Stored {
+                name: stored.name,
+                value: stored.value,
+                origin: origin.transpose()?,
+            }))
+        });
+        let stored = stored.collect::<Result<Vec<_>, Dangling>>()?;
+        let sources = sources.into_iter().map(|place| at(&origins, place));
+        let sources = sources.collect::<Result<Vec<_>, Dangling>>()?;
         let table = objects.into_iter().map(|object| {
-            let dangling = Dangling(object.key);
             let state = match object.state {
                 SavedState::Future {
                     producer,
@@ -132,11 +204,9 @@ impl TryFrom<Saved> for Objects {
                     aliases,
                 },
                 SavedState::Alias(target) => ObjectState::Alias(target),
-                SavedState::Ready(place) => {
-                    ObjectState::Ready(stored.get(place as usize).cloned().ok_or(dangling)?)
-                }
+                SavedState::Ready(place) => ObjectState::Ready(at(&stored, place)?),
                 SavedState::Failed { failure, source } => ObjectState::Failed {
-                    failure: failures.get(failure as usize).cloned().ok_or(dangling)?,
+                    failure: at(&failures, failure)?,
                     source,
                 },
             };
@@ -153,6 +223,19 @@ impl TryFrom<Saved> for Objects {
         Ok(Objects {
             next,
             table: table.collect::<Result<_, Dangling>>()?,
+            files,
+            sources_purge_at: 2 * sources.len(),
+            sources,
         })
     }
+}
+
+/// Origins as they share each other.
+fn restored(named: Vec<OriginOf<u32>>) -> Result<Vec<Origin>, Dangling> {
+    let mut origins: Vec<Origin> = Vec::with_capacity(named.len());
+    for origin in named {
+        let origin = origin.map(&mut |place| at(&origins, *place))?;
+        origins.push(Origin(Arc::new(origin)));
+    }
+    Ok(origins)
 }

@@ -1,0 +1,260 @@
+//! A short run in which each kind of record, event and step occurs, told to a coordinator.
+//!
+//! It does not know what is tested with it. Read next: `fold.rs`, `vectors.rs`.
+
+#![allow(missing_docs, dead_code)]
+
+use std::sync::{Arc, Mutex};
+
+use ciel_coordinator::{Coordinator, Recorder};
+use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
+use ciel_model::{
+    Attempt, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label, Name, Options,
+    Resources, Site, StrandKey, TaskKey, Value,
+};
+use ciel_ordered::{Extent, Piece};
+
+/// All records, as bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Records(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Recorder for Records {
+    fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>)) {
+        let mut bytes = Vec::new();
+        spell(&mut bytes);
+        self.0.lock().unwrap().push(bytes);
+    }
+}
+
+impl Records {
+    pub fn all(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A coordinator in the middle of a conversation.
+pub struct Conversation {
+    pub coordinator: Coordinator,
+    pub records: Records,
+    pub actions: Vec<Action>,
+    now: u64,
+}
+
+const ROOT: TaskKey = TaskKey(0);
+const CHILD: TaskKey = TaskKey(1);
+const SUCCESSOR: TaskKey = TaskKey(3);
+
+impl Conversation {
+    pub fn begin() -> Conversation {
+        let policy = Policy {
+            keep_going: true,
+            fail_fast: false,
+        };
+        let mut coordinator = Coordinator::new(policy, true);
+        let records = Records::default();
+        coordinator.record_to(Box::new(records.clone()));
+        Conversation {
+            coordinator,
+            records,
+            actions: Vec::new(),
+            now: 1_000_000,
+        }
+    }
+
+    pub fn tell(&mut self, event: Event) {
+        self.now += 250;
+        self.coordinator.tell(self.now, event, &mut self.actions);
+    }
+
+    fn place(&mut self, task: TaskKey, attempt: u32) {
+        let attempt = Attempt(attempt);
+        self.tell(Event::TaskPlaced { task, attempt });
+    }
+
+    fn step(&mut self, step: Step) {
+        self.tell(Event::TaskStepped {
+            task: ROOT,
+            attempt: Attempt(0),
+            step,
+        });
+    }
+
+    pub fn write(&mut self, task: TaskKey, text: &str) {
+        let piece = Piece::Bytes(text.as_bytes().to_vec());
+        self.coordinator.write(StrandKey(task.0), piece).unwrap();
+    }
+
+    /// The root runs, makes things and spawns.
+    pub fn open(&mut self) {
+        let name = Name::of_root(b"vectors");
+        self.tell(Event::RootSubmitted {
+            name,
+            descriptor: root(),
+        });
+        self.place(ROOT, 0);
+        self.write(ROOT, "begun\n");
+        let piece = Piece::Bytes(b"a word\n".to_vec());
+        self.coordinator.write_error(StrandKey(0), piece);
+        self.step(Step::Construct(Value::inline(Form::Bytes, *b"made")));
+        self.step(Step::Input {
+            kind: "clock".into(),
+            value: (*b"noon").into(),
+        });
+        self.step(Step::Spawn(child()));
+        self.step(Step::Spawn(Descriptor {
+            options: Arc::new(Options {
+                lazy: true,
+                ..Options::default()
+            }),
+            ..Descriptor::plain("shell", Class::Process, "true", *b"true")
+        }));
+        let mut value = Value::inline(Form::Json, *b"[1]");
+        value.references = vec![Handle(0)];
+        self.step(Step::Publish { index: 1, value });
+        self.step(Step::Delegate {
+            index: 2,
+            to: Handle(1),
+        });
+        self.tell(Event::TaskWatched {
+            task: ROOT,
+            attempt: Attempt(0),
+            handle: Handle(1),
+        });
+    }
+
+    /// The child fails, is lost, and hands over; the root waits meanwhile.
+    pub fn work(&mut self) {
+        self.place(CHILD, 0);
+        let (task, attempt) = (CHILD, Attempt(0));
+        let failure = failure(FailureKind::TaskError);
+        self.tell(Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        });
+        self.block(Continuation::Live, Wait::ALL, Some(checkpoint()));
+        self.tell(Event::ContinuationLost { task: ROOT });
+        self.place(CHILD, 1);
+        let piece = Piece::Extent(Extent {
+            blob: 1,
+            offset: 2,
+            length: 3,
+        });
+        self.coordinator.write(StrandKey(1), piece).unwrap();
+        let (attempt, failure) = (Attempt(1), self::failure(FailureKind::WorkerLost));
+        self.tell(Event::TaskLost {
+            task,
+            attempt,
+            failure,
+        });
+        self.place(CHILD, 2);
+        self.write(CHILD, "abc");
+        self.tell(Event::TaskTailSpawned {
+            task,
+            attempt: Attempt(2),
+            descriptor: Descriptor::plain("python", Class::Pooled("python".into()), "g", *b"g"),
+        });
+        self.place(SUCCESSOR, 0);
+        self.tell(Event::TaskFinished {
+            task: SUCCESSOR,
+            attempt: Attempt(0),
+            outputs: vec![Output::Value(Value::inline(Form::Text, *b"seven"))],
+            printed: true,
+        });
+    }
+
+    /// The engine is lost, the root goes on from its checkpoint, and the job is cancelled.
+    pub fn end(&mut self) {
+        self.tell(Event::EngineLost {
+            policy: Policy::default(),
+            lost: Vec::new(),
+        });
+        self.place(ROOT, 0);
+        self.tell(Event::TaskRecalled {
+            task: ROOT,
+            attempt: Attempt(0),
+        });
+        let wait = Wait {
+            first: true,
+            limit_us: Some(500),
+        };
+        self.block(Continuation::Saved((*b"state").into()), wait, None);
+        self.tell(Event::Ticked);
+        self.tell(Event::CancelRequested { task: TaskKey(2) });
+        self.tell(Event::JobCancelled {
+            failure: failure(FailureKind::Cancelled),
+        });
+    }
+
+    fn block(&mut self, continuation: Continuation, wait: Wait, checkpoint: Option<Checkpoint>) {
+        self.tell(Event::TaskBlocked {
+            task: ROOT,
+            attempt: Attempt(0),
+            kept: Some(vec![Handle(1), Handle(0)]),
+            on: vec![Handle(0)],
+            wait,
+            continuation,
+            checkpoint,
+        });
+    }
+
+    /// The whole of it.
+    pub fn hold() -> Conversation {
+        let mut conversation = Conversation::begin();
+        conversation.open();
+        conversation.work();
+        conversation.end();
+        conversation
+    }
+}
+
+fn root() -> Descriptor {
+    Descriptor {
+        outputs: 3,
+        replayable: true,
+        ..Descriptor::plain("skywriting", Class::Coordination, "main", *b"program")
+    }
+}
+
+fn child() -> Descriptor {
+    let resources = Resources {
+        millicores: 500,
+        memory_bytes: Some(1 << 30),
+        others: [("gpu".into(), 1000)].into(),
+    };
+    Descriptor {
+        inputs: vec![Handle(0)],
+        options: Arc::new(Options {
+            resources,
+            retries: 2,
+            timeout_us: Some(60_000_000),
+            lazy: false,
+            live: true,
+        }),
+        site: Site {
+            file: "main.sw".into(),
+            line: 12,
+        },
+        pure: true,
+        replayable: true,
+        ..Descriptor::plain("python", Class::Pooled("python".into()), "f", *b"f")
+    }
+}
+
+fn checkpoint() -> Checkpoint {
+    Checkpoint {
+        state: (*b"here").into(),
+        kept: vec![Handle(0), Handle(1)],
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    let task = Label {
+        what: "f".into(),
+        name: Name::of_root(b"vectors").spawn(0),
+    };
+    let (place, note) = ("main.sw:12".to_string(), "a note".to_string());
+    Failure::new(kind, task.clone(), "it went wrong")
+        .with_hint("try again")
+        .through(Frame { task, place, note })
+}

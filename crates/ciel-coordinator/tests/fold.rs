@@ -1,0 +1,118 @@
+//! A coordinator that is folded from records is the one that they were made by.
+
+#![allow(missing_docs)]
+
+mod conversation;
+
+use ciel_coordinator::{Coordinator, Corrupt, Record};
+use ciel_graph::Action;
+use conversation::Conversation;
+
+fn fold(
+    snapshot: Option<&[u8]>,
+    records: &[Vec<u8>],
+) -> Result<(Coordinator, Vec<Action>), Corrupt> {
+    let mut done = Vec::new();
+    let records = records.iter().map(Vec::as_slice);
+    let coordinator = Coordinator::fold(snapshot, records, |_, actions| {
+        done.extend_from_slice(actions);
+        Ok::<(), Corrupt>(())
+    })?;
+    Ok((coordinator, done))
+}
+
+#[test]
+fn fold_of_all_records_equals_the_original() {
+    let original = Conversation::hold();
+    let (folded, done) = fold(None, &original.records.all()).unwrap();
+    assert_eq!(folded.snapshot(), original.coordinator.snapshot());
+    assert_eq!(done, original.actions);
+    assert_eq!(folded.now(), original.coordinator.now());
+    assert_eq!(original.coordinator.refusal(), None);
+}
+
+#[test]
+fn fold_from_a_snapshot_does_the_same_as_the_original_after_it() {
+    let mut original = Conversation::begin();
+    original.open();
+    let snapshot = original.coordinator.snapshot().unwrap();
+    let (covered, before) = (original.records.all().len(), original.actions.len());
+    original.work();
+    original.end();
+    let (folded, done) = fold(Some(&snapshot), &original.records.all()[covered..]).unwrap();
+    assert_eq!(done, original.actions[before..]);
+    assert_eq!(
+        folded.graph().counts(),
+        original.coordinator.graph().counts()
+    );
+    assert_eq!(folded.changes(), original.coordinator.changes());
+}
+
+#[test]
+fn restored_snapshot_gives_the_same_output_as_the_original() {
+    let mut original = Conversation::begin();
+    original.open();
+    let snapshot = original.coordinator.snapshot().unwrap();
+    let mut restored = Coordinator::restore(&snapshot).unwrap();
+    let chunk = restored.output_mut().take_ready(u64::MAX);
+    assert!(chunk.is_some());
+    assert_eq!(
+        chunk,
+        original.coordinator.output_mut().take_ready(u64::MAX)
+    );
+    let errors = restored.errors_mut().take_ready(u64::MAX);
+    assert!(errors.is_some());
+    assert_eq!(
+        errors,
+        original.coordinator.errors_mut().take_ready(u64::MAX)
+    );
+}
+
+#[test]
+fn record_without_its_end_or_with_more_behind_it_is_refused() {
+    for record in Conversation::hold().records.all() {
+        assert!(Record::read(&record).is_some());
+        for length in 0..record.len() {
+            assert_eq!(Record::read(&record[..length]), None, "{length} bytes");
+        }
+        let longer: Vec<u8> = record.iter().copied().chain([0]).collect();
+        assert_eq!(Record::read(&longer), None);
+    }
+}
+
+#[test]
+fn fold_over_a_damaged_record_is_refused() {
+    let records = Conversation::hold().records.all();
+    for damaged in 0..records.len() {
+        let mut records = records.clone();
+        records[damaged][0] = 99;
+        assert_eq!(fold(None, &records).unwrap_err(), Corrupt::Record);
+    }
+}
+
+#[test]
+fn snapshot_without_its_end_is_refused() {
+    let snapshot = Conversation::hold().coordinator.snapshot().unwrap();
+    for length in 0..snapshot.len() {
+        let torn = &snapshot[..length];
+        assert_eq!(Coordinator::restore(torn).unwrap_err(), Corrupt::Snapshot);
+    }
+    assert!(Coordinator::restore(&snapshot).is_ok());
+}
+
+#[test]
+fn snapshot_with_more_behind_it_is_refused() {
+    let mut snapshot = Conversation::hold().coordinator.snapshot().unwrap();
+    snapshot.push(0);
+    assert_eq!(
+        Coordinator::restore(&snapshot).unwrap_err(),
+        Corrupt::Snapshot
+    );
+}
+
+#[test]
+fn records_without_their_beginning_are_refused() {
+    let records = Conversation::hold().records.all();
+    assert_eq!(fold(None, &records[1..]).unwrap_err(), Corrupt::Beginning);
+    assert_eq!(fold(None, &[]).unwrap_err(), Corrupt::Beginning);
+}

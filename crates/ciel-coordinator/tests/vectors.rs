@@ -1,0 +1,114 @@
+//! Records that were written once stay readable, and are still written so.
+//!
+//! `vectors/records.txt` holds one record a line: its bytes, and what they mean. With
+//! `CIEL_ACCEPT=1` it is written anew: read the difference, for runs that were recorded before can
+//! be resumed only if nothing that stood there has changed.
+
+#![allow(missing_docs)]
+
+mod conversation;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use ciel_coordinator::{Coordinator, Corrupt, Record};
+use ciel_graph::{Event, Step};
+use conversation::Conversation;
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/records.txt")
+}
+
+fn line(record: &[u8]) -> String {
+    let bytes: String = record.iter().map(|byte| format!("{byte:02x}")).collect();
+    let meaning = Record::read(record).expect("it has just been written");
+    format!("{bytes} {meaning:?}\n")
+}
+
+fn bytes_of(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    pairs.map(byte).collect()
+}
+
+/// The kept records with what they are to mean.
+fn kept() -> Vec<(Vec<u8>, String)> {
+    let text = std::fs::read_to_string(path()).unwrap();
+    let read = |line: &str| {
+        let (digits, meaning) = line.split_once(' ').unwrap();
+        (bytes_of(digits), meaning.to_string())
+    };
+    text.lines().map(read).collect()
+}
+
+#[test]
+fn kept_records_are_written_as_before() {
+    let written: String = Conversation::hold()
+        .records
+        .all()
+        .iter()
+        .map(|record| line(record))
+        .collect();
+    if std::env::var_os("CIEL_ACCEPT").is_some() {
+        std::fs::write(path(), &written).unwrap();
+    }
+    assert_eq!(written, std::fs::read_to_string(path()).unwrap());
+}
+
+#[test]
+fn kept_records_are_read_as_before_and_can_be_folded() {
+    let kept = kept();
+    for (bytes, meaning) in &kept {
+        let record = Record::read(bytes).unwrap_or_else(|| panic!("not read: {meaning}"));
+        assert_eq!(format!("{record:?}"), *meaning);
+    }
+    let records = kept.iter().map(|(bytes, _)| bytes.as_slice());
+    let folded = Coordinator::fold(None, records, |_, _| Ok::<(), Corrupt>(())).unwrap();
+    let original = Conversation::hold().coordinator;
+    assert_eq!(folded.snapshot(), original.snapshot());
+}
+
+#[test]
+fn kept_records_are_of_every_kind() {
+    let kept = kept();
+    let met: BTreeSet<&str> = kept
+        .iter()
+        .map(|(bytes, _)| kind(&Record::read(bytes).unwrap()))
+        .collect();
+    assert_eq!(met.len(), KINDS, "{met:?}");
+}
+
+/// How many answers `kind` has.
+const KINDS: usize = 3 + 14 + 5;
+
+/// Told without a wildcard, so that a new kind is not forgotten here.
+fn kind(record: &Record) -> &'static str {
+    match record {
+        Record::Began { .. } => "began",
+        Record::Wrote { .. } => "wrote",
+        Record::WroteError { .. } => "wrote error",
+        Record::Told { event, .. } => match event {
+            Event::RootSubmitted { .. } => "root submitted",
+            Event::TaskPlaced { .. } => "placed",
+            Event::TaskStepped { step, .. } => match step {
+                Step::Spawn(_) => "spawned",
+                Step::Construct(_) => "constructed",
+                Step::Publish { .. } => "published",
+                Step::Delegate { .. } => "delegated",
+                Step::Input { .. } => "told an input",
+            },
+            Event::TaskBlocked { .. } => "blocked",
+            Event::TaskWatched { .. } => "watched",
+            Event::TaskFinished { .. } => "finished",
+            Event::TaskTailSpawned { .. } => "tail-spawned",
+            Event::TaskFailed { .. } => "failed",
+            Event::TaskLost { .. } => "lost",
+            Event::TaskRecalled { .. } => "recalled",
+            Event::EngineLost { .. } => "engine lost",
+            Event::ContinuationLost { .. } => "continuation lost",
+            Event::CancelRequested { .. } => "cancel requested",
+            Event::JobCancelled { .. } => "job cancelled",
+            Event::Ticked => "ticked",
+        },
+    }
+}

@@ -1,0 +1,226 @@
+//! Lineage: how the file of an object is made again when it is lost.
+//!
+//! A file that a task made remembers that task and what it was given, and that in turn what it was
+//! made of. The chain is cut at a bounded depth: there, as for data that tasks brought in
+//! themselves, the file is a *source*, which stays on disk as long as anything was made of it. It
+//! does not know when a file is lost. Read next: `remake`.
+
+use std::sync::Arc;
+
+use ciel_model::{
+    Class, Content, Descriptor, Fact, Label, Name, ObjectKey, TaskKey, Value, limits,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Graph;
+use crate::objects::{ObjectState, Stored};
+use crate::task::Task;
+
+/// A file, and how it is made again. `O` is how others are named.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct OriginOf<O> {
+    pub(crate) name: Name,
+    /// Bytes.
+    pub(crate) length: u64,
+    /// Recipes from here to the nearest sources.
+    pub(crate) depth: u32,
+    /// None for a source.
+    pub(crate) recipe: Option<Recipe<O>>,
+}
+
+/// Origins are shared: one file may be an ingredient of many.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin(pub(crate) Arc<OriginOf<Origin>>);
+
+/// A task that can be run once more.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Recipe<O> {
+    pub(crate) task: Name,
+    pub(crate) descriptor: Arc<Descriptor>,
+    pub(crate) parent: Option<Label>,
+    /// The strand's name, and its counters when the task was made.
+    pub(crate) strand: Name,
+    pub(crate) begun_at: (u64, u64),
+    pub(crate) tails: u64,
+    pub(crate) inputs: Vec<Ingredient<O>>,
+}
+
+/// Something that a task was given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Ingredient<O> {
+    pub(crate) name: Name,
+    pub(crate) value: Value<Ingredient<O>>,
+    /// Of its file, if it has one.
+    pub(crate) origin: Option<O>,
+}
+
+impl Origin {
+    /// A file that nothing can make again.
+    pub(crate) fn source(name: Name, length: u64) -> Origin {
+        Origin(Arc::new(OriginOf {
+            name,
+            length,
+            depth: 0,
+            recipe: None,
+        }))
+    }
+
+    /// Whether it must stay on disk although nobody holds it: something was made of it, and it
+    /// cannot be made again.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.0.recipe.is_none() && Arc::strong_count(&self.0) > 1
+    }
+}
+
+impl<O> OriginOf<O> {
+    /// The same with others named otherwise.
+    pub(crate) fn map<P, E>(
+        &self,
+        name: &mut impl FnMut(&O) -> Result<P, E>,
+    ) -> Result<OriginOf<P>, E> {
+        let recipe = self.recipe.as_ref().map(|recipe| recipe.map(name));
+        Ok(OriginOf {
+            name: self.name,
+            length: self.length,
+            depth: self.depth,
+            recipe: recipe.transpose()?,
+        })
+    }
+}
+
+impl<O> Recipe<O> {
+    fn map<P, E>(&self, name: &mut impl FnMut(&O) -> Result<P, E>) -> Result<Recipe<P>, E> {
+        let inputs = self.inputs.iter().map(|input| input.map(name));
+        Ok(Recipe {
+            task: self.task,
+            descriptor: self.descriptor.clone(),
+            parent: self.parent.clone(),
+            strand: self.strand,
+            begun_at: self.begun_at,
+            tails: self.tails,
+            inputs: inputs.collect::<Result<_, E>>()?,
+        })
+    }
+}
+
+impl<O> Ingredient<O> {
+    fn map<P, E>(&self, name: &mut impl FnMut(&O) -> Result<P, E>) -> Result<Ingredient<P>, E> {
+        let inner = self.value.references.iter().map(|inner| inner.map(name));
+        Ok(Ingredient {
+            name: self.name,
+            value: Value {
+                form: self.value.form,
+                content: self.value.content.clone(),
+                references: inner.collect::<Result<_, E>>()?,
+            },
+            origin: self.origin.as_ref().map(name).transpose()?,
+        })
+    }
+}
+
+/// What may still be taken down in a recipe.
+struct Room {
+    ingredients: usize,
+}
+
+impl Graph {
+    /// From now on files remember how they were made.
+    pub fn keep_lineage(&mut self) {
+        self.keeps_lineage = true;
+    }
+
+    /// The origin of what a running task gives as an output, if that is a file.
+    pub(crate) fn origin_of(&self, key: TaskKey, content: &Content) -> Option<Origin> {
+        let Content::File { name, length } = *content else {
+            return None;
+        };
+        if !self.keeps_lineage {
+            return None;
+        }
+        let recipe = self.recipe_of(&self.tasks[&key]);
+        let depth = recipe
+            .as_ref()
+            .map_or(0, |recipe| 1 + deepest(&recipe.inputs));
+        Some(match depth > limits::LINEAGE_DEPTH_MAX {
+            true => Origin::source(name, length),
+            false => Origin(Arc::new(OriginOf {
+                name,
+                length,
+                depth,
+                recipe,
+            })),
+        })
+    }
+
+    /// The origin of data that a task brought in, if that is a file.
+    pub(crate) fn source_of(&self, content: &Content) -> Option<Origin> {
+        match *content {
+            Content::File { name, length } if self.keeps_lineage => {
+                Some(Origin::source(name, length))
+            }
+            Content::File { .. } | Content::Inline(_) => None,
+        }
+    }
+
+    /// None if the task asked the outside, or what it was given is not all there.
+    fn recipe_of(&self, task: &Task) -> Option<Recipe<Origin>> {
+        let asked = |fact: &Fact| matches!(fact, Fact::Input { .. });
+        let pooled = matches!(task.descriptor.class, Class::Pooled(_));
+        if task.facts.iter().any(asked) || (pooled && !task.descriptor.replayable) {
+            return None;
+        }
+        let mut room = Room {
+            ingredients: limits::LINEAGE_INGREDIENTS_MAX,
+        };
+        let given = task.inputs.iter();
+        let given = given.map(|object| self.ingredient(*object, 0, &mut room));
+        Some(Recipe {
+            task: task.name,
+            descriptor: task.descriptor.clone(),
+            parent: task.parent.clone(),
+            strand: task.strand.name,
+            begun_at: task.begun_at,
+            tails: task.strand.tails,
+            inputs: given.collect::<Option<_>>()?,
+        })
+    }
+
+    fn ingredient(
+        &self,
+        object: ObjectKey,
+        nested: u32,
+        room: &mut Room,
+    ) -> Option<Ingredient<Origin>> {
+        let ObjectState::Ready(stored) = self.objects.settled_state(object) else {
+            return None;
+        };
+        room.ingredients = room.ingredients.checked_sub(1)?;
+        if nested > limits::LINEAGE_DEPTH_MAX {
+            return None;
+        }
+        let Stored {
+            name,
+            value,
+            origin,
+        } = &**stored;
+        let inner = value.references.iter();
+        let inner = inner.map(|inner| self.ingredient(*inner, nested + 1, room));
+        Some(Ingredient {
+            name: *name,
+            value: Value {
+                form: value.form,
+                content: value.content.clone(),
+                references: inner.collect::<Option<_>>()?,
+            },
+            origin: origin.clone(),
+        })
+    }
+}
+
+fn deepest(inputs: &[Ingredient<Origin>]) -> u32 {
+    let depths = inputs.iter().map(|input| {
+        let own = input.origin.as_ref().map_or(0, |origin| origin.0.depth);
+        own.max(deepest(&input.value.references))
+    });
+    depths.max().unwrap_or(0)
+}

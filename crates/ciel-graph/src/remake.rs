@@ -1,0 +1,250 @@
+//! Lost files, made again before anything else goes on.
+//!
+//! The tasks that made them are run once more, with what they were given, which may itself have to
+//! be made again. What they print has its place in the output already and goes nowhere. Until all
+//! is there nothing else is offered. It does not know what is lost. Read next: `lineage`.
+
+use std::collections::BTreeMap;
+
+use ciel_model::{Content, Failure, FailureKind, Label, Micros, Name, ObjectKey, TaskKey, Value};
+use rustc_hash::FxHashSet;
+
+use crate::event::Action;
+use crate::graph::Graph;
+use crate::lineage::{Ingredient, Origin, Recipe};
+use crate::objects::{ObjectState, Released};
+use crate::task::Strand;
+
+/// Work that comes before all other.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Remaking {
+    /// Tasks below this one are held back.
+    first_new: u64,
+    /// Those that would have been offered meanwhile.
+    held_back: Vec<TaskKey>,
+    /// Outputs of tasks that are run once more, by the tasks' names; each is held.
+    outputs: BTreeMap<Name, Vec<ObjectKey>>,
+    /// Objects made for those tasks; each is held.
+    ingredients: Vec<ObjectKey>,
+    /// Files that are lost, with their lengths.
+    wanted: BTreeMap<Name, u64>,
+}
+
+/// Nothing can make this file again.
+struct Unmakeable(Name);
+
+impl Remaking {
+    pub(crate) fn held(&self) -> impl Iterator<Item = ObjectKey> {
+        let outputs = self.outputs.values().flatten();
+        outputs.chain(&self.ingredients).copied()
+    }
+
+    /// Whether that task must wait.
+    pub(crate) fn holds_back(&mut self, key: TaskKey) -> bool {
+        let waits = key.0 < self.first_new;
+        if waits {
+            self.held_back.push(key);
+        }
+        waits
+    }
+}
+
+impl Graph {
+    /// Holds everything back until these files are there again.
+    pub(crate) fn begin_remaking(&mut self) {
+        self.remaking = Some(Remaking {
+            first_new: self.next_task,
+            ..Remaking::default()
+        });
+    }
+
+    /// Runs the tasks once more that made these files.
+    pub(crate) fn remake(&mut self, now: Micros, lost: &[Name], actions: &mut Vec<Action>) {
+        let gone: FxHashSet<Name> = lost.iter().copied().collect();
+        let origins: Vec<Origin> = self.objects.origins_of(&gone);
+        for name in lost {
+            let origin = origins.iter().find(|origin| origin.0.name == *name);
+            let made = match origin {
+                Some(origin) => self.remake_one(now, origin, &gone, actions).map(drop),
+                None => Err(Unmakeable(*name)),
+            };
+            if let Err(Unmakeable(name)) = made {
+                return self.give_up_remaking(now, name, actions);
+            }
+        }
+    }
+
+    /// The object of a file that is made again.
+    fn remake_one(
+        &mut self,
+        now: Micros,
+        origin: &Origin,
+        gone: &FxHashSet<Name>,
+        actions: &mut Vec<Action>,
+    ) -> Result<ObjectKey, Unmakeable> {
+        let unmakeable = || Unmakeable(origin.0.name);
+        let recipe = origin.0.recipe.as_ref().ok_or_else(unmakeable)?;
+        let names = (0..recipe.descriptor.outputs).map(|index| recipe.task.output(index.into()));
+        let index = names.clone().position(|name| name == origin.0.name);
+        let index = index.ok_or_else(unmakeable)?;
+        self.remaking_mut()
+            .wanted
+            .insert(origin.0.name, origin.0.length);
+        if let Some(outputs) = self.remaking_mut().outputs.get(&recipe.task) {
+            return Ok(outputs[index]);
+        }
+        let mut inputs = Vec::with_capacity(recipe.inputs.len());
+        for input in &recipe.inputs {
+            inputs.push(self.provide(now, input, gone, actions)?);
+        }
+        let outputs = self.run_once_more(now, recipe, inputs, actions);
+        let output = outputs[index];
+        self.remaking_mut().outputs.insert(recipe.task, outputs);
+        Ok(output)
+    }
+
+    /// An object for a task that is run once more.
+    fn provide(
+        &mut self,
+        now: Micros,
+        ingredient: &Ingredient<Origin>,
+        gone: &FxHashSet<Name>,
+        actions: &mut Vec<Action>,
+    ) -> Result<ObjectKey, Unmakeable> {
+        let value = &ingredient.value;
+        if let Content::File { name, .. } = value.content
+            && (gone.contains(&name) || !self.objects.has_file(name))
+        {
+            let origin = ingredient.origin.as_ref().ok_or(Unmakeable(name))?;
+            return self.remake_one(now, origin, gone, actions);
+        }
+        let mut references = Vec::with_capacity(value.references.len());
+        for inner in &value.references {
+            let inner = self.provide(now, inner, gone, actions)?;
+            self.objects.hold(inner);
+            references.push(inner);
+        }
+        let value = Value {
+            form: value.form,
+            content: value.content.clone(),
+            references,
+        };
+        let origin = ingredient.origin.clone();
+        let object = self.objects.create_ready(ingredient.name, value, origin);
+        self.remaking_mut().ingredients.push(object);
+        Ok(object)
+    }
+
+    fn run_once_more(
+        &mut self,
+        now: Micros,
+        recipe: &Recipe<Origin>,
+        inputs: Vec<ObjectKey>,
+        actions: &mut Vec<Action>,
+    ) -> Vec<ObjectKey> {
+        let begin = self.order.push_last();
+        let end = self.order.push_last();
+        let strand = Strand {
+            spawns: recipe.begun_at.0,
+            constructs: recipe.begun_at.1,
+            tails: recipe.tails,
+            ..self.new_strand(recipe.strand, begin, end)
+        };
+        let descriptor = (*recipe.descriptor).clone();
+        let parent = recipe.parent.clone();
+        let key = self.new_task(now, recipe.task, descriptor, strand, parent, inputs);
+        let names = (0..recipe.descriptor.outputs).map(|index| recipe.task.output(index.into()));
+        let outputs: Vec<ObjectKey> = names
+            .map(|name| self.objects.create(name, key, 1))
+            .collect();
+        for output in &outputs {
+            self.objects.ask(*output);
+        }
+        self.task_mut(key).outputs = outputs.clone();
+        self.live += 1;
+        self.admit(now, key, actions);
+        outputs
+    }
+
+    /// Goes on with everything else when all that was lost is there again.
+    pub(crate) fn look_at_remaking(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        let Some(remaking) = &self.remaking else {
+            return;
+        };
+        let mut outputs = remaking.outputs.values().flatten();
+        if outputs.any(|output| self.is_future(*output)) {
+            return;
+        }
+        let failed = remaking.outputs.values().flatten().find_map(|output| {
+            match self.objects.settled_state(*output) {
+                ObjectState::Failed { failure, .. } => Some(failure.clone()),
+                _ => None,
+            }
+        });
+        let other = remaking
+            .wanted
+            .iter()
+            .find(|(name, _)| !self.objects.has_file(**name));
+        let other = other
+            .map(|(name, _)| *name)
+            .or_else(|| self.longer_or_shorter(remaking));
+        let remaking = self.remaking.take().expect("just seen");
+        let mut released = Released::default();
+        self.release_all(remaking.held().collect(), &mut released);
+        self.clear(released, actions);
+        match (failed, other) {
+            (Some(failure), _) => self.on_job_cancelled(now, (*failure).clone(), actions),
+            (None, Some(name)) => self.give_up_remaking(now, name, actions),
+            (None, None) => self.offer_held_back(remaking.held_back, actions),
+        }
+    }
+
+    /// A file that was made again and is not what it was.
+    fn longer_or_shorter(&self, remaking: &Remaking) -> Option<Name> {
+        let outputs = remaking.outputs.values().flatten();
+        let mut files = outputs.filter_map(|output| match self.objects.settled_state(*output) {
+            ObjectState::Ready(stored) => match stored.value.content {
+                Content::File { name, length } => Some((name, length)),
+                Content::Inline(_) => None,
+            },
+            _ => None,
+        });
+        let differs = |(name, length): &(Name, u64)| {
+            remaking
+                .wanted
+                .get(name)
+                .is_some_and(|wanted| wanted != length)
+        };
+        files.find(differs).map(|(name, _)| name)
+    }
+
+    fn offer_held_back(&mut self, mut held_back: Vec<TaskKey>, actions: &mut Vec<Action>) {
+        held_back.sort();
+        held_back.dedup();
+        for key in held_back {
+            let attempt = self.tasks.get(&key).map(|task| task.attempt);
+            if attempt.is_some_and(|attempt| self.awaits_place(key, attempt)) {
+                self.offer(key, actions);
+            }
+        }
+    }
+
+    fn give_up_remaking(&mut self, now: Micros, name: Name, actions: &mut Vec<Action>) {
+        if let Some(remaking) = self.remaking.take() {
+            let mut released = Released::default();
+            self.release_all(remaking.held().collect(), &mut released);
+            self.clear(released, actions);
+        }
+        let what = "job".into();
+        let message = format!("the object {name} is lost, and nothing makes it again as it was");
+        let failure = Failure::new(FailureKind::ObjectLost, Label { what, name }, message);
+        let hint = "start afresh: ciel run --new …";
+        self.on_job_cancelled(now, failure.with_hint(hint), actions);
+    }
+
+    fn remaking_mut(&mut self) -> &mut Remaking {
+        self.remaking
+            .as_mut()
+            .expect("files are made again between its beginning and its end")
+    }
+}

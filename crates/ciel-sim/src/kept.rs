@@ -1,0 +1,180 @@
+//! What of a world survives its engine: records, snapshots, and what the world itself has noted.
+//!
+//! Each note belongs to a record and is forgotten if that is lost. It does not know when an engine
+//! is lost. Read next: `crash`, where that happens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ciel_coordinator::Recorder;
+use ciel_graph::Action;
+use ciel_model::{Name, TaskKey};
+use ciel_node::Run;
+
+use crate::oracle::Races;
+use crate::program::{Fault, Scenario};
+use crate::random::Random;
+
+/// All records, as bytes; a clone is another hand on the same ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Records(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Records {
+    pub(crate) fn all(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().expect("nobody panics while holding it")
+    }
+}
+
+impl Recorder for Records {
+    fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>)) {
+        let mut bytes = Vec::new();
+        spell(&mut bytes);
+        self.all().push(bytes);
+    }
+}
+
+/// The whole coordinator at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) bytes: Vec<u8>,
+    /// How many records it stands for.
+    pub(crate) covers: usize,
+    /// Bytes of output that had been let out.
+    pub(crate) released: usize,
+}
+
+/// Something that the world has to know of what happened.
+#[derive(Clone, Debug)]
+pub(crate) enum Note {
+    /// A task begins with nothing told.
+    Began(Name),
+    /// A task was told this in all its races so far.
+    Raced(Name, Vec<Vec<u32>>),
+    /// An attempt spawned something.
+    Spawned(Run),
+    /// A task lost its worker.
+    Lost(TaskKey),
+    /// A single task was cancelled.
+    Cancelled,
+}
+
+/// What all notes together say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noted {
+    pub(crate) races: Races,
+    pub(crate) spawned: BTreeSet<Run>,
+    pub(crate) losses: BTreeMap<TaskKey, u32>,
+    pub(crate) cancelled: bool,
+}
+
+impl Noted {
+    fn add(&mut self, note: Note) {
+        match note {
+            Note::Began(name) => drop(self.races.remove(&name)),
+            Note::Raced(name, races) => self.add_races(name, races),
+            Note::Spawned(run) => drop(self.spawned.insert(run)),
+            Note::Lost(task) => *self.losses.entry(task).or_default() += 1,
+            Note::Cancelled => self.cancelled = true,
+        }
+    }
+
+    /// A task that is run again must be told again what it was told before.
+    fn add_races(&mut self, name: Name, races: Vec<Vec<u32>>) {
+        let known = self.races.entry(name).or_default();
+        let common = known.len().min(races.len());
+        assert_eq!(known[..common], races[..common], "races of {name}");
+        if races.len() > common {
+            *known = races;
+        }
+    }
+}
+
+/// How many attempts of each task have failed, as the graph told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attempts {
+    names: BTreeMap<Name, TaskKey>,
+    failures: BTreeMap<TaskKey, u32>,
+}
+
+impl Attempts {
+    pub(crate) fn see(&mut self, action: &Action) {
+        match action {
+            Action::Begin(assignment) => {
+                self.names.insert(assignment.label.name, assignment.task);
+            }
+            Action::AttemptFailed { task, .. } => {
+                if let Some(task) = self.names.get(&task.name) {
+                    *self.failures.entry(*task).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn failures_of(&self, task: TaskKey) -> u32 {
+        self.failures.get(&task).copied().unwrap_or(0)
+    }
+}
+
+/// Everything that is kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Whether the engine will be lost at all; else nothing is recorded.
+    pub(crate) records_all: bool,
+    pub(crate) records: Records,
+    /// Records that what is let out depends on: these are never lost.
+    pub(crate) gated: usize,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) noted: Noted,
+    notes: Vec<(usize, Note)>,
+    /// Decides all that has to do with losing the engine, so that other scenarios stay as they are.
+    pub(crate) chance: Random,
+}
+
+impl Kept {
+    pub(crate) fn new(scenario: &Scenario) -> Kept {
+        let lost = |(_, fault): &(u64, Fault)| *fault == Fault::KillEngine;
+        Kept {
+            records_all: scenario.faults.iter().any(lost),
+            records: Records::default(),
+            gated: 0,
+            snapshots: Vec::new(),
+            noted: Noted::default(),
+            notes: Vec::new(),
+            chance: Random::new(scenario.seed.rotate_left(32)),
+        }
+    }
+
+    /// Notes what the next record tells.
+    pub(crate) fn note(&mut self, note: Note) {
+        let next = self.records.all().len();
+        self.note_at(next, note);
+    }
+
+    /// Notes what the last record has brought about.
+    pub(crate) fn note_done(&mut self, note: Note) {
+        let last = self.records.all().len().saturating_sub(1);
+        self.note_at(last, note);
+    }
+
+    fn note_at(&mut self, record: usize, note: Note) {
+        self.notes.push((record, note.clone()));
+        self.noted.add(note);
+    }
+
+    /// What the notes of the first so many records say.
+    pub(crate) fn noted_of(&self, records: usize) -> Noted {
+        let mut noted = Noted::default();
+        let survivors = self.notes.iter().filter(|(record, _)| *record < records);
+        survivors.for_each(|(_, note)| noted.add(note.clone()));
+        noted
+    }
+
+    /// Forgets all but the first so many records and whatever belongs to others.
+    pub(crate) fn forget_after(&mut self, records: usize) {
+        self.noted = self.noted_of(records);
+        self.notes.retain(|(record, _)| *record < records);
+        self.snapshots.retain(|snapshot| snapshot.covers <= records);
+        self.records.all().truncate(records);
+    }
+}

@@ -1,0 +1,399 @@
+//! The page about the journal says what records look like; here it is held to that.
+//!
+//! `docs/reference/journal.md` has a table for each enumeration and one for all structures. Their
+//! variants, fields and the order of both are asked of the types themselves. Of each record there
+//! is an example on the page, which must be written so and read so. Read next: `vectors`, for
+//! records that were written once and stay readable.
+
+#![allow(missing_docs)]
+
+mod names;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ciel_coordinator::Record;
+use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
+use ciel_model::{
+    Attempt, Call, Class, Content, Descriptor, Exception, Failure, FailureKind, Form, Frame,
+    Handle, Label, Name, Needs, Options, Resources, Site, StrandKey, TaskKey, Told, Value,
+};
+use ciel_ordered::{Extent, Piece};
+use names::{fields, variants};
+use serde::de::DeserializeOwned;
+
+fn page() -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/journal.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The rows of the table beneath a heading, cell by cell, without marks of code.
+fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let lines = page.lines().skip_while(|line| *line != heading).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('#'));
+    let rows = lines.filter(|line| line.starts_with('|') && !line.starts_with("|-"));
+    let cells = |row: &str| {
+        let cells = row.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().replace('`', "")).collect()
+    };
+    rows.skip(1).map(cells).collect()
+}
+
+/// Number, name and fields of each variant, as the page has them.
+fn told_variants(page: &str, name: &str) -> Vec<Vec<String>> {
+    let mut rows = table(page, &format!("### {name}"));
+    rows.iter_mut().for_each(|row| row.truncate(3));
+    rows
+}
+
+/// The same, as the type has them.
+fn true_variants<T: DeserializeOwned>() -> Vec<Vec<String>> {
+    let variants = variants::<T>().into_iter().enumerate();
+    let row = |(number, (name, fields)): (usize, (String, Vec<&str>))| {
+        vec![number.to_string(), name, fields.join(", ")]
+    };
+    variants.map(row).collect()
+}
+
+#[test]
+fn page_has_every_variant_at_its_number_with_its_fields() {
+    let page = page();
+    let all = [
+        ("Record", true_variants::<Record>()),
+        ("Event", true_variants::<Event>()),
+        ("Step", true_variants::<Step>()),
+        ("Output", true_variants::<Output>()),
+        ("Continuation", true_variants::<Continuation>()),
+        ("Piece", true_variants::<Piece>()),
+        ("Content", true_variants::<Content>()),
+        ("Form", true_variants::<Form>()),
+        ("Class", true_variants::<Class>()),
+        ("Needs", true_variants::<Needs>()),
+        ("FailureKind", true_variants::<FailureKind>()),
+    ];
+    for (name, variants) in all {
+        assert_eq!(told_variants(&page, name), variants, "{name}");
+    }
+}
+
+#[test]
+fn page_has_the_fields_of_every_structure_in_order() {
+    let all = [
+        ("Policy", fields::<Policy>()),
+        ("Descriptor", fields::<Descriptor>()),
+        ("Options", fields::<Options>()),
+        ("Resources", fields::<Resources>()),
+        ("Site", fields::<Site>()),
+        ("Value", fields::<Value<Handle>>()),
+        ("Wait", fields::<Wait>()),
+        ("Checkpoint", fields::<Checkpoint>()),
+        ("Extent", fields::<Extent>()),
+        ("Label", fields::<Label>()),
+        ("Failure", fields::<Failure>()),
+        ("Frame", fields::<Frame>()),
+        ("Told", fields::<Told>()),
+        ("Call", fields::<Call>()),
+        ("Exception", fields::<Exception>()),
+    ];
+    let told = table(&page(), "### Structures");
+    let told: Vec<(&str, Vec<&str>)> = told
+        .iter()
+        .map(|row| {
+            // Each field stands before its type.
+            let fields = row[1]
+                .split(", ")
+                .map(|field| field.split(' ').next().unwrap());
+            (row[0].as_str(), fields.collect())
+        })
+        .collect();
+    assert_eq!(told, all);
+}
+
+#[test]
+fn examples_on_the_page_are_written_and_read_so() {
+    let page = page();
+    let mut wanted = String::new();
+    let mut met = BTreeSet::new();
+    for (words, record) in examples() {
+        let mut bytes = Vec::new();
+        record.append_to(&mut bytes);
+        assert_eq!(Record::read(&bytes), Some(record.clone()), "{words}");
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        wanted.push_str(&format!("| {words} | `{}` |\n", digits.join(" ")));
+        met.extend(kinds(&record));
+    }
+    assert!(
+        page.contains(&wanted),
+        "the examples of the page should be:\n{wanted}"
+    );
+    let all = [
+        ("Record", variants::<Record>()),
+        ("Event", variants::<Event>()),
+        ("Step", variants::<Step>()),
+    ];
+    for (name, variants) in all {
+        let count = met.iter().filter(|(of, _)| *of == name).count();
+        assert_eq!(count, variants.len(), "an example of each {name}: {met:?}");
+    }
+}
+
+/// Numbers of the variants that a record consists of, as its bytes begin with them.
+fn kinds(record: &Record) -> Vec<(&'static str, u8)> {
+    let first = |spelled: Result<Vec<u8>, postcard::Error>| spelled.unwrap()[0];
+    let mut bytes = Vec::new();
+    record.append_to(&mut bytes);
+    let mut kinds = vec![("Record", bytes[0])];
+    if let Record::Told { event, .. } = record {
+        kinds.push(("Event", first(postcard::to_stdvec(event))));
+        if let Event::TaskStepped { step, .. } = event {
+            kinds.push(("Step", first(postcard::to_stdvec(step))));
+        }
+    }
+    kinds
+}
+
+/// Records with the words that the page has for them.
+fn examples() -> Vec<(&'static str, Record)> {
+    let written = [
+        (
+            "a run began; standard error is ordered",
+            Record::Began {
+                policy: Policy::default(),
+                ordered_errors: true,
+            },
+        ),
+        (
+            "strand 1 wrote `hi`",
+            Record::Wrote {
+                strand: StrandKey(1),
+                piece: Piece::Bytes(b"hi".to_vec()),
+            },
+        ),
+        (
+            "strand 1 wrote 300 bytes, which lie in spill file 0 from byte 8 on",
+            Record::Wrote {
+                strand: StrandKey(1),
+                piece: Piece::Extent(Extent {
+                    blob: 0,
+                    offset: 8,
+                    length: 300,
+                }),
+            },
+        ),
+        (
+            "strand 1 wrote `no` to standard error",
+            Record::WroteError {
+                strand: StrandKey(1),
+                piece: Piece::Bytes(b"no".to_vec()),
+            },
+        ),
+    ];
+    let told = turns().into_iter().chain(steps()).chain(ends());
+    let told = told.map(|(words, event)| (words, Record::Told { now: 5, event }));
+    written.into_iter().chain(told).collect()
+}
+
+const TASK: TaskKey = TaskKey(1);
+const ATTEMPT: Attempt = Attempt(0);
+
+fn label() -> Label {
+    Label {
+        what: "f".into(),
+        name: Name(1),
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure::new(kind, label(), "no")
+}
+
+/// A task comes into the graph, gets a place, waits.
+fn turns() -> Vec<(&'static str, Event)> {
+    let (task, attempt) = (TASK, ATTEMPT);
+    vec![
+        (
+            "a root is submitted: name 1, script `s`, payload `p`",
+            Event::RootSubmitted {
+                name: Name(1),
+                descriptor: Descriptor::plain("skywriting", Class::Coordination, "s", *b"p"),
+            },
+        ),
+        ("task 1 got a place", Event::TaskPlaced { task, attempt }),
+        (
+            "task 1 waits for handle 2, keeps handles 0 and 2, and has a live copy",
+            Event::TaskBlocked {
+                task,
+                attempt,
+                kept: Some(vec![Handle(0), Handle(2)]),
+                on: vec![Handle(1)],
+                wait: Wait::ALL,
+                continuation: Continuation::Live,
+                checkpoint: None,
+            },
+        ),
+        (
+            "task 1 waits for the first of two handles, 300 µs at most, and leaves the state `s`",
+            Event::TaskBlocked {
+                task,
+                attempt,
+                kept: None,
+                on: vec![Handle(0), Handle(1)],
+                wait: Wait {
+                    first: true,
+                    limit_us: Some(300),
+                },
+                continuation: Continuation::Replay,
+                checkpoint: Some(Checkpoint {
+                    state: (*b"s").into(),
+                    kept: vec![Handle(0), Handle(1)],
+                }),
+            },
+        ),
+        (
+            "task 1 watches handle 2",
+            Event::TaskWatched {
+                task,
+                attempt,
+                handle: Handle(2),
+            },
+        ),
+        (
+            "task 1 asks what is known",
+            Event::TaskRecalled { task, attempt },
+        ),
+        (
+            "the live copy of task 1 is gone",
+            Event::ContinuationLost { task },
+        ),
+        (
+            "another process goes on, and the file of object 1 is gone",
+            Event::EngineLost {
+                policy: Policy::default(),
+                lost: vec![Name(1)],
+            },
+        ),
+        ("task 1 is to be cancelled", Event::CancelRequested { task }),
+        (
+            "the job is cancelled",
+            Event::JobCancelled {
+                failure: failure(FailureKind::Cancelled),
+            },
+        ),
+        ("time passed", Event::Ticked),
+    ]
+}
+
+/// What a task does that others can see.
+fn steps() -> Vec<(&'static str, Event)> {
+    let pooled = Class::Pooled("python".into());
+    let steps = [
+        (
+            "task 1 spawns `f` for a pool, with handle 0, at `a.py:3`",
+            Step::Spawn(Descriptor {
+                inputs: vec![Handle(0)],
+                needs: Needs::Everything,
+                options: Options::shared_live(),
+                site: Site {
+                    file: "a.py".into(),
+                    line: 3,
+                },
+                replayable: true,
+                ..Descriptor::plain("python", pooled, "f", *b"p")
+            }),
+        ),
+        (
+            "task 1 makes the text `hi`",
+            Step::Construct(Value::inline(Form::Text, *b"hi")),
+        ),
+        (
+            "task 1 publishes output 0, a file of 300 bytes",
+            Step::Publish {
+                index: 0,
+                value: Value {
+                    form: Form::Bytes,
+                    content: Content::File {
+                        name: Name(300),
+                        length: 300,
+                    },
+                    references: vec![Handle(0)],
+                },
+            },
+        ),
+        (
+            "output 0 of task 1 is what handle 2 becomes",
+            Step::Delegate {
+                index: 0,
+                to: Handle(2),
+            },
+        ),
+        (
+            "task 1 asked for `now` and got `7`",
+            Step::Input {
+                kind: "now".into(),
+                value: (*b"7").into(),
+            },
+        ),
+    ];
+    let stepped = |step| Event::TaskStepped {
+        task: TASK,
+        attempt: ATTEMPT,
+        step,
+    };
+    steps.map(|(words, step)| (words, stepped(step))).into()
+}
+
+/// An attempt comes to its end.
+fn ends() -> Vec<(&'static str, Event)> {
+    let (task, attempt) = (TASK, ATTEMPT);
+    let value = Value::inline(Form::Json, *b"7");
+    vec![
+        (
+            "task 1 finished: `7`, what handle 2 becomes, one output published before",
+            Event::TaskFinished {
+                task,
+                attempt,
+                outputs: vec![
+                    Output::Value(value),
+                    Output::Delegate(Handle(2)),
+                    Output::Published,
+                ],
+                printed: false,
+            },
+        ),
+        (
+            "task 1 goes on as `g`, on two cores, with three retries",
+            Event::TaskTailSpawned {
+                task,
+                attempt,
+                descriptor: Descriptor {
+                    options: Arc::new(Options {
+                        resources: Resources {
+                            millicores: 2000,
+                            ..Resources::default()
+                        },
+                        retries: 3,
+                        ..Options::default()
+                    }),
+                    ..Descriptor::plain("shell", Class::Process, "g", *b"p")
+                },
+            },
+        ),
+        (
+            "task 1 failed: `no`",
+            Event::TaskFailed {
+                task,
+                attempt,
+                failure: failure(FailureKind::TaskError),
+            },
+        ),
+        (
+            "the process of task 1 is lost",
+            Event::TaskLost {
+                task,
+                attempt,
+                failure: failure(FailureKind::WorkerLost),
+            },
+        ),
+    ]
+}

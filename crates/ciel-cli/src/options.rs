@@ -90,7 +90,8 @@ pub enum Command {
     Runs(JsonOption),
     /// Show what a run has recorded: that from which it goes on if it is interrupted
     ///
-    /// A run that has ended keeps no journal, nor does one with --serial or a session of Python.
+    /// A run that has ended keeps no journal, nor does one with --serial or --durable never, or a
+    /// session of Python.
     Journal(JournalOptions),
     /// List runs and their tasks, live ones first
     Ps(PsOptions),

@@ -189,7 +189,7 @@ fn examples() -> Vec<(&'static str, Record)> {
             },
         ),
     ];
-    let told = turns().into_iter().chain(steps()).chain(ends());
+    let told = [turns(), others(), steps(), ends()].into_iter().flatten();
     let told = told.map(|(words, event)| (words, Record::Told { now: 5, event }));
     written.into_iter().chain(told).collect()
 }
@@ -250,6 +250,13 @@ fn turns() -> Vec<(&'static str, Event)> {
                 }),
             },
         ),
+    ]
+}
+
+/// What is neither an act of a task nor the end of one.
+fn others() -> Vec<(&'static str, Event)> {
+    let (task, attempt) = (TASK, ATTEMPT);
+    vec![
         (
             "task 1 watches handle 2",
             Event::TaskWatched {

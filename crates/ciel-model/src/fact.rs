@@ -1,7 +1,8 @@
-//! Facts: the records that recovery is a fold over.
+//! Facts: what a strand did, which it meets when it is run again.
 //!
-//! Today they live in memory, as long as the strand they belong to; the journal will keep the same
-//! records. A fact says what happened, never what to do about it.
+//! They live as long as the strand they belong to. The journal does not hold them: it holds the
+//! events that they come from, and a fold makes the same facts again. A fact says what happened,
+//! never what to do about it.
 
 use std::sync::Arc;
 

@@ -76,8 +76,10 @@ pub enum Act {
     Spawned {
         /// The one that spawned.
         task: String,
-        /// The new one; in a run from facts it was there already, and only its function is told.
+        /// The new one; only its function if it is there already.
         child: String,
+        /// The task that spawns is run again, and had spawned this one before.
+        again: bool,
         /// Who runs it.
         executor: String,
         /// `file:line`; empty if it is not known.

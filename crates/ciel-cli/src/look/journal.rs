@@ -62,10 +62,9 @@ fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunS
 
 fn none(run: &RunSummary) -> Complaint {
     let message = format!("run {} has no journal", run.id);
-    Complaint::usage("journal.none", message).with_hint(
-        "a run that has ended keeps none, nor does one with --serial or a session of Python; \
-         `ciel ps --all` and `ciel why` tell what is known of its tasks",
-    )
+    let hint = "a run that has ended keeps none, nor does one with --serial or --durable never, or a \
+                session of Python; `ciel ps --all` and `ciel why` tell what is known of its tasks";
+    Complaint::usage("journal.none", message).with_hint(hint)
 }
 
 fn json(entry: &Entry) -> String {
@@ -113,8 +112,12 @@ fn words(act: &Act) -> String {
         Act::Placed { task, attempt: 0 } => format!("{task} got a place"),
         Act::Placed { task, attempt } => format!("{task} got a place, attempt {}", attempt + 1),
         Act::Spawned {
-            task, child, place, ..
-        } => format!("{task} spawned {child}{}", at(place)),
+            task,
+            child,
+            place,
+            again,
+            ..
+        } => spawned(task, child, place, *again),
         Act::Made { task, length } => format!("{task} made an object of {}", size(*length)),
         Act::Published { task, length, .. } => format!("{task} published {}", size(*length)),
         Act::Delegated { task, .. } => format!("{task} gives what another will give"),
@@ -166,11 +169,13 @@ fn began(options: [bool; 3]) -> String {
     }
 }
 
-fn at(place: &str) -> String {
-    match place {
+fn spawned(task: &str, child: &str, place: &str, again: bool) -> String {
+    let place = match place {
         "" => String::new(),
         place => format!(" at {place}"),
-    }
+    };
+    let again = if again { ", as before" } else { "" };
+    format!("{task} spawned {child}{place}{again}")
 }
 
 fn waits(task: &str, awaited: &str, limit_us: Option<u64>, checkpoint: Option<u64>) -> String {

@@ -165,6 +165,7 @@ impl Reading {
         match step {
             Step::Spawn(descriptor) => Act::Spawned {
                 task,
+                again: born.is_none(),
                 child: born.map_or_else(|| descriptor.what.to_string(), |key| self.name(key)),
                 executor: descriptor.executor.to_string(),
                 place: place(&descriptor.site),

@@ -19,7 +19,7 @@ use crate::run::RunError;
 const REST: std::time::Duration = std::time::Duration::from_micros(500);
 
 /// Bytes of log from which on a snapshot is made, if it is larger than the last one besides.
-const LOG_BYTES_MIN: u64 = 16 << 20;
+const LOG_BYTES_MIN: u64 = 64 << 20;
 
 /// How often the log may be as large as the snapshot before it.
 const LOG_TO_SNAPSHOT: u64 = 4;

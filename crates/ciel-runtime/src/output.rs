@@ -4,6 +4,8 @@
 //! makes more output than may be held in memory writes the excess to disk itself, which slows it
 //! down and nobody else.
 
+use std::collections::BTreeMap;
+
 use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
 use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
@@ -13,6 +15,7 @@ use crate::engine::Engine;
 use crate::recovery::RecoveryError;
 use crate::released::Released;
 use crate::run::RunError;
+use crate::settings::Durable;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
 /// behind ones that run, and those report often.
@@ -62,7 +65,7 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
         put_out(engine, batch, released.as_mut())?;
-        take_snapshot(engine).map_err(Closed::Inside)?;
+        take_snapshot(engine, released.as_ref())?;
         match (nothing, closed) {
             (true, true) => return Ok(()),
             (true, false) => std::thread::sleep(REST),
@@ -99,7 +102,7 @@ fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
 
 /// Replaces a long log by the state that it made. Whatever was taken out by then is in the file of
 /// released output, because this thread took it.
-fn take_snapshot(engine: &Engine) -> Result<(), RunError> {
+fn take_snapshot(engine: &Engine, released: Option<&Released>) -> Result<(), Closed> {
     let Some(journal) = &engine.journal else {
         return Ok(());
     };
@@ -113,9 +116,23 @@ fn take_snapshot(engine: &Engine) -> Result<(), RunError> {
         return Ok(());
     };
     let drawn = journal.begin_snapshot();
+    let held_back = [core.state.output().extents(), core.state.errors().extents()].concat();
     drop(core);
+    if engine.settings.durable == Durable::Power {
+        let blobs: BTreeMap<u64, Extent> = held_back.iter().map(|at| (at.blob, *at)).collect();
+        for extent in blobs.into_values() {
+            let synced = engine.folder.spill().sync(stored(extent));
+            synced.map_err(|error| Closed::Inside(error.into()))?;
+        }
+    }
+    if let Some(released) = released {
+        // What the snapshot leaves out because it was let out must be there as long as it.
+        let synced = released.sync();
+        synced.map_err(|error| Closed::Inside(RecoveryError::Released(error).into()))?;
+    }
     let written = drawn.map(|snapshot| snapshot.write(&payload));
-    written.unwrap_or(Ok(())).map_err(RunError::Journal)
+    let written = written.unwrap_or(Ok(()));
+    written.map_err(|error| Closed::Inside(RunError::Journal(error)))
 }
 
 fn take_from(stream: &mut OrderedStream) -> Vec<Chunk> {
@@ -275,5 +292,8 @@ pub(crate) fn adopt(
     path: &std::path::Path,
 ) -> Result<ciel_ordered::Piece, crate::objects::StoreTrouble> {
     let extent = engine.folder.spill().adopt(path)?;
+    if engine.settings.durable == Durable::Power {
+        engine.folder.spill().sync(extent)?;
+    }
     Ok(ciel_ordered::Piece::Extent(ordered(extent)))
 }

@@ -158,6 +158,14 @@ impl RunFolder {
         self.directory.write_whole(ENDED_NAME, ending)
     }
 
+    /// Makes sure that the names in the folder survive a power failure; waits for the disk.
+    ///
+    /// # Errors
+    /// `DiskFull`, `System`.
+    pub fn sync_names(&self) -> Result<(), StoreError> {
+        self.directory.sync_names()
+    }
+
     /// Bytes that the folder takes on the disk, without what these names in it stand for; costs a
     /// look at every other file.
     pub fn bytes_on_disk(&self, without: &[&str]) -> u64 {

@@ -1,0 +1,158 @@
+//! A job that is run once in peace, and then killed and taken up as often as one likes.
+//!
+//! Tasks of such a job add their name to the file `marks` when they begin. Which of them had been
+//! committed is read from a copy of the journal that the killed run has left. It does not know
+//! when to kill. Read next: `records`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ciel_coordinator::{Coordinator, Corrupt};
+use ciel_journal::{Journal, Options};
+
+use crate::support::{Ended, Live, Place};
+
+/// The file to which tasks add their names.
+pub const MARKS: &str = "marks";
+
+/// The file that a trial with `-o` writes.
+const OUTPUT: &str = "out";
+
+/// A job with what it needs.
+pub struct Trial {
+    /// The job's file and others, by their names.
+    pub files: Vec<(&'static str, String)>,
+    /// The job's file.
+    pub job: &'static str,
+    /// What its environment has beside the usual.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+/// What can be seen of a job that has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Exit code, standard output.
+    pub shown: (Option<i32>, String),
+    /// The file of `-o`; empty without.
+    pub output: String,
+}
+
+impl Trial {
+    /// A folder with the job in it.
+    pub fn place(&self) -> Place {
+        let place = Place::new();
+        for (name, text) in &self.files {
+            place.file(name, text);
+        }
+        place
+    }
+
+    /// `ciel run` with these options and the job.
+    pub fn command(&self, place: &Place, options: &[&str]) -> Command {
+        let mut command = place.command();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.arg("run").args(options).arg(self.job);
+        command
+    }
+
+    /// Runs the job in peace, or takes up what there is of it; nobody is left then.
+    pub fn run(&self, place: &Place, options: &[&str]) -> (Seen, Ended) {
+        let ended = Live::start(self.command(place, options)).end();
+        place.expect_nobody(&ended.stderr);
+        let shown = (ended.code, ended.stdout.clone());
+        let output = place.read(OUTPUT);
+        (Seen { shown, output }, ended)
+    }
+
+    /// Runs the job until it has made record `at`; whether it came to that. With `written` the
+    /// record is in the journal then.
+    pub fn dies_at(&self, place: &Place, options: &[&str], at: u64, written: bool) -> bool {
+        let moment = format!("{at}{}", if written { "" } else { "-" });
+        let mut command = self.command(place, options);
+        command.env("CIEL_DIE_AT_RECORD", moment);
+        let ended = Live::start(command).end();
+        // The spawner ends what the dead engine has left.
+        place.await_nobody();
+        assert!(
+            ended.signal == Some(9) || ended.code == Some(0),
+            "at {at}: {}",
+            ended.stderr
+        );
+        ended.signal == Some(9)
+    }
+}
+
+/// How often each task has begun.
+pub fn marks(place: &Place) -> BTreeMap<String, usize> {
+    let mut marks = BTreeMap::new();
+    for name in place.read(MARKS).lines() {
+        *marks.entry(name.to_string()).or_default() += 1;
+    }
+    marks
+}
+
+/// Names of the tasks whose end is in the journal of the one run of this place.
+pub fn committed(place: &Place) -> BTreeSet<String> {
+    let Some(original) = journal(place) else {
+        return BTreeSet::new();
+    };
+    let copy = tempfile::tempdir().unwrap();
+    copy_files(&original, copy.path());
+    let (_journal, recorded) = Journal::open(copy.path(), Options::default()).unwrap();
+    let mut known = BTreeSet::new();
+    let look = |state: &mut Coordinator, _: &[_]| {
+        known.extend(pending(state));
+        Ok::<(), Corrupt>(())
+    };
+    let records = recorded.records.iter().map(|(_, record)| record);
+    match Coordinator::fold(recorded.snapshot.as_deref(), records, look) {
+        // It died before the first record was written.
+        Err(_) => BTreeSet::new(),
+        Ok(state) => known.difference(&pending(&state)).cloned().collect(),
+    }
+}
+
+fn pending(state: &Coordinator) -> BTreeSet<String> {
+    let graph = state.graph();
+    let views = graph.all().into_iter().filter_map(|task| graph.view(task));
+    views.map(|view| view.label.what.to_string()).collect()
+}
+
+/// The journal of the one run of this place.
+pub fn journal(place: &Place) -> Option<PathBuf> {
+    let runs = fs::read_dir(place.path(".ciel/runs")).ok()?;
+    let mut runs: Vec<PathBuf> = runs.map(|run| run.unwrap().path()).collect();
+    assert!(runs.len() < 2, "it was to be taken up: {runs:?}");
+    let journal = runs.pop()?.join("journal");
+    journal.is_dir().then_some(journal)
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+/// A task that was committed has not been run again, and each other one once at most.
+pub fn expect_no_work_twice(
+    before: &BTreeMap<String, usize>,
+    committed: &BTreeSet<String>,
+    after: &BTreeMap<String, usize>,
+    about: &str,
+) {
+    for (name, count) in after {
+        let count_before = before.get(name).copied().unwrap_or(0);
+        let most = match committed.contains(name) {
+            true => count_before,
+            false => count_before + 1,
+        };
+        assert!(
+            (1..=most).contains(count),
+            "{about}: {name} began {count} times, {count_before} of them before; \
+             committed: {committed:?}"
+        );
+    }
+}

@@ -4,8 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::support::Place;
-use crate::trial::{Seen, Trial, committed, expect_no_work_twice, journal, marks};
+use crate::trial::{Moment, Trial};
 
 /// Functions that spawn, print, delegate and wait; shell tasks with results of all kinds, one of
 /// them larger than what stays in memory; a failure that is caught.
@@ -47,6 +46,9 @@ return [*used, *loop, len(text(both[0])), *both[1]];
 /// Threads of this test; each waits for processes most of the time.
 const THREADS: usize = 3;
 
+/// Records that it makes at least.
+const RECORDS_MIN: u64 = 40;
+
 fn trial() -> Trial {
     Trial {
         files: vec![("job.sw", JOB.to_string())],
@@ -64,64 +66,25 @@ fn options(at: u64, written: bool) -> Vec<&'static str> {
     }
 }
 
-fn undisturbed(options: &[&str]) -> Seen {
-    let trial = trial();
-    let (seen, ended) = trial.run(&trial.place(), options);
-    assert_eq!(seen.shown.0, Some(0), "{}", ended.stderr);
-    seen
-}
-
-/// Kills at these records, one after the other, and lets the run end. How many of the tasks that
-/// leave marks were committed before; none if it has ended before the first of these records.
-fn killed_at(moments: &[(u64, bool)], expected: &Seen, options: &[&str]) -> Option<usize> {
-    let trial = trial();
-    let place = trial.place();
-    for (number, (at, written)) in moments.iter().enumerate() {
-        let about = format!("killed at {moments:?}, {options:?}");
-        let (before, done) = (marks(&place), committed_so_far(&place));
-        let died = trial.dies_at(&place, options, *at, *written);
-        expect_no_work_twice(&before, &done, &marks(&place), &about);
-        match (died, number) {
-            (true, _) => {}
-            (false, 0) => return None,
-            // It has ended before it came to the later record, which is as good.
-            (false, _) => return Some(done.len()),
-        }
-    }
-    let (before, done) = (marks(&place), committed_so_far(&place));
-    let (seen, ended) = trial.run(&place, options);
-    let about = format!("killed at {moments:?}, {options:?}: {}", ended.stderr);
-    assert_eq!(&seen, expected, "{about}");
-    expect_no_work_twice(&before, &done, &marks(&place), &about);
-    let begun = marks(&place);
-    assert_eq!(begun.len(), 4, "{about}");
-    let saved = begun.keys().filter(|name| done.contains(*name));
-    Some(saved.count())
-}
-
-fn committed_so_far(place: &Place) -> std::collections::BTreeSet<String> {
-    match journal(place) {
-        Some(_) => committed(place),
-        None => Default::default(),
-    }
-}
-
-/// Kills a run at every record that this gives, in turns, until there are no more records.
+/// Kills a run at every record, in one of the two ways, until there are no more records.
 fn every_record(written: bool) {
-    let (plain, named) = (undisturbed(&["-j2"]), undisturbed(&["-j2", "-o", "out"]));
+    let trial = trial();
+    let (plain, named) = (
+        trial.in_peace(&["-j2"]),
+        trial.in_peace(&["-j2", "-o", "out"]),
+    );
     assert_eq!(named.shown.1.lines().count(), 1, "{named:?}");
     let (next, saved) = (AtomicU64::new(1), AtomicUsize::new(0));
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let options = options(at, written);
-            let expected = if options.len() > 1 { &named } else { &plain };
-            let Some(done) = killed_at(&[(at, written)], expected, &options) else {
-                assert!(at > 40, "it ended before record {at}");
-                return;
-            };
-            saved.fetch_add(done, Ordering::Relaxed);
-        }
+    let work = || loop {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let options = options(at, written);
+        let Some((seen, done)) = trial.killed_at(&[Moment { at, written }], &options) else {
+            assert!(at > RECORDS_MIN, "it ended before record {at}");
+            return;
+        };
+        let expected = if options.len() > 1 { &named } else { &plain };
+        assert_eq!(&seen, expected, "killed at {at}, {written}, {options:?}");
+        saved.fetch_add(done, Ordering::Relaxed);
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
@@ -134,22 +97,28 @@ fn every_record(written: bool) {
 }
 
 #[test]
-fn run_killed_after_any_record_ends_as_if_undisturbed() {
+fn script_killed_after_any_record_ends_as_if_undisturbed() {
     every_record(true);
 }
 
 #[test]
-fn run_killed_before_any_record_is_written_ends_as_if_undisturbed() {
+fn script_killed_before_any_record_is_written_ends_as_if_undisturbed() {
     every_record(false);
 }
 
 #[test]
-fn run_killed_twice_ends_as_if_undisturbed() {
-    let expected = undisturbed(&["-j2"]);
+fn script_killed_twice_ends_as_if_undisturbed() {
+    let trial = trial();
+    let expected = trial.in_peace(&["-j2"]);
     for at in (1..80).step_by(13) {
-        for later in [1, 2, 9] {
-            for written in [true, false] {
-                killed_at(&[(at, written), (at + later, true)], &expected, &["-j2"]);
+        for (later, written) in [(1, true), (2, false), (9, true), (20, false)] {
+            let first = Moment { at, written };
+            let second = Moment {
+                at: at + later,
+                written: true,
+            };
+            if let Some((seen, _)) = trial.killed_at(&[first, second], &["-j2"]) {
+                assert_eq!(seen, expected, "{first:?} {second:?}");
             }
         }
     }

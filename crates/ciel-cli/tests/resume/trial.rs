@@ -15,7 +15,7 @@ use ciel_journal::{Journal, Options};
 use crate::support::{Ended, Live, Place};
 
 /// The file to which tasks add their names.
-pub const MARKS: &str = "marks";
+const MARKS: &str = "marks";
 
 /// The file that a trial with `-o` writes.
 const OUTPUT: &str = "out";
@@ -41,7 +41,7 @@ pub struct Seen {
 
 impl Trial {
     /// A folder with the job in it.
-    pub fn place(&self) -> Place {
+    fn place(&self) -> Place {
         let place = Place::new();
         for (name, text) in &self.files {
             place.file(name, text);
@@ -50,42 +50,93 @@ impl Trial {
     }
 
     /// `ciel run` with these options and the job.
-    pub fn command(&self, place: &Place, options: &[&str]) -> Command {
+    fn command(&self, place: &Place, options: &[&str]) -> Command {
         let mut command = place.command();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.arg("run").args(options).arg(self.job);
         command
     }
 
-    /// Runs the job in peace, or takes up what there is of it; nobody is left then.
-    pub fn run(&self, place: &Place, options: &[&str]) -> (Seen, Ended) {
-        let ended = Live::start(self.command(place, options)).end();
-        place.expect_nobody(&ended.stderr);
-        let shown = (ended.code, ended.stdout.clone());
-        let output = place.read(OUTPUT);
-        (Seen { shown, output }, ended)
+    /// Runs the job in peace in a place of its own.
+    pub fn in_peace(&self, options: &[&str]) -> Seen {
+        let place = self.place();
+        let ended = self.attempt(&place, options, None);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        seen(&place, &ended)
     }
 
-    /// Runs the job until it has made record `at`; whether it came to that. With `written` the
-    /// record is in the journal then.
-    pub fn dies_at(&self, place: &Place, options: &[&str], at: u64, written: bool) -> bool {
-        let moment = format!("{at}{}", if written { "" } else { "-" });
+    /// Kills at these records, one after the other, and lets the run end. Gives what is seen in the
+    /// end, and how many of the tasks that leave marks were committed before; none if the run has
+    /// ended before the first of these records.
+    pub fn killed_at(&self, moments: &[Moment], options: &[&str]) -> Option<(Seen, usize)> {
+        let place = self.place();
+        let about = format!("killed at {moments:?}, {options:?}");
+        let mut shown: Vec<String> = Vec::new();
+        for moment in moments.iter().map(Some).chain([None]) {
+            let (before, done) = (marks(&place), committed(&place));
+            let ended = self.attempt(&place, options, moment);
+            let after = marks(&place);
+            expect_no_work_twice(&before, &done, &after, &about);
+            match (ended.signal, shown.is_empty()) {
+                (Some(9), _) => shown.push(ended.stdout),
+                (_, true) => return None,
+                (_, false) => {
+                    let is_beginning = |before: &String| ended.stdout.starts_with(before);
+                    let about = format!("{about}: {shown:?}\n{}\n{}", ended.stdout, ended.stderr);
+                    assert!(shown.iter().all(is_beginning), "{about}");
+                    let saved = after.keys().filter(|name| done.contains(*name)).count();
+                    return Some((seen(&place, &ended), saved));
+                }
+            }
+        }
+        unreachable!("nobody kills the last one")
+    }
+
+    /// Runs the job, or takes up what there is of it, to its end or to that moment.
+    fn attempt(&self, place: &Place, options: &[&str], moment: Option<&Moment>) -> Ended {
         let mut command = self.command(place, options);
-        command.env("CIEL_DIE_AT_RECORD", moment);
+        if let Some(moment) = moment {
+            command.env("CIEL_DIE_AT_RECORD", moment.told());
+        }
         let ended = Live::start(command).end();
-        // The spawner ends what the dead engine has left.
-        place.await_nobody();
+        let is_killed = ended.signal == Some(9);
         assert!(
-            ended.signal == Some(9) || ended.code == Some(0),
-            "at {at}: {}",
+            is_killed || ended.code == Some(0),
+            "{moment:?} {}",
             ended.stderr
         );
-        ended.signal == Some(9)
+        match is_killed {
+            // The spawner ends what the dead engine has left.
+            true => place.await_nobody(),
+            false => place.expect_nobody(&ended.stderr),
+        }
+        ended
+    }
+}
+
+fn seen(place: &Place, ended: &Ended) -> Seen {
+    let shown = (ended.code, ended.stdout.clone());
+    let output = place.read(OUTPUT);
+    Seen { shown, output }
+}
+
+/// When to be killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// At this record,
+    pub at: u64,
+    /// when it is in the journal, or when it is made and not yet written.
+    pub written: bool,
+}
+
+impl Moment {
+    fn told(&self) -> String {
+        format!("{}{}", self.at, if self.written { "" } else { "-" })
     }
 }
 
 /// How often each task has begun.
-pub fn marks(place: &Place) -> BTreeMap<String, usize> {
+fn marks(place: &Place) -> BTreeMap<String, usize> {
     let mut marks = BTreeMap::new();
     for name in place.read(MARKS).lines() {
         *marks.entry(name.to_string()).or_default() += 1;
@@ -94,7 +145,7 @@ pub fn marks(place: &Place) -> BTreeMap<String, usize> {
 }
 
 /// Names of the tasks whose end is in the journal of the one run of this place.
-pub fn committed(place: &Place) -> BTreeSet<String> {
+fn committed(place: &Place) -> BTreeSet<String> {
     let Some(original) = journal(place) else {
         return BTreeSet::new();
     };
@@ -121,7 +172,7 @@ fn pending(state: &Coordinator) -> BTreeSet<String> {
 }
 
 /// The journal of the one run of this place.
-pub fn journal(place: &Place) -> Option<PathBuf> {
+fn journal(place: &Place) -> Option<PathBuf> {
     let runs = fs::read_dir(place.path(".ciel/runs")).ok()?;
     let mut runs: Vec<PathBuf> = runs.map(|run| run.unwrap().path()).collect();
     assert!(runs.len() < 2, "it was to be taken up: {runs:?}");
@@ -137,7 +188,7 @@ fn copy_files(from: &Path, to: &Path) {
 }
 
 /// A task that was committed has not been run again, and each other one once at most.
-pub fn expect_no_work_twice(
+fn expect_no_work_twice(
     before: &BTreeMap<String, usize>,
     committed: &BTreeSet<String>,
     after: &BTreeMap<String, usize>,

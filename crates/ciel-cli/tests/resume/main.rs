@@ -8,6 +8,7 @@
 
 mod python_records;
 mod records;
+mod redirected;
 #[path = "../support/mod.rs"]
 mod support;
 mod trial;

@@ -7,6 +7,7 @@
 //! `parked_strand_that_is_lost_…`). Read first: `support`; then `trial`.
 
 mod python_records;
+mod random_moments;
 mod records;
 mod redirected;
 #[path = "../support/mod.rs"]

@@ -62,9 +62,9 @@ bench: build ## measure machines, then whole processes, then Python; GROUPS="...
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
 	@$(PYTHON) bench/python/measure.py
 
-soak: $(READY) ## many random runs of the simulator, SEEDS=100000 FIRST=0; KILLS=400 of real runs
+soak: build ## many random runs of the simulator, SEEDS=100000 FIRST=0; KILLS=400 of real runs
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
-	@$(WITH_PYTHON) PYTHONPATH=sdk/python CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
+	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
 		-p ciel-cli --test resume random_moments -- --nocapture
 
 doc: ## the pages of our crates from their sources, at target/doc

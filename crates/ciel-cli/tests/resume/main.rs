@@ -6,6 +6,7 @@
 //! (`spawner_killed_…`, `process_of_a_task_killed_…`) and `executors.rs` (`worker_that_died_once_…`,
 //! `parked_strand_that_is_lost_…`). Read first: `support`; then `trial`.
 
+mod loops;
 mod python_records;
 mod random_moments;
 mod records;

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use crate::random::{Random, first_seed, kills};
 use crate::support::programs::{
     has_modules, program, python, runs_python, script, search_path, small_picture,
 };
@@ -135,7 +136,7 @@ impl Example {
 impl Known {
     /// Kills it at random and takes it up until it has ended; how often it was killed.
     fn killed_at_random(&self, seed: u64) -> u64 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let place = self.example.place();
         let most = 1 + random.below(KILLS_OF_ONE_MAX);
         let mut killed = Vec::new();
@@ -195,38 +196,10 @@ impl Victims {
     }
 }
 
-/// Numbers that look random, the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound.max(1)
-    }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let told = std::env::var(variable).ok()?;
-    Some(told.parse().expect("the variable holds a number"))
-}
-
-fn seed_of_this_time() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_secs()
-}
-
 #[test]
 fn examples_killed_at_random_moments_end_as_if_undisturbed() {
     let known: Vec<Known> = examples().into_iter().map(Example::known).collect();
-    let (kills, first) = (
-        number("CIEL_KILLS").unwrap_or(KILLS),
-        number("CIEL_KILL_SEED").unwrap_or_else(seed_of_this_time),
-    );
+    let (kills, first) = (kills(KILLS), first_seed());
     eprintln!("{kills} kills from seed {first} on");
     let (next, done) = (AtomicU64::new(first), AtomicU64::new(0));
     let by_job = Mutex::new(BTreeMap::<String, u64>::new());

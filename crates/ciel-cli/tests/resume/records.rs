@@ -73,6 +73,7 @@ fn every_record(written: bool) {
         trial.in_peace(&["-j2"]),
         trial.in_peace(&["-j2", "-o", "out"]),
     );
+    assert_eq!(plain.shown.0, Some(0), "{plain:?}");
     assert_eq!(named.shown.1.lines().count(), 1, "{named:?}");
     let (next, saved) = (AtomicU64::new(1), AtomicUsize::new(0));
     let work = || loop {

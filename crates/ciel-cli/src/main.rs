@@ -16,6 +16,7 @@ mod look;
 mod nearest;
 mod options;
 mod python;
+mod redirected;
 mod resume;
 mod run;
 mod script;

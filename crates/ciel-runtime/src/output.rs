@@ -27,6 +27,18 @@ const LOG_BYTES_MIN: u64 = 64 << 20;
 /// How often the log may be as large as the snapshot before it.
 const LOG_TO_SNAPSHOT: u64 = 4;
 
+/// As many, or what a test says: debug builds can be made to take snapshots more often.
+fn log_bytes_min() -> u64 {
+    #[cfg(debug_assertions)]
+    {
+        let told = std::env::var("CIEL_LOG_BYTES_MIN").ok();
+        if let Some(told) = told.and_then(|told| told.parse().ok()) {
+            return told;
+        }
+    }
+    LOG_BYTES_MIN
+}
+
 /// Why nothing more is put out.
 #[derive(Debug)]
 pub(crate) enum Closed {
@@ -46,6 +58,7 @@ impl From<std::io::Error> for Closed {
 ///
 /// Returns what went wrong, after which nothing more is put out.
 pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
+    let log_bytes_min = log_bytes_min();
     let mut released = engine.take_released();
     if let Some(released) = &released {
         // Who reads now has seen nothing yet, or tells what it has by its own content.
@@ -65,7 +78,7 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
         put_out(engine, batch, released.as_mut())?;
-        take_snapshot(engine, released.as_ref())?;
+        take_snapshot(engine, released.as_ref(), log_bytes_min)?;
         match (nothing, closed) {
             (true, true) => return Ok(()),
             (true, false) => std::thread::sleep(REST),
@@ -102,12 +115,16 @@ fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
 
 /// Replaces a long log by the state that it made. Whatever was taken out by then is in the file of
 /// released output, because this thread took it.
-fn take_snapshot(engine: &Engine, released: Option<&Released>) -> Result<(), Closed> {
+fn take_snapshot(
+    engine: &Engine,
+    released: Option<&Released>,
+    log_bytes_min: u64,
+) -> Result<(), Closed> {
     let Some(journal) = &engine.journal else {
         return Ok(());
     };
     let grown = journal.grown();
-    if grown.log_bytes < LOG_BYTES_MIN.max(LOG_TO_SNAPSHOT * grown.snapshot_bytes) {
+    if grown.log_bytes < log_bytes_min.max(LOG_TO_SNAPSHOT * grown.snapshot_bytes) {
         return Ok(());
     }
     let core = engine.lock();

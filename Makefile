@@ -25,6 +25,7 @@ PURE := ciel-graph ciel-model ciel-node ciel-ordered ciel-protocol ciel-skywriti
 
 SEEDS ?= 100000
 FIRST ?= 0
+KILLS ?= 400
 GROUPS ?=
 
 help: ## this page
@@ -61,8 +62,10 @@ bench: build ## measure machines, then whole processes, then Python; GROUPS="...
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
 	@$(PYTHON) bench/python/measure.py
 
-soak: ## many random runs of the simulator; SEEDS=100000 FIRST=0
+soak: build ## many random runs of the simulator, SEEDS=100000 FIRST=0; KILLS=400 of real runs
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
+	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
+		-p ciel-cli --test resume random_moments -- --nocapture
 
 doc: ## the pages of our crates from their sources, at target/doc
 	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

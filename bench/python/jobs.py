@@ -136,9 +136,17 @@ def tails(count: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - began}
 
 
-def main(name: str, count: str = "0") -> None:
+def marked(count: int, mark: str) -> None:
+    """So many tasks, and then one that makes a file and takes its time."""
+    ciel.gather([nothing.spawn(number) for number in range(count)])
+    ciel.sh("touch {mark}; sleep 60", mark=mark).result()
+
+
+def main(name: str, count: str = "0", mark: str = "") -> None:
     """Runs one of them."""
     if name == "hello":
         return hello()
+    if name == "marked":
+        return marked(int(count), mark)
     jobs = {job.__name__: job for job in (wide, chain, deep, many, array, nested, tails)}
     print(json.dumps(jobs[name](int(count))))

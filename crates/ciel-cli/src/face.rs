@@ -15,6 +15,7 @@ use crate::complaint::Complaint;
 use crate::display::{counted, duration};
 use crate::failures;
 use crate::options::RunOptions;
+use crate::redirected::{self, Redirected};
 use crate::sink::{Extent, Sink};
 use crate::talk::{Paint, Talk};
 
@@ -38,6 +39,8 @@ pub struct CommandFace {
 /// Where the ordered output goes.
 struct Output {
     file: Option<Sink>,
+    /// Standard output, if it is a file to which a former process of this run has written.
+    redirected: Option<Redirected>,
     /// Standard output has not ended its line.
     within_line: bool,
 }
@@ -57,6 +60,7 @@ impl CommandFace {
             verbose: options.verbose,
             output: Mutex::new(Output {
                 file,
+                redirected: None,
                 within_line: false,
             }),
             terminal: io::stdout().is_terminal(),
@@ -76,9 +80,13 @@ impl CommandFace {
         locked(&self.talk).say(told.as_bytes());
     }
 
-    /// Ends the file of `--output`.
+    /// Ends the file of `--output`; says why standard output was left alone, if it was.
     pub fn finish_output(&self, extent: Extent) -> Result<(), Complaint> {
-        let file = locked(&self.output).file.take();
+        let mut output = locked(&self.output);
+        if let Some(refusal) = output.redirected.as_ref().and_then(Redirected::refusal) {
+            return Err(refusal);
+        }
+        let file = output.file.take();
         file.map_or(Ok(()), |sink| sink.finish(extent))
     }
 
@@ -91,6 +99,9 @@ impl CommandFace {
     fn data(&self, bytes: &[u8]) -> io::Result<()> {
         if self.terminal {
             return locked(&self.talk).data(bytes);
+        }
+        if let Some(redirected) = &mut locked(&self.output).redirected {
+            return redirected.write(bytes);
         }
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush())
@@ -188,6 +199,13 @@ impl CommandFace {
 }
 
 impl Face for CommandFace {
+    fn sinks(&self, kept: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut output = locked(&self.output);
+        let (redirected, sinks) = redirected::take_up(kept, output.file.is_none());
+        output.redirected = redirected;
+        sinks
+    }
+
     fn output(&self, bytes: &[u8]) -> io::Result<()> {
         let mut output = locked(&self.output);
         if let Some(file) = &mut output.file {
@@ -201,12 +219,13 @@ impl Face for CommandFace {
     /// The last line of standard output; nothing when it is null.
     fn result(&self, result: &Value) -> io::Result<()> {
         self.clear();
-        if result.is_null() {
-            return Ok(());
+        if !result.is_null() {
+            let open = locked(&self.output).within_line;
+            let line = format!("{}{result}\n", if open { "\n" } else { "" });
+            self.data(line.as_bytes())?;
         }
-        let open = locked(&self.output).within_line;
-        let line = format!("{}{result}\n", if open { "\n" } else { "" });
-        self.data(line.as_bytes())
+        let redirected = &mut locked(&self.output).redirected;
+        redirected.as_mut().map_or(Ok(()), Redirected::end)
     }
 
     fn error_output(&self, task: Option<&Label>, bytes: &[u8]) {

@@ -18,6 +18,7 @@ mod look;
 mod nearest;
 mod options;
 mod python;
+mod redirected;
 mod resume;
 mod run;
 mod script;

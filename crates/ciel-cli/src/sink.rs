@@ -132,7 +132,7 @@ impl Sink {
             .held
             .saturating_sub(self.offset)
             .min(bytes.len() as u64) as usize;
-        if let Some(equal) = self.first_difference(&bytes[..held])? {
+        if let Some(equal) = first_difference(&self.file, self.offset, &bytes[..held])? {
             self.differs = true;
             self.offset += equal;
             return Err(io::Error::other("the file holds something else"));
@@ -141,25 +141,6 @@ impl Sink {
             .write_all_at(&bytes[held..], self.offset + held as u64)?;
         self.offset += bytes.len() as u64;
         Ok(())
-    }
-
-    /// Where the file differs from `bytes`, counted from the present offset.
-    fn first_difference(&self, bytes: &[u8]) -> io::Result<Option<u64>> {
-        let mut buffer = [0; COMPARED_BYTES_MAX];
-        let mut equal = 0;
-        for part in bytes.chunks(COMPARED_BYTES_MAX) {
-            let found = &mut buffer[..part.len()];
-            self.file.read_exact_at(found, self.offset + equal)?;
-            match found
-                .iter()
-                .zip(part)
-                .position(|(found, wanted)| found != wanted)
-            {
-                Some(at) => return Ok(Some(equal + at as u64)),
-                None => equal += part.len() as u64,
-            }
-        }
-        Ok(None)
     }
 
     /// Ends the file. After the whole output it must hold no more than that. A file that was to be
@@ -189,6 +170,25 @@ impl Sink {
         Complaint::usage("output.differs", message)
             .with_hint("nothing was written to it; choose another file, or add --overwrite")
     }
+}
+
+/// Where the bytes of a file from offset `at` on differ from `bytes`, counted from there.
+///
+/// # Errors
+/// The file cannot be read so far.
+pub fn first_difference(file: &File, at: u64, bytes: &[u8]) -> io::Result<Option<u64>> {
+    let mut buffer = [0; COMPARED_BYTES_MAX];
+    let mut equal = 0;
+    for part in bytes.chunks(COMPARED_BYTES_MAX) {
+        let found = &mut buffer[..part.len()];
+        file.read_exact_at(found, at + equal)?;
+        let differs = |(found, wanted): (&u8, &u8)| found != wanted;
+        match found.iter().zip(part).position(differs) {
+            Some(at) => return Ok(Some(equal + at as u64)),
+            None => equal += part.len() as u64,
+        }
+    }
+    Ok(None)
 }
 
 fn refuse_sources(

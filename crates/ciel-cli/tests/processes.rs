@@ -172,6 +172,39 @@ fn process_of_a_task_killed_fails_that_task_and_leaves_the_others() {
     place.expect_nobody(&ended.stderr);
 }
 
+#[test]
+fn whole_tree_of_processes_killed_fails_that_task_and_a_retry_runs_it_again() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let has_children = format!(
+        "({}) & ({}) & {}; wait",
+        held("gate"),
+        held("gate"),
+        appended("x", "begun")
+    );
+    let options = "{\"pure\": false, \"retries\": 1, \"name\": \"unlucky\"}";
+    let script = format!(
+        "x = {}; print(\"before\"); print(\"ended\", len(text(x)));",
+        task(&has_children, options)
+    );
+    let live = place.start_script(&["-j1", "-v"], &script);
+    until_true("the task runs", || place.read("begun").lines().count() == 1);
+    let spawner = spawner_of(&place, &live);
+    for pid in place.processes() {
+        if pid != live.pid() && pid != spawner {
+            kill(pid, "KILL");
+        }
+    }
+    until_true("the task runs again", || {
+        place.read("begun").lines().count() == 2
+    });
+    gate.release(2);
+    let ended = live.end();
+    expect_well(&ended, "before\nended 0\n");
+    assert!(ended.stderr.contains("SIGKILL"), "{}", ended.stderr);
+    place.expect_nobody(&ended.stderr);
+}
+
 /// A job of two tasks, and their children, that do not mind being asked to end.
 fn stubborn() -> String {
     let deaf = |name: &str| {

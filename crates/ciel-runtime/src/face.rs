@@ -11,14 +11,23 @@ use serde_json::Value as Json;
 
 /// The outside of a job. Methods are called from several threads, each in program order.
 pub trait Face: Send + Sync {
-    /// The next bytes of the ordered standard output.
+    /// Where the output is about to go, for one who shows it in a place that outlives this process.
+    ///
+    /// `kept` is what a former process of this run has returned here, if there was one; what is
+    /// returned is kept for later ones. Called once, before any output, and only for runs that can
+    /// be taken up.
+    fn sinks(&self, kept: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        kept
+    }
+
+    /// The next bytes of the ordered standard output: all of them, from the first one of the run.
     ///
     /// Errors end the job: nobody reads what it has to say.
     fn output(&self, bytes: &[u8]) -> io::Result<()>;
 
     /// The job's result, when it has ended well and all output is out.
     ///
-    /// Errors end nothing: the job has its result.
+    /// Errors leave the run to be taken up once more, unless nobody reads any more.
     fn result(&self, result: &Json) -> io::Result<()>;
 
     /// Bytes of standard error: whole lines, or a part where a task never ends its line. `task` is

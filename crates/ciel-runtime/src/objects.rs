@@ -12,6 +12,7 @@ use ciel_model::{
 use ciel_store::{ObjectName, StoreError};
 
 use crate::engine::Engine;
+use crate::settings::Durable;
 
 /// The store could not do what was asked.
 #[derive(Debug)]
@@ -61,10 +62,19 @@ pub(crate) fn keep(
         .folder
         .objects()
         .commit_bytes(ObjectName(name.0), &bytes)?;
+    settle(engine, name)?;
     Ok(Content::File {
         name,
         length: bytes.len() as u64,
     })
+}
+
+/// What is recorded of a run that survives a power failure must be on the disk by then.
+fn settle(engine: &Engine, name: Name) -> Result<(), StoreTrouble> {
+    match engine.settings.durable {
+        Durable::Power => Ok(engine.folder.objects().sync(ObjectName(name.0))?),
+        Durable::Process | Durable::Never => Ok(()),
+    }
 }
 
 /// Takes over a scratch file under `name`, or its bytes if they are few.
@@ -82,6 +92,7 @@ pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content,
         .folder
         .objects()
         .commit_file(ObjectName(name.0), path)?;
+    settle(engine, name)?;
     Ok(Content::File {
         name,
         length: object.length,

@@ -4,6 +4,8 @@
 //! makes more output than may be held in memory writes the excess to disk itself, which slows it
 //! down and nobody else.
 
+use std::collections::BTreeMap;
+
 use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
 use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
@@ -13,16 +15,29 @@ use crate::engine::Engine;
 use crate::recovery::RecoveryError;
 use crate::released::Released;
 use crate::run::RunError;
+use crate::settings::Durable;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
 /// behind ones that run, and those report often.
 const REST: std::time::Duration = std::time::Duration::from_micros(500);
 
 /// Bytes of log from which on a snapshot is made, if it is larger than the last one besides.
-const LOG_BYTES_MIN: u64 = 16 << 20;
+const LOG_BYTES_MIN: u64 = 64 << 20;
 
 /// How often the log may be as large as the snapshot before it.
 const LOG_TO_SNAPSHOT: u64 = 4;
+
+/// As many, or what a test says: debug builds can be made to take snapshots more often.
+fn log_bytes_min() -> u64 {
+    #[cfg(debug_assertions)]
+    {
+        let told = std::env::var("CIEL_LOG_BYTES_MIN").ok();
+        if let Some(told) = told.and_then(|told| told.parse().ok()) {
+            return told;
+        }
+    }
+    LOG_BYTES_MIN
+}
 
 /// Why nothing more is put out.
 #[derive(Debug)]
@@ -43,6 +58,7 @@ impl From<std::io::Error> for Closed {
 ///
 /// Returns what went wrong, after which nothing more is put out.
 pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
+    let log_bytes_min = log_bytes_min();
     let mut released = engine.take_released();
     if let Some(released) = &released {
         // Who reads now has seen nothing yet, or tells what it has by its own content.
@@ -62,7 +78,7 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
         put_out(engine, batch, released.as_mut())?;
-        take_snapshot(engine).map_err(Closed::Inside)?;
+        take_snapshot(engine, released.as_ref(), log_bytes_min)?;
         match (nothing, closed) {
             (true, true) => return Ok(()),
             (true, false) => std::thread::sleep(REST),
@@ -99,12 +115,16 @@ fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
 
 /// Replaces a long log by the state that it made. Whatever was taken out by then is in the file of
 /// released output, because this thread took it.
-fn take_snapshot(engine: &Engine) -> Result<(), RunError> {
+fn take_snapshot(
+    engine: &Engine,
+    released: Option<&Released>,
+    log_bytes_min: u64,
+) -> Result<(), Closed> {
     let Some(journal) = &engine.journal else {
         return Ok(());
     };
     let grown = journal.grown();
-    if grown.log_bytes < LOG_BYTES_MIN.max(LOG_TO_SNAPSHOT * grown.snapshot_bytes) {
+    if grown.log_bytes < log_bytes_min.max(LOG_TO_SNAPSHOT * grown.snapshot_bytes) {
         return Ok(());
     }
     let core = engine.lock();
@@ -113,9 +133,23 @@ fn take_snapshot(engine: &Engine) -> Result<(), RunError> {
         return Ok(());
     };
     let drawn = journal.begin_snapshot();
+    let held_back = [core.state.output().extents(), core.state.errors().extents()].concat();
     drop(core);
+    if engine.settings.durable == Durable::Power {
+        let blobs: BTreeMap<u64, Extent> = held_back.iter().map(|at| (at.blob, *at)).collect();
+        for extent in blobs.into_values() {
+            let synced = engine.folder.spill().sync(stored(extent));
+            synced.map_err(|error| Closed::Inside(error.into()))?;
+        }
+    }
+    if let Some(released) = released {
+        // What the snapshot leaves out because it was let out must be there as long as it.
+        let synced = released.sync();
+        synced.map_err(|error| Closed::Inside(RecoveryError::Released(error).into()))?;
+    }
     let written = drawn.map(|snapshot| snapshot.write(&payload));
-    written.unwrap_or(Ok(())).map_err(RunError::Journal)
+    let written = written.unwrap_or(Ok(()));
+    written.map_err(|error| Closed::Inside(RunError::Journal(error)))
 }
 
 fn take_from(stream: &mut OrderedStream) -> Vec<Chunk> {
@@ -275,5 +309,8 @@ pub(crate) fn adopt(
     path: &std::path::Path,
 ) -> Result<ciel_ordered::Piece, crate::objects::StoreTrouble> {
     let extent = engine.folder.spill().adopt(path)?;
+    if engine.settings.durable == Durable::Power {
+        engine.folder.spill().sync(extent)?;
+    }
     Ok(ciel_ordered::Piece::Extent(ordered(extent)))
 }

@@ -76,6 +76,9 @@ pub(crate) fn begin_recorded(
         ..Options::default()
     };
     let (journal, recorded) = Journal::open(&path, options).map_err(RunError::Journal)?;
+    if settings.durable == Durable::Power {
+        folder.sync_names()?;
+    }
     let recorder = Box::new(ToJournal {
         journal: journal.clone(),
         #[cfg(debug_assertions)]

@@ -40,6 +40,11 @@ impl Released {
         self.length
     }
 
+    /// Makes sure that what was let out survives a power failure.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
     /// The next bytes of the output are known to be there.
     pub(crate) fn pass(&mut self, length: u64) {
         self.at += length;

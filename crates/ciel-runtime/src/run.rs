@@ -12,7 +12,7 @@ use ciel_journal::{Journal, JournalError};
 use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{StateFolder, StoreError};
+use ciel_store::{RunFolder, StateFolder, StoreError};
 use serde_json::Value as Json;
 
 use crate::choice::choose_folder;
@@ -193,7 +193,10 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     face.report(Report::Started { run: &id });
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
     let begun = match key {
-        Some(_) => begin_recorded(&folder, &settings, orders.clone())?,
+        Some(_) => {
+            keep_sinks(&folder, &*face)?;
+            begin_recorded(&folder, &settings, orders.clone())?
+        }
         None => Begun::unrecorded(&settings),
     };
     tell_of_recovery(&*face, &id, &begun);
@@ -220,6 +223,16 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, receiver, cookie)?;
     finish(&engine, id, ended)
+}
+
+/// Lets the face know again where the output of the run went, before any of it goes there.
+fn keep_sinks(folder: &RunFolder, face: &dyn Face) -> Result<(), RunError> {
+    let kept = folder.sinks()?;
+    let sinks = face.sinks(kept.clone());
+    match sinks {
+        Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {
@@ -475,7 +488,11 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         Ok(result) if came_to_its_end => engine.face.result(result),
         Ok(_) | Err(_) => Ok(()),
     };
-    let ending_told = came_to_its_end.then(|| Ending {
+    let told = told.or_else(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(RunError::Output(error)),
+    });
+    let ending_told = (came_to_its_end && told.is_ok()).then(|| Ending {
         failure: failure_text,
         tasks: counts.spawned,
         elapsed_us,
@@ -493,12 +510,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
-    match told {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            return Err(RunError::Output(error));
-        }
-        Ok(()) | Err(_) => {}
-    }
+    told?;
     Ok(Outcome {
         run,
         result,
@@ -552,7 +564,7 @@ fn append_history(engine: &Engine, bytes: &[u8]) {
 
 /// What is of no use after a run has ended. Scratch goes last: as long as it is there the folder
 /// has not been left in order.
-const USELESS: [&str; 5] = ["journal", "stdout", "objects", "spill", SCRATCH];
+const USELESS: [&str; 6] = ["journal", "stdout", "sinks", "objects", "spill", SCRATCH];
 
 /// Removes what is of no use after a run has ended.
 pub(crate) fn clear_folder(run: &Path) {

@@ -267,6 +267,21 @@ impl Directory {
         self.replace(&draft, name)
     }
 
+    /// Makes sure that the bytes of a file, and that it is called so, survive a power failure.
+    pub(crate) fn sync(&self, name: &str) -> Result<(), StoreError> {
+        self.open_file(name)?
+            .sync_data()
+            .map_err(|source| self.system("sync", name, source))?;
+        self.sync_names()
+    }
+
+    /// Makes sure that the names in the directory survive a power failure.
+    pub(crate) fn sync_names(&self) -> Result<(), StoreError> {
+        let handle = fs::openat(&self.handle, ".", DIRECTORY, Mode::empty())
+            .map_err(|errno| self.failure("open", ".", errno))?;
+        fs::fsync(&handle).map_err(|errno| self.failure("sync", ".", errno))
+    }
+
     /// Takes the right to write away.
     pub(crate) fn make_read_only(&self, name: &str) -> Result<(), StoreError> {
         fs::chmodat(&self.handle, name, FOR_ALL_TO_READ, AtFlags::empty())

@@ -154,6 +154,14 @@ impl Objects {
         Ok(lost)
     }
 
+    /// Makes sure that a committed object survives a power failure; waits for the disk.
+    ///
+    /// # Errors
+    /// `DiskFull`, `System`.
+    pub fn sync(&self, name: ObjectName) -> Result<(), StoreError> {
+        self.directory.sync(&name.to_string())
+    }
+
     /// Maps an object read-only.
     ///
     /// # Errors

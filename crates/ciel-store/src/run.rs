@@ -25,6 +25,7 @@ use crate::spill::SpillFiles;
 
 const HISTORY_NAME: &str = "history";
 const OUTPUT_NAME: &str = "stdout";
+const SINKS_NAME: &str = "sinks";
 const SCRATCH_NAME: &str = "scratch";
 
 /// The folder of a run of this process. Dropping it lets the run go: one that was marked as ended
@@ -141,6 +142,23 @@ impl RunFolder {
             .read_file(DESCRIPTION_NAME, DESCRIPTION_BYTES_MAX)
     }
 
+    /// Keeps what is needed to know again where the output went, whole or not at all; the bytes are
+    /// the caller's.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `DiskFull`, `System`.
+    pub fn keep_sinks(&self, sinks: &[u8]) -> Result<(), StoreError> {
+        self.directory.write_whole(SINKS_NAME, sinks)
+    }
+
+    /// What was given to [`RunFolder::keep_sinks`], perhaps by a former process of this run.
+    ///
+    /// # Errors
+    /// `System` if it cannot be read.
+    pub fn sinks(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        self.directory.read_file(SINKS_NAME, DESCRIPTION_BYTES_MAX)
+    }
+
     /// Whether the run could go on if it was broken off now: it has a description and a journal.
     ///
     /// # Errors
@@ -156,6 +174,14 @@ impl RunFolder {
     /// `ReadOnly`, `DiskFull`, `System`.
     pub fn mark_ended(&self, ending: &[u8]) -> Result<(), StoreError> {
         self.directory.write_whole(ENDED_NAME, ending)
+    }
+
+    /// Makes sure that the names in the folder survive a power failure; waits for the disk.
+    ///
+    /// # Errors
+    /// `DiskFull`, `System`.
+    pub fn sync_names(&self) -> Result<(), StoreError> {
+        self.directory.sync_names()
     }
 
     /// Bytes that the folder takes on the disk, without what these names in it stand for; costs a

@@ -123,6 +123,14 @@ impl SpillFiles {
         })
     }
 
+    /// Makes sure that bytes survive a power failure; waits for the disk.
+    ///
+    /// # Errors
+    /// `DiskFull`, `System`.
+    pub fn sync(&self, extent: Extent) -> Result<(), StoreError> {
+        self.directory.sync(&extent.blob.to_string())
+    }
+
     /// Takes up the bytes that a former process of this run spilled and did not release: extents
     /// that do not overlap. Returns those that are not there whole, in the order given. All other
     /// files of the folder are removed, so this comes before anything is written. Contents are not

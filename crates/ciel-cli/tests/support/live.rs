@@ -37,10 +37,18 @@ pub struct Ended {
 
 impl Live {
     /// Starts a command and reads what it writes.
-    pub fn start(mut command: Command) -> Live {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub fn start(command: Command) -> Live {
+        Live::start_into(command, Stdio::piped())
+    }
+
+    /// Starts a command with that standard output, which is read if it is a pipe made here.
+    pub fn start_into(mut command: Command, stdout: Stdio) -> Live {
+        command.stdout(stdout).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let stdout = Stream::read(child.stdout.take().unwrap());
+        let stdout = match child.stdout.take() {
+            Some(stdout) => Stream::read(stdout),
+            None => Stream::read(std::io::empty()),
+        };
         let stderr = Stream::read(child.stderr.take().unwrap());
         let child = Some(child);
         let peak_kib = 0;

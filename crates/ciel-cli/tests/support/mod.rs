@@ -3,13 +3,14 @@
 //!
 //! It knows the command and the kernel's view of processes, and nothing of the engine. Read next:
 //! `live` (a job that runs), `stream` (what it writes), `gate` (holding tasks still), `marks`
-//! (finding what it left behind), `trees` (jobs of any shape).
+//! (finding what it left behind), `trees` (jobs of any shape), `programs` (the examples).
 
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 mod gate;
 mod live;
 mod marks;
+pub mod programs;
 mod stream;
 mod trees;
 mod words;

@@ -1,0 +1,141 @@
+//! A long loop of tasks that delegate: its journal stays small, and it goes on where it was.
+//!
+//! Debug builds take `CIEL_LOG_BYTES_MIN`, so that there are many snapshots in a short run. Read
+//! first: `support`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Ended, Live, Place, until};
+
+/// Steps of the loop.
+const STEPS: u64 = 20_000;
+
+/// So many steps apart it prints where it is.
+const STEPS_PRINTED: u64 = 100;
+
+/// A snapshot is made when the log has so many bytes.
+const LOG_BYTES_MIN: u64 = 64 << 10;
+
+/// Files of the journal at any time: a snapshot and its log, those that take their places, and a
+/// draft. How long a log gets depends on how long the disk takes to sync a snapshot.
+const FILES_MAX: usize = 5;
+
+/// Snapshots in the course of the loop at least; the log is cut as often.
+const SNAPSHOTS_MIN: usize = 5;
+
+/// How often files of the journal have come or gone before the run is killed, one run after the
+/// other: when a snapshot is begun, done, or has just replaced the log.
+const CHANGES_BEFORE_KILLS: [usize; 6] = [1, 2, 3, 4, 5, 7];
+
+fn place() -> Place {
+    let place = Place::new();
+    let script = format!(
+        "function step(n) {{
+            if (n % {STEPS_PRINTED} == 0) {{ print(\"left\", n); }}
+            if (n == 0) {{ return \"end\"; }}
+            return *spawn(step, [n - 1]);
+        }}
+        return step({STEPS});"
+    );
+    place.file("job.sw", script);
+    place
+}
+
+fn start(place: &Place) -> Live {
+    let mut command = place.command();
+    command.env("CIEL_LOG_BYTES_MIN", LOG_BYTES_MIN.to_string());
+    command.args(["run", "-j1", "job.sw"]);
+    Live::start(command)
+}
+
+fn expected() -> String {
+    let printed = (0..=STEPS / STEPS_PRINTED).rev();
+    let lines = printed.map(|part| format!("left {}\n", part * STEPS_PRINTED));
+    lines.chain(["\"end\"\n".to_string()]).collect()
+}
+
+/// Files of the journal of the newest run that has not ended.
+fn journal(place: &Place) -> Vec<PathBuf> {
+    let runs = fs::read_dir(place.path(".ciel/runs")).into_iter().flatten();
+    let folders = runs.flatten().map(|run| run.path().join("journal"));
+    let files = folders.filter_map(|folder| fs::read_dir(folder).ok());
+    files.flatten().flatten().map(|file| file.path()).collect()
+}
+
+fn expect_end(ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, expected(), "{}", ended.stderr);
+}
+
+/// Tasks that were done before, as a run that was taken up tells.
+fn done_before(ended: &Ended) -> Option<u64> {
+    let line = ended
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("resuming run "))?;
+    let words = line.split_once(": ")?.1;
+    words.split_once(' ')?.0.replace(',', "").parse().ok()
+}
+
+/// Steps that were made by the time when it showed this.
+fn steps_shown(stdout: &str) -> u64 {
+    let last = stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("left "))
+        .next_back();
+    last.map_or(0, |left| STEPS - left.parse::<u64>().unwrap())
+}
+
+#[test]
+fn journal_of_a_long_loop_stays_small() {
+    let place = place();
+    let live = start(&place);
+    let (mut seen, mut files_max) = (BTreeSet::new(), 0);
+    until("the loop ends", || {
+        let files = journal(&place);
+        files_max = files_max.max(files.len());
+        seen.extend(files);
+        live.unread().contains("end").then_some(())
+    });
+    expect_end(&live.end());
+    assert!(files_max <= FILES_MAX, "{files_max} files");
+    let is_snapshot = |file: &&PathBuf| file.to_string_lossy().contains("snapshot-");
+    let snapshots = seen.iter().filter(is_snapshot).count();
+    assert!(snapshots >= SNAPSHOTS_MIN, "so few snapshots: {seen:?}");
+}
+
+#[test]
+fn loop_killed_around_its_snapshots_goes_on_where_it_was() {
+    let place = place();
+    let mut steps = 0;
+    for changes in CHANGES_BEFORE_KILLS {
+        let live = start(&place);
+        let (mut known, mut count) = (BTreeSet::new(), 0);
+        until("the journal changes", || {
+            let files = BTreeSet::from_iter(journal(&place));
+            // The first look finds what there was, or the first log.
+            count += usize::from(!known.is_empty() && known != files);
+            known = files;
+            (count >= changes).then_some(())
+        });
+        live.signal("KILL");
+        let ended = live.end();
+        assert!(expected().starts_with(&ended.stdout));
+        if steps > 0 {
+            let done = done_before(&ended).unwrap();
+            assert!(
+                done >= steps,
+                "{done} of {steps} were kept: {}",
+                ended.stderr
+            );
+        }
+        let steps_before = steps;
+        steps = steps_shown(&ended.stdout);
+        assert!(steps > steps_before, "it made no way: {}", ended.stderr);
+    }
+    let ended = start(&place).end();
+    expect_end(&ended);
+    assert!(done_before(&ended).unwrap() >= steps, "{}", ended.stderr);
+}

@@ -1,0 +1,25 @@
+//! Runs that are killed and go on: what they show in the end is what an undisturbed run shows, and
+//! what was done before is not done again.
+//!
+//! How runs are listed, refused and removed is tested in `command/runs.rs`; that a worker, the
+//! spawner or the process of a task is killed while the engine lives, in `processes.rs`
+//! (`spawner_killed_…`, `process_of_a_task_killed_…`) and `executors.rs` (`worker_that_died_once_…`,
+//! `parked_strand_that_is_lost_…`). Read first: `support`; then `trial`.
+
+// Only debug builds die where they are told to.
+#[cfg(debug_assertions)]
+mod loops;
+#[cfg(debug_assertions)]
+mod python_records;
+mod random;
+mod random_moments;
+#[cfg(debug_assertions)]
+mod random_records;
+#[cfg(debug_assertions)]
+mod records;
+#[cfg(debug_assertions)]
+mod redirected;
+#[path = "../support/mod.rs"]
+mod support;
+#[cfg(debug_assertions)]
+mod trial;

@@ -6,7 +6,8 @@
 //! from a snapshot.
 //!
 //! Pure: it knows no file, socket, clock or thread, nor who keeps the records. It does not know
-//! where tasks run: that is `ciel-node`'s, and nothing of that survives. Read next: [`coordinator`].
+//! where tasks run: that is `ciel-node`'s, and nothing of that survives. Read next:
+//! [`coordinator`].
 
 pub mod coordinator;
 mod record;

@@ -2,8 +2,9 @@
 //!
 //! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin), `wait` (block, wake,
 //! watch), `settle` (finish, fail, retry), `cancel`, `resume` (another process goes on), `verdict`
-//! (the job's failure and end), `view` (what people may ask), `check` (invariants). Each handler reads the state of one task and moves
-//! it to the next; a stale event finds no task of its attempt and changes nothing.
+//! (the job's failure and end), `view` (what people may ask), `check` (invariants). Each handler
+//! reads the state of one task and moves it to the next; a stale event finds no task
+//! of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

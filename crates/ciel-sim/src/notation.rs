@@ -10,8 +10,8 @@
 //! expect failure TaskError failed 3
 //! ```
 //!
-//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`. It does not know what a scenario means. Read
-//! next: `program`.
+//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`. It does not know what a
+//! scenario means. Read next: `program`.
 
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};

@@ -62,8 +62,9 @@ fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunS
 
 fn none(run: &RunSummary) -> Complaint {
     let message = format!("run {} has no journal", run.id);
-    let hint = "a run that has ended keeps none, nor does one with --serial or --durable never, or a \
-                session of Python; `ciel ps --all` and `ciel why` tell what is known of its tasks";
+    let hint = "a run that has ended keeps none, nor does one with --serial or --durable never, \
+                or a session of Python; `ciel ps --all` and `ciel why` tell what is known of its \
+                tasks";
     Complaint::usage("journal.none", message).with_hint(hint)
 }
 

@@ -121,6 +121,32 @@ fn records_are_told_as_json() {
     assert_eq!(folder.ended(running.take()).code, None);
 }
 
+// Only debug builds take snapshots of short logs when they are told to.
+#[cfg(debug_assertions)]
+#[test]
+fn snapshot_is_shown_in_place_of_what_it_covers() {
+    let folder = folder();
+    let mut command = folder.command(&["run", "-q", "-j1", "job.sw"]);
+    command.env("CIEL_LOG_BYTES_MIN", "1");
+    let running = Running::start(command);
+    wait_until("a snapshot of the root and two tasks is there", || {
+        let records = records(&folder);
+        let first = records.first();
+        first.is_some_and(|first| first["what"] == "snapshot" && first["tasks"] == 3)
+    });
+    let records = records(&folder);
+    let next = records[0]["until"].as_u64().unwrap() + 1;
+    let numbers = records[1..]
+        .iter()
+        .map(|record| record["record"].as_u64().unwrap());
+    assert!(numbers.eq((next..).take(records.len() - 1)));
+    let shown = folder.ciel(&["journal"]).stdout;
+    assert!(shown.contains("  snapshot of all up to record "), "{shown}");
+    assert!(shown.contains(": 3 tasks, "), "{shown}");
+    running.signal(Signal::KILL);
+    assert_eq!(folder.ended(running.take()).code, None);
+}
+
 #[test]
 fn run_without_a_journal_is_told() {
     let folder = Folder::with_job("return 1;");

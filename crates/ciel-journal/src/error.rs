@@ -120,9 +120,9 @@ impl JournalError {
     pub(crate) fn system(act: &'static str, path: &Path, source: io::Error) -> JournalError {
         let path = path.to_path_buf();
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                JournalError::DiskFull { path }
-            }
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => JournalError::DiskFull { path },
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 JournalError::ReadOnly { path }
             }

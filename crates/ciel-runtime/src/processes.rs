@@ -329,7 +329,10 @@ fn conclude(
     };
     if status != Status::Code(0) {
         desk.keep_printed();
-        return Err(Box::new(bad_status(label, plan, status, pipes)));
+        let failure = bad_status(label, plan, status, pipes);
+        desk.heed_inputs();
+        engine.heed_room(&failure);
+        return Err(Box::new(failure));
     }
     if let Some(told) = pipes.differs() {
         return Err(Box::new(crate::translate::differs(assignment, told)));
@@ -370,7 +373,7 @@ fn gather(
         }
         let name = label.name.output(u64::from(index));
         let content = objects::adopt(engine, name, &path)
-            .map_err(|trouble| Box::new(trouble.failure(label)))?;
+            .map_err(|trouble| Box::new(trouble.failure(engine, label)))?;
         outputs.push(Output::Value(Value {
             form: Form::Bytes,
             content,

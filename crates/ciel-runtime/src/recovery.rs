@@ -12,14 +12,15 @@ use ciel_graph::Action;
 use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
-use ciel_store::{ObjectName, RunFolder};
+use ciel_store::{ObjectName, RunFolder, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Order;
 use crate::engine::Kept;
+use crate::error::RunError;
 use crate::output::stored;
 use crate::released::Released;
-use crate::run::{self, RunError};
+use crate::run;
 use crate::settings::{Durable, Settings};
 
 /// A run as this process begins with it.
@@ -61,9 +62,9 @@ pub(crate) fn begin_recorded(
     orders: UnboundedSender<Order>,
 ) -> Result<Begun, RunError> {
     let path = folder.journal_path();
-    std::fs::create_dir_all(&path).map_err(|source| RunError::System {
-        act: "make a folder for the journal",
-        source,
+    let made = std::fs::create_dir_all(&path);
+    made.map_err(|error| {
+        RunError::of_store(folder.id(), StoreError::of_system("make", &path, error))
     })?;
     let durability = match settings.durable {
         Durable::Process => Durability::Process,
@@ -75,7 +76,8 @@ pub(crate) fn begin_recorded(
         on_failure: Some(Box::new(move |_| drop(orders.send(Order::JournalFailed)))),
         ..Options::default()
     };
-    let (journal, recorded) = Journal::open(&path, options).map_err(RunError::Journal)?;
+    let opened = Journal::open(&path, options);
+    let (journal, recorded) = opened.map_err(|error| RunError::of_journal(folder.id(), error))?;
     let recorder = Box::new(ToJournal {
         journal: journal.clone(),
         #[cfg(debug_assertions)]
@@ -84,8 +86,7 @@ pub(crate) fn begin_recorded(
     let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
     let mut begun = match nothing {
         true => {
-            let released = Released::open(&folder.output_path(), 0);
-            let released = Some(released.map_err(RecoveryError::Released)?);
+            let released = Some(open_released(folder)?);
             let journal = Some(journal);
             Begun::new(settings, Kept { journal, released })
         }
@@ -93,6 +94,12 @@ pub(crate) fn begin_recorded(
     };
     begun.state.record_to(recorder);
     Ok(begun)
+}
+
+fn open_released(folder: &RunFolder) -> Result<Released, RunError> {
+    let path = folder.output_path();
+    let opened = Released::open(&path, 0);
+    opened.map_err(|error| RunError::of_released(folder.id(), &path, error))
 }
 
 /// Records go to the journal as they are made.
@@ -212,7 +219,7 @@ struct Late {
 
 /// Takes up what an earlier process of this run has recorded.
 fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<Begun, RunError> {
-    let mut released = Released::open(&folder.output_path(), 0).map_err(RecoveryError::Released)?;
+    let mut released = open_released(folder)?;
     let mut late = Late::default();
     let mut folded = 0u64;
     let fold = |state: &mut Coordinator, _: &[Action]| {
@@ -302,7 +309,9 @@ impl Late {
                     bytes
                 }
             };
-            released.take(&bytes).map_err(RecoveryError::Released)?;
+            let taken = released.take(&bytes);
+            let path = folder.output_path();
+            taken.map_err(|error| RunError::of_released(folder.id(), &path, error))?;
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use crate::core::Order;
 use crate::engine::Engine;
+use crate::error::RunError;
 use crate::face::{Progress, Report};
-use crate::run::RunError;
 use crate::spawning::Spawning;
 use crate::workers::Workers;
 use crate::{control, processes};
@@ -208,7 +208,9 @@ impl Shell {
             .as_ref()
             .and_then(|journal| journal.failed());
         if let Some(error) = failed {
-            self.engine.abandon(RunError::Journal(error.clone()));
+            let run = self.engine.folder.id();
+            self.engine
+                .abandon(RunError::of_journal(run, error.clone()));
         }
     }
 

@@ -188,8 +188,11 @@ impl Shell {
     }
 
     /// Removes the file of an object that nobody will ever name; not before it is recorded that
-    /// nobody will.
+    /// nobody will, and not when nothing is recorded any more: whoever takes the run up names it.
     fn drop_object(&self, name: Name) {
+        if self.engine.journal.is_some() && !self.engine.lock().state.is_recording() {
+            return;
+        }
         let engine = self.engine.clone();
         let remove = move || {
             // A file that cannot be removed now goes with the run's folder.

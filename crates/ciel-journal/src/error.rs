@@ -113,6 +113,9 @@ impl JournalError {
                 Some("free some space, run `ciel clean`, or use another disk with --state")
             }
             JournalError::ReadOnly { .. } => Some("choose a folder you can write with --state"),
+            JournalError::System { .. } => {
+                Some("mend that and resume the run, or start afresh with --new")
+            }
             _ => None,
         }
     }

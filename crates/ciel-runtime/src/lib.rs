@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod executors;
 mod face;
+mod guarded;
 mod hindrance;
 mod history;
 pub mod inspect;

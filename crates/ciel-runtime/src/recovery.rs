@@ -18,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::core::Order;
 use crate::engine::Kept;
 use crate::error::RunError;
+use crate::guarded::{Panicked, guarded};
 use crate::output::stored;
 use crate::released::Released;
 use crate::run;
@@ -173,6 +174,11 @@ mod death {
 pub enum RecoveryError {
     /// The journal can be read, but it is not that of a run.
     Corrupt(Corrupt),
+    /// The records can be read, but tell of what cannot have happened.
+    Absurd {
+        /// What the machines said about it.
+        message: String,
+    },
     /// Files of the run that nothing can make again.
     Lost {
         /// What they held, in words.
@@ -192,7 +198,7 @@ impl RecoveryError {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            RecoveryError::Corrupt(_) => "journal.corrupt",
+            RecoveryError::Corrupt(_) | RecoveryError::Absurd { .. } => "journal.corrupt",
             RecoveryError::Lost { .. } => "journal.lost",
             RecoveryError::Released(_) => "journal.released",
         }
@@ -203,6 +209,12 @@ impl fmt::Display for RecoveryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RecoveryError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
+            RecoveryError::Absurd { message } => {
+                write!(
+                    f,
+                    "the journal tells of what cannot have happened: {message}"
+                )
+            }
             RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
             RecoveryError::Released(error) => {
                 write!(f, "cannot go on with the output of the run: {error}")
@@ -220,22 +232,11 @@ struct Late {
 /// Takes up what an earlier process of this run has recorded.
 fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<Begun, RunError> {
     let mut released = open_released(folder)?;
-    let mut late = Late::default();
-    let mut folded = 0u64;
-    let fold = |state: &mut Coordinator, _: &[Action]| {
-        folded += 1;
-        match folded % RECORDS_BETWEEN_LOOKS {
-            0 => late.take(state, &mut released),
-            _ => Ok(()),
-        }
-    };
-    let records = recorded.records.iter().map(|(_, record)| record);
-    let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, fold)?;
-    late.take(&mut state, &mut released)?;
-    let files = state.graph().files();
-    let files = files
-        .into_iter()
-        .map(|(name, length)| (ObjectName(name.0), length));
+    let Folded {
+        mut state,
+        late,
+        files,
+    } = guarded(|| fold(&recorded, &mut released))??;
     let lost = folder.objects().restore(files)?;
     late.let_out(folder, &mut state, &mut released)?;
     Ok(Begun {
@@ -247,6 +248,36 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
         },
         cut: recorded.cut,
         lost: lost.into_iter().map(|object| Name(object.name.0)).collect(),
+    })
+}
+
+/// What the records of a run come to.
+struct Folded {
+    state: Coordinator,
+    late: Late,
+    /// Files that there should be, and their lengths.
+    files: Vec<(ObjectName, u64)>,
+}
+
+fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, RecoveryError> {
+    let mut late = Late::default();
+    let mut folded = 0u64;
+    let look = |state: &mut Coordinator, _: &[Action]| {
+        folded += 1;
+        match folded % RECORDS_BETWEEN_LOOKS {
+            0 => late.take(state, released),
+            _ => Ok(()),
+        }
+    };
+    let records = recorded.records.iter().map(|(_, record)| record);
+    let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, look)?;
+    late.take(&mut state, released)?;
+    let files = state.graph().files().into_iter();
+    let files = files.map(|(name, length)| (ObjectName(name.0), length));
+    Ok(Folded {
+        files: files.collect(),
+        state,
+        late,
     })
 }
 
@@ -314,6 +345,12 @@ impl Late {
             taken.map_err(|error| RunError::of_released(folder.id(), &path, error))?;
         }
         Ok(())
+    }
+}
+
+impl From<Panicked> for RunError {
+    fn from(Panicked(message): Panicked) -> RunError {
+        RecoveryError::Absurd { message }.into()
     }
 }
 

@@ -16,6 +16,7 @@ use ciel_store::StoreError;
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::recovery::RecoveryError;
+use crate::run::SCRATCH;
 
 /// With less room than this on the disk a task that fails is taken for one that had no room.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
@@ -39,6 +40,13 @@ pub enum Hindrance {
         /// As in `DiskFull`.
         free_bytes: Option<u64>,
     },
+    /// A folder of the run is gone.
+    Removed {
+        /// Which.
+        path: PathBuf,
+        /// What is needed to go on is gone too.
+        for_good: bool,
+    },
     /// A file of the run is gone, or is not what it was.
     ObjectLost {
         /// Which and how, in words.
@@ -51,6 +59,7 @@ impl Hindrance {
     pub fn code(&self) -> &'static str {
         match self {
             Hindrance::DiskFull { .. } | Hindrance::NoRoomFor { .. } => "run.disk-full",
+            Hindrance::Removed { .. } => "run.removed",
             Hindrance::ObjectLost { .. } => "run.object-lost",
         }
     }
@@ -61,6 +70,10 @@ impl Hindrance {
             Hindrance::DiskFull { .. } | Hindrance::NoRoomFor { .. } => {
                 format!("make room, then `ciel resume {run}` goes on from here")
             }
+            Hindrance::Removed { for_good: true, .. } => {
+                "`ciel run` with its script runs the job once more".to_string()
+            }
+            Hindrance::Removed { .. } => format!("`ciel resume {run}` goes on from here"),
             Hindrance::ObjectLost { .. } => {
                 format!("`ciel resume {run}` makes it again and goes on from here")
             }
@@ -89,6 +102,9 @@ impl fmt::Display for Hindrance {
                 let path = path.display();
                 write!(f, "{failure}; no space is left on the disk for {path}")?;
                 write_room(f, *free_bytes)
+            }
+            Hindrance::Removed { path, .. } => {
+                write!(f, "{} is gone: somebody has removed it", path.display())
             }
             Hindrance::ObjectLost { what } => write!(f, "a file of the run is gone: {what}"),
         }
@@ -164,13 +180,17 @@ impl Engine {
         self.hinder(hindrance);
     }
 
-    /// The same for a task that has failed by itself, if there is next to no room on the disk:
-    /// it may do better when there is.
-    pub(crate) fn heed_room(&self, failure: &Failure) {
+    /// The same for a task that has failed by itself, if its folder is gone or there is next to no
+    /// room on the disk: it may do better when there is.
+    pub(crate) fn heed_surroundings(&self, failure: &Failure) {
         if self.journal.is_none() {
             return;
         }
-        let path = self.folder.path().to_path_buf();
+        let path = self.folder.path().join(SCRATCH);
+        if !path.exists() {
+            let for_good = !self.folder.is_resumable().unwrap_or(false);
+            return self.hinder(Hindrance::Removed { path, for_good });
+        }
         let free_bytes = free_bytes(&path);
         if free_bytes.is_some_and(|free| free < ROOM_BYTES_MIN) {
             self.hinder(Hindrance::NoRoomFor {

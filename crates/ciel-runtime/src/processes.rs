@@ -66,7 +66,10 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
             core.leave(now, run);
         }),
         Ok(Conclusion::Stopped) => engine.with(|core, now| core.leave(now, run)),
-        Err(failure) => engine.fail(run, *failure),
+        Err(failure) => {
+            engine.heed_surroundings(&failure);
+            engine.fail(run, *failure)
+        }
     }
 }
 
@@ -331,7 +334,6 @@ fn conclude(
         desk.keep_printed();
         let failure = bad_status(label, plan, status, pipes);
         desk.heed_inputs();
-        engine.heed_room(&failure);
         return Err(Box::new(failure));
     }
     if let Some(told) = pipes.differs() {

@@ -6,7 +6,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod broken_off;
+mod clock;
+mod damage;
 mod full_disk;
+mod read_only;
+mod removed;
 
 use support::{Ended, Place};
 
@@ -16,6 +21,12 @@ const PARTS: usize = 24;
 /// A job of [`PARTS`] commands, which each add a line to `ran` and give a file of their own
 /// length, and of as many scripts that print.
 fn job() -> String {
+    job_with("")
+}
+
+/// The same with these lines between the two halves of the scripts; all files are made by then.
+fn job_with(middle: &str) -> String {
+    let half = PARTS / 2;
     format!(
         "function show(p, n) {{
            print(n, len(text(p)));
@@ -29,7 +40,9 @@ fn job() -> String {
            options = {{\"pure\": false, \"name\": \"part\" + str(n)}};
            parts += spawn_exec(\"shell\", {{\"command\": make}}, 1, options)[0];
          }}
-         for (n in range({PARTS})) {{ shown += spawn(show, [parts[n], n]); }}
+         for (n in range({half})) {{ shown += spawn(show, [parts[n], n]); }}
+         {middle}
+         for (n in range({half}, {PARTS})) {{ shown += spawn(show, [parts[n], n]); }}
          for (s in shown) {{ sum = sum + *s; }}
          return sum;"
     )

@@ -53,7 +53,7 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
         Kind::Error(word) => {
             let said = word.failure.unwrap_or_default();
             let failure = failing::failure(held.label(), &held.heard, said);
-            seat.workers.engine.heed_room(&failure);
+            seat.workers.engine.heed_surroundings(&failure);
             Err(Box::new(failure))
         }
         Kind::Exit(word) => ending::exit(seat, held, word),

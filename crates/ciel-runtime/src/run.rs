@@ -345,9 +345,8 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         .as_ref()
         .err()
         .map(|failure| failure.to_string());
-    let failure_text = failure.clone();
     core.history.add(&Record::End(EndRecord {
-        failure,
+        failure: failure.clone(),
         counts,
         elapsed_us,
     }));
@@ -367,7 +366,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         Ok(_) | Err(_) => Ok(()),
     };
     let ending_told = came_to_its_end.then(|| Ending {
-        failure: failure_text,
+        failure,
         tasks: counts.spawned,
         elapsed_us,
         bytes: engine.folder.bytes_on_disk(&USELESS),

@@ -160,12 +160,6 @@ fn run_with_a_snapshot_goes_on_from_it_or_says_that_it_is_damaged() {
         let ended = place.run(&["resume"]);
         expect_told(&ended, 1, &["snapshot-", "hint: ", "--new"]);
     }
-    fs::write(&snapshot, &whole).unwrap();
-    let released = journal.with_file_name("stdout");
-    fs::rename(&released, place.path("kept-stdout")).unwrap();
-    let told = ["is gone from the run's folder", "--new"];
-    expect_told(&place.run(&["resume"]), 1, &told);
-    fs::rename(place.path("kept-stdout"), &released).unwrap();
     fs::remove_file(&snapshot).unwrap();
     expect_told(&place.run(&["resume"]), 1, &["damaged", "hint: ", "--new"]);
     fs::write(&snapshot, whole).unwrap();

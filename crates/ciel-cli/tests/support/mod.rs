@@ -2,8 +2,8 @@
 //! happens, each with a deadline.
 //!
 //! It knows the command and the kernel's view of processes, and nothing of the engine. Read next:
-//! `live` (a job that runs), `disk` (small file systems), `stream` (what it writes), `gate` (holding tasks still), `marks`
-//! (finding what it left behind), `trees` (jobs of any shape).
+//! `live` (a job that runs), `disk` (small file systems), `stream` (what it writes), `gate`
+//! (holding tasks still), `marks` (finding what it left behind), `trees` (jobs of any shape).
 
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 

@@ -3,8 +3,10 @@
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit};
 
-use crate::support::{CIEL, DISK_KIB, Live, Place, SmallDisk, done, held, shell, skipped};
-use crate::{expect_told, expect_well, job, output, times_run};
+use crate::support::{
+    CIEL, DISK_KIB, Live, Place, SmallDisk, done, held, repository, shell, skipped,
+};
+use crate::{PARTS, expect_told, expect_well, job, output, times_run};
 
 const RUN: [&str; 5] = ["run", "-j1", "--state", "disk/state", "job.sw"];
 
@@ -147,5 +149,51 @@ fn run_that_may_not_write_further_stops_and_goes_on_later() {
             times.iter().all(|times| (1..=2).contains(times)),
             "{times:?}"
         );
+    }
+}
+
+/// A job of Python whose results take 2.4 MB together.
+const PYTHON_JOB: &str = "import ciel\n\n\
+    @ciel.task\ndef big(n):\n    open('ran', 'a').write(f'{n}\\n')\n    return bytes(100_000 + n)\n\n\
+    def main():\n    parts = [big.spawn(n) for n in range(24)]\n\
+    \x20   for part in parts:\n        print(len(part.result()))\n";
+
+#[test]
+fn python_tasks_that_find_no_room_go_on_when_there_is_some() {
+    let own = || repository().join(".venv/bin/python3").display().to_string();
+    let python = std::env::var("CIEL_PYTHON").unwrap_or_else(|_| own());
+    let known = std::process::Command::new(&python)
+        .args(["-c", "import ciel"])
+        .output();
+    if !known.is_ok_and(|known| known.status.success()) {
+        return skipped("full disk in Python", "there is no Python with ciel");
+    }
+    let expected: String = (0..PARTS).map(|n| format!("{}\n", 100_000 + n)).collect();
+    for kib in [70, 400, 1500] {
+        let Some((place, disk)) = place_with_disk("full disk in Python") else {
+            return;
+        };
+        place.file("job.py", PYTHON_JOB);
+        let words = [
+            "run",
+            "-j1",
+            "--python",
+            &python,
+            "--state",
+            "disk/state",
+            "job.py",
+        ];
+        disk.leave(kib);
+        let first = place.run(&words);
+        let told = [
+            "no space is left on the disk for",
+            "make room, then `ciel resume ",
+        ];
+        expect_told(&first, 1, &told);
+        disk.make_room();
+        expect_well(&place.run(&words), &expected);
+        let times = times_run(&place);
+        let again = times.iter().filter(|times| **times > 1).count();
+        assert!(again <= 2, "{kib}: {times:?}");
     }
 }

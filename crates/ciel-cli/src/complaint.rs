@@ -118,6 +118,7 @@ impl From<RunError> for Complaint {
             | RunError::Undescribed { .. } => WRONG_USAGE,
             RunError::Recovery(_)
             | RunError::Journal(_)
+            | RunError::Hindered { .. }
             | RunError::Output(_)
             | RunError::System { .. } => JOB_FAILED,
         };

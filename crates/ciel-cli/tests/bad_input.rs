@@ -7,10 +7,9 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{Ended, Place, done, held, shell, shell_printing, skipped, task};
+use support::{Ended, Place, SmallDisk, done, held, shell, shell_printing, skipped, task};
 
 /// Most memory of the command whatever a task does, in KiB.
 const PEAK_KIB_MAX: u64 = 120 << 10;
@@ -335,36 +334,13 @@ fn doubling_string_in_a_script_ends_at_its_heap() {
     place.expect_usable();
 }
 
-/// A small file system, gone with the value.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// One of four MiB at `path`; none if this user may not make one.
-    fn new(path: &Path) -> Option<SmallDisk> {
-        fs::create_dir(path).unwrap();
-        let words = ["-t", "tmpfs", "-o", "size=4m,mode=755", "ciel-test"];
-        let mounted = Command::new("mount").args(words).arg(path).output().ok()?;
-        mounted
-            .status
-            .success()
-            .then(|| SmallDisk(path.to_path_buf()))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // What cannot be taken away now is taken away with the machine.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
-fn full_disk_fails_the_task_that_filled_it_and_leaves_the_others() {
+fn full_disk_of_an_unrecorded_run_fails_the_task_that_filled_it_and_no_other() {
     let place = Place::new();
     let Some(_disk) = SmallDisk::new(&place.path("disk")) else {
         return skipped("full disk", "this user may not mount a file system");
     };
-    let state = ["-j1", "--state", "disk/state"];
+    let state = ["--serial", "--state", "disk/state"];
     let script = |bad: &str| {
         format!(
             "print(\"before\", *{});

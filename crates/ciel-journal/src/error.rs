@@ -113,6 +113,9 @@ impl JournalError {
                 Some("free some space, run `ciel clean`, or use another disk with --state")
             }
             JournalError::ReadOnly { .. } => Some("choose a folder you can write with --state"),
+            JournalError::System { .. } => {
+                Some("mend that and resume the run, or start afresh with --new")
+            }
             _ => None,
         }
     }
@@ -120,9 +123,9 @@ impl JournalError {
     pub(crate) fn system(act: &'static str, path: &Path, source: io::Error) -> JournalError {
         let path = path.to_path_buf();
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                JournalError::DiskFull { path }
-            }
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => JournalError::DiskFull { path },
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 JournalError::ReadOnly { path }
             }

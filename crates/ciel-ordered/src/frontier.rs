@@ -127,7 +127,7 @@ impl OrderedStream {
         let (index, start) = (body.taken, body.part_taken);
         let (piece, whole) = match &mut body.items[index] {
             Item::Bytes(bytes) => {
-                let end = (start + limit).min(bytes.len() as u64);
+                let end = start.saturating_add(limit).min(bytes.len() as u64);
                 let whole = end == bytes.len() as u64;
                 let piece = match start == 0 && whole && !retained {
                     true => std::mem::take(bytes),

@@ -127,3 +127,15 @@ fn drain(stream: &mut OrderedStream) -> Vec<u8> {
     }
     output
 }
+
+/// A coordinator that was brought back takes all that is final at once. When a part of a piece had
+/// been taken before, the end of the rest was computed past the largest number.
+#[test]
+fn rest_of_a_piece_is_taken_without_any_limit() {
+    let mut stream = OrderedStream::new();
+    stream.open_root(StrandKey(1)).unwrap();
+    stream.write(StrandKey(1), b"one two".to_vec()).unwrap();
+    assert_eq!(stream.take_ready(3).unwrap().piece, b"one".to_vec().into());
+    let rest = stream.take_ready(u64::MAX).unwrap();
+    assert_eq!(rest.piece, b" two".to_vec().into());
+}

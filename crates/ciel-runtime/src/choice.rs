@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ciel_store::{RunEntry, RunFolder, RunState, StateFolder, StoreError};
 
 use crate::description::{RunDescription, VERSION};
+use crate::error::RunError;
 use crate::face::{Face, Report};
-use crate::run::RunError;
 use crate::settings::{Resume, Settings};
 
 /// Chooses the folder for a run, of which `key` tells whether it is the same job as a former one;
@@ -30,9 +30,9 @@ pub(crate) fn choose_folder(
         (Resume::Run(id), key) => named(state, id, key),
         (Resume::Auto, Some(key)) => match newest(state, runs, key, face)? {
             Some(folder) => Ok(folder),
-            None => new_folder(state, settings, Some(key)),
+            None => new_folder(state, runs, settings, Some(key)),
         },
-        (Resume::Auto | Resume::New, key) => new_folder(state, settings, key),
+        (Resume::Auto | Resume::New, key) => new_folder(state, runs, settings, key),
     }
 }
 
@@ -108,27 +108,72 @@ fn tell_of_other_version(face: &dyn Face, run: &str, version: &str) {
 
 fn new_folder(
     state: &StateFolder,
+    runs: &[RunEntry],
     settings: &Settings,
     key: Option<&str>,
 ) -> Result<RunFolder, RunError> {
-    let folder = create_folder(state)?;
-    if let Some(description) = key.and_then(|key| RunDescription::of(settings, key)) {
-        folder.describe(&description)?;
+    let folder = create_folder(state, runs)?;
+    let description = key.and_then(|key| RunDescription::of(settings, key));
+    let described = description.map(|description| folder.describe(&description));
+    match described.unwrap_or(Ok(())) {
+        Ok(()) => Ok(folder),
+        Err(error) => {
+            let id = folder.id().to_string();
+            drop(folder);
+            // Nothing has run; what cannot be removed now is removed by `ciel clean`.
+            let _ = state.remove(&[id]);
+            Err(error.into())
+        }
     }
-    Ok(folder)
 }
 
-/// A folder for a run whose id sorts by time.
-fn create_folder(state: &StateFolder) -> Result<RunFolder, RunError> {
+/// A folder for a run whose id sorts by time, and behind those of all `runs` there are: clocks are
+/// set back now and then.
+fn create_folder(state: &StateFolder, runs: &[RunEntry]) -> Result<RunFolder, RunError> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let mut moment = now.as_millis() as u64;
+    let mut moment = next_moment(
+        now.as_millis() as u64,
+        runs.iter().map(|run| run.id.as_str()),
+    );
     loop {
         let id = format!("{:011x}-{:05x}", moment, std::process::id());
         match RunFolder::create(state, &id, u64::MAX) {
             Err(StoreError::RunTaken { .. }) => moment += 1,
             made => return Ok(made?),
         }
+    }
+}
+
+/// Milliseconds since 1970 as far as the digits of an id go, which is beyond the year 2500.
+const MOMENT_MAX: u64 = 0xfff_ffff_ffff;
+
+/// The moment of a new run: now, but after those of the others. An id that leaves no moment after
+/// it was not given by a clock.
+fn next_moment<'a>(now: u64, ids: impl Iterator<Item = &'a str>) -> u64 {
+    let moment = |id: &str| u64::from_str_radix(id.split('-').next()?, 16).ok();
+    let others = ids.filter_map(moment).filter(|other| *other < MOMENT_MAX);
+    others.max().map_or(now, |newest| now.max(newest + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_of_a_new_run_sorts_last_even_if_the_clock_was_set_back() {
+        let next = |now, ids: &[&str]| next_moment(now, ids.iter().copied());
+        assert_eq!(next(0x100, &[]), 0x100);
+        assert_eq!(
+            next(0x100, &["000000000ff-00001", "00000000020-00002"]),
+            0x100
+        );
+        assert_eq!(
+            next(0x100, &["00000000150-00001", "00000000020-00002"]),
+            0x151
+        );
+        let strange = ["fffffffffff-00001", "night", ""];
+        assert_eq!(next(0x100, &strange), 0x100);
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ciel_graph::Assignment;
-use ciel_model::{Failure, Form, Handle, Value, limits};
+use ciel_model::{Content, Failure, Form, Handle, Value, limits};
 
 use crate::engine::Engine;
 use crate::executors::{Desk, Refused};
@@ -43,7 +43,7 @@ impl<'a> TaskDesk<'a> {
     }
 
     fn failed(&self, trouble: StoreTrouble) -> Box<Failure> {
-        Box::new(trouble.failure(&self.assignment.label))
+        Box::new(trouble.failure(self.engine, &self.assignment.label))
     }
 
     /// Where an output is written.
@@ -56,6 +56,16 @@ impl<'a> TaskDesk<'a> {
     pub(crate) fn printed_path(&self) -> Result<PathBuf, Box<Failure>> {
         self.scratch("stdout")
             .map_err(|trouble| self.failed(trouble))
+    }
+
+    /// Looks whether the files of its inputs are still there: a process that failed without them
+    /// did not fail by itself.
+    pub(crate) fn heed_inputs(&self) {
+        for value in &self.inputs {
+            if let Err(trouble) = objects::whole_path(self.engine, &value.content) {
+                self.engine.heed(&trouble.0);
+            }
+        }
     }
 
     /// What was printed, as a piece of the ordered output; none if nothing was.
@@ -143,7 +153,7 @@ impl<'a> TaskDesk<'a> {
     fn bytes(&mut self, index: usize) -> Result<std::sync::Arc<[u8]>, Refused> {
         let value = self.value(index)?.clone();
         objects::plain_bytes(self.engine, &value).map_err(|trouble: PlainTrouble| {
-            let failure = trouble.failure(&self.assignment.label);
+            let failure = trouble.failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })
     }
@@ -166,10 +176,13 @@ impl Desk for TaskDesk<'_> {
             ))
             .hint("let the task that makes it return bytes or str"));
         }
-        if value.form != Form::Skywriting
-            && let Some(path) = objects::path(self.engine, &value.content)
-        {
-            return Ok(path);
+        if value.form != Form::Skywriting && matches!(value.content, Content::File { .. }) {
+            let content = value.content.clone();
+            let looked = objects::whole_path(self.engine, &content);
+            return looked.map_err(|trouble| {
+                let failure = trouble.failure(self.engine, &self.assignment.label);
+                self.remember(failure)
+            });
         }
         let bytes = self.bytes(index)?;
         self.note(&format!("in.{index}"), &bytes)
@@ -204,7 +217,7 @@ impl Desk for TaskDesk<'_> {
                 Err(error) => Err(StoreTrouble(disk_error(path, error))),
             });
         written.map_err(|trouble| {
-            let failure = trouble.failure(&self.assignment.label);
+            let failure = trouble.failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })
     }
@@ -220,16 +233,7 @@ fn join_files(paths: &[PathBuf], target: &Path) -> std::io::Result<()> {
 
 /// What writing a file came to, as an error of the store.
 pub(crate) fn disk_error(path: PathBuf, error: std::io::Error) -> ciel_store::StoreError {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            ciel_store::StoreError::DiskFull { path }
-        }
-        _ => ciel_store::StoreError::System {
-            act: "write",
-            path,
-            source: error,
-        },
-    }
+    ciel_store::StoreError::of_system("write", &path, error)
 }
 
 /// A word for the kernel; it holds no zero byte (executors refuse such words).

@@ -14,11 +14,11 @@ use ciel_node::Run;
 use ciel_store::RunFolder;
 
 use crate::core::Core;
+use crate::error::RunError;
 use crate::executors::Registry;
 use crate::face::Face;
 use crate::programs::Programs;
 use crate::released::Released;
-use crate::run::RunError;
 use crate::settings::Settings;
 use crate::turns::Hand;
 
@@ -127,9 +127,12 @@ impl Engine {
     pub(crate) fn abandon(&self, trouble: RunError) {
         let why = trouble.to_string();
         let mut first = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = first.is_none();
         first.get_or_insert(trouble);
         drop(first);
-        self.break_off(&why);
+        if is_first {
+            self.break_off(&why);
+        }
     }
 
     /// What kept this process from going on, if anything did.

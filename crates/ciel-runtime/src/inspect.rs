@@ -9,8 +9,9 @@ use std::time::Duration;
 use ciel_store::{RunEntry, RunState, StateFolder};
 
 use crate::control;
+use crate::error::RunError;
 use crate::records::{EndRecord, LogRecord, Record, RunRecord, TaskRecord};
-use crate::run::{FAILED, RunError};
+use crate::run::FAILED;
 
 /// How long a live run may take to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);

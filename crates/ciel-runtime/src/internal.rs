@@ -71,7 +71,7 @@ fn grab(engine: &Engine, assignment: &Assignment) -> Result<Output> {
     let name = assignment.label.name.output(0);
     match copy_in(engine, name, Path::new(path)) {
         Ok(value) => Ok(Output::Value(value)),
-        Err(Trouble::Store(trouble)) => Err(Box::new(trouble.failure(&assignment.label))),
+        Err(Trouble::Store(trouble)) => Err(Box::new(trouble.failure(engine, &assignment.label))),
         Err(Trouble::File(error)) => {
             let message = format!("cannot read {path:?}: {error}");
             let folder = std::env::current_dir().unwrap_or_default();
@@ -113,7 +113,10 @@ pub(crate) fn name_of(path: &Path) -> Name {
 pub(crate) fn bring_in(engine: &Engine, path: &Path) -> std::io::Result<Value<Handle>> {
     copy_in(engine, name_of(path), path).map_err(|trouble| match trouble {
         Trouble::File(error) => error,
-        Trouble::Store(trouble) => std::io::Error::other(trouble.to_string()),
+        Trouble::Store(trouble) => {
+            engine.heed(&trouble.0);
+            std::io::Error::other(trouble.to_string())
+        }
     })
 }
 
@@ -162,9 +165,11 @@ fn copy_in(
 
 /// A failed copy is the file's trouble, unless there is no room for the copy.
 fn copy_trouble(scratch: &Path, error: std::io::Error) -> Trouble {
-    match crate::desk::disk_error(scratch.to_path_buf(), error) {
-        full @ ciel_store::StoreError::DiskFull { .. } => Trouble::Store(full.into()),
-        ciel_store::StoreError::System { source, .. } => Trouble::File(source),
-        other => Trouble::Store(other.into()),
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => {
+            Trouble::Store(crate::desk::disk_error(scratch.to_path_buf(), error).into())
+        }
+        _ => Trouble::File(error),
     }
 }

@@ -12,7 +12,7 @@ use ciel_journal::Journal;
 use ciel_store::StateFolder;
 use serde::Serialize;
 
-use crate::run::RunError;
+use crate::error::RunError;
 use reading::Reading;
 
 /// One record of a run, or what stands in the place of others.

@@ -11,9 +11,9 @@ use ciel_store::{RunEntry, RunState, StateFolder};
 
 use crate::choice::described;
 use crate::description::{Ending, RunDescription};
+use crate::error::RunError;
 use crate::keeping::bytes_of_ended;
 use crate::records::{EndRecord, Record, RunRecord};
-use crate::run::RunError;
 
 /// Bytes of the first record of a history.
 const FIRST_RECORD_BYTES_MAX: u64 = 4 << 20;

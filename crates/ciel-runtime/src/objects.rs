@@ -31,8 +31,10 @@ impl From<StoreError> for StoreTrouble {
 }
 
 impl StoreTrouble {
-    /// The failure of the task that wanted it.
-    pub(crate) fn failure(&self, task: &Label) -> Failure {
+    /// The failure of the task that wanted it. It hinders a run that is recorded, so the machines
+    /// must be free.
+    pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {
+        engine.heed(&self.0);
         let kind = match self.0 {
             StoreError::Full { .. } | StoreError::DiskFull { .. } => FailureKind::DiskFull,
             StoreError::UnknownObject { .. } | StoreError::DamagedObject { .. } => {
@@ -110,11 +112,16 @@ pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Arc<[u8]>, Stor
     }
 }
 
-/// Where an object's file is, if it has one.
-pub(crate) fn path(engine: &Engine, content: &Content) -> Option<PathBuf> {
+/// Where an object's file is, which is there and as long as it was; an object in memory has none,
+/// and an empty path.
+pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, StoreTrouble> {
     match content {
-        Content::Inline(_) => None,
-        Content::File { name, .. } => Some(engine.folder.objects().path(ObjectName(name.0))),
+        Content::Inline(_) => Ok(PathBuf::new()),
+        Content::File { name, .. } => {
+            let (objects, name) = (engine.folder.objects(), ObjectName(name.0));
+            objects.open(name)?;
+            Ok(objects.path(name))
+        }
     }
 }
 
@@ -154,9 +161,9 @@ pub(crate) enum PlainTrouble {
 }
 
 impl PlainTrouble {
-    pub(crate) fn failure(&self, task: &Label) -> Failure {
+    pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {
         match self {
-            PlainTrouble::Store(trouble) => trouble.failure(task),
+            PlainTrouble::Store(trouble) => trouble.failure(engine, task),
             PlainTrouble::NotPlain(why) => Failure::new(
                 FailureKind::NotSerializable,
                 task.clone(),

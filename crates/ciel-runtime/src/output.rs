@@ -12,9 +12,8 @@ use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
 
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::recovery::RecoveryError;
+use crate::error::RunError;
 use crate::released::Released;
-use crate::run::RunError;
 use crate::settings::Durable;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
@@ -144,12 +143,13 @@ fn take_snapshot(
     }
     if let Some(released) = released {
         // What the snapshot leaves out because it was let out must be there as long as it.
+        let (run, path) = (engine.folder.id(), engine.folder.output_path());
         let synced = released.sync();
-        synced.map_err(|error| Closed::Inside(RecoveryError::Released(error).into()))?;
+        synced.map_err(|error| Closed::Inside(RunError::of_released(run, &path, error)))?;
     }
     let written = drawn.map(|snapshot| snapshot.write(&payload));
     let written = written.unwrap_or(Ok(()));
-    written.map_err(|error| Closed::Inside(RunError::Journal(error)))
+    written.map_err(|error| Closed::Inside(RunError::of_journal(engine.folder.id(), error)))
 }
 
 fn take_from(stream: &mut OrderedStream) -> Vec<Chunk> {
@@ -208,15 +208,17 @@ fn pass_the_gate<'a>(
     released: Option<&mut Released>,
     bytes: &'a [u8],
 ) -> Result<&'a [u8], Closed> {
+    let run = engine.folder.id();
     if let (Some(journal), Some(causes)) = (&engine.journal, causes) {
         let recorded = journal.wait_for(causes);
-        recorded.map_err(|error| Closed::Inside(RunError::Journal(error)))?;
+        recorded.map_err(|error| Closed::Inside(RunError::of_journal(run, error)))?;
     }
     let Some(released) = released else {
         return Ok(bytes);
     };
     let taken = released.take(bytes);
-    taken.map_err(|error| Closed::Inside(RecoveryError::Released(error).into()))
+    let path = engine.folder.output_path();
+    taken.map_err(|error| Closed::Inside(RunError::of_released(run, &path, error)))
 }
 
 fn read(engine: &Engine, chunk: &Chunk, into: &mut Vec<u8>) -> std::io::Result<()> {
@@ -295,6 +297,7 @@ fn write_down(engine: &Engine, spill: Spill) {
             // There is no room on disk: the bytes stay in memory, and people are told.
             let _ = core.state.output_mut().put_back(spill);
             drop(core);
+            engine.heed(&error);
             engine.warn(
                 None,
                 &format!("output that is held back stays in memory: {error}"),

@@ -66,7 +66,10 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
             core.leave(now, run);
         }),
         Ok(Conclusion::Stopped) => engine.with(|core, now| core.leave(now, run)),
-        Err(failure) => engine.fail(run, *failure),
+        Err(failure) => {
+            engine.heed_surroundings(&failure);
+            engine.fail(run, *failure)
+        }
     }
 }
 
@@ -329,7 +332,9 @@ fn conclude(
     };
     if status != Status::Code(0) {
         desk.keep_printed();
-        return Err(Box::new(bad_status(label, plan, status, pipes)));
+        let failure = bad_status(label, plan, status, pipes);
+        desk.heed_inputs();
+        return Err(Box::new(failure));
     }
     if let Some(told) = pipes.differs() {
         return Err(Box::new(crate::translate::differs(assignment, told)));
@@ -370,7 +375,7 @@ fn gather(
         }
         let name = label.name.output(u64::from(index));
         let content = objects::adopt(engine, name, &path)
-            .map_err(|trouble| Box::new(trouble.failure(label)))?;
+            .map_err(|trouble| Box::new(trouble.failure(engine, label)))?;
         outputs.push(Output::Value(Value {
             form: Form::Bytes,
             content,

@@ -12,14 +12,16 @@ use ciel_graph::Action;
 use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
-use ciel_store::{ObjectName, RunFolder};
+use ciel_store::{ObjectName, RunFolder, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Order;
 use crate::engine::Kept;
+use crate::error::RunError;
+use crate::guarded::{Panicked, guarded};
 use crate::output::stored;
 use crate::released::Released;
-use crate::run::{self, RunError};
+use crate::run;
 use crate::settings::{Durable, Settings};
 
 /// A run as this process begins with it.
@@ -61,9 +63,9 @@ pub(crate) fn begin_recorded(
     orders: UnboundedSender<Order>,
 ) -> Result<Begun, RunError> {
     let path = folder.journal_path();
-    std::fs::create_dir_all(&path).map_err(|source| RunError::System {
-        act: "make a folder for the journal",
-        source,
+    let made = std::fs::create_dir_all(&path);
+    made.map_err(|error| {
+        RunError::of_store(folder.id(), StoreError::of_system("make", &path, error))
     })?;
     let durability = match settings.durable {
         Durable::Process | Durable::Never => Durability::Process,
@@ -75,7 +77,8 @@ pub(crate) fn begin_recorded(
         on_failure: Some(Box::new(move |_| drop(orders.send(Order::JournalFailed)))),
         ..Options::default()
     };
-    let (journal, recorded) = Journal::open(&path, options).map_err(RunError::Journal)?;
+    let opened = Journal::open(&path, options);
+    let (journal, recorded) = opened.map_err(|error| RunError::of_journal(folder.id(), error))?;
     if settings.durable == Durable::Power {
         folder.sync_names()?;
     }
@@ -87,8 +90,7 @@ pub(crate) fn begin_recorded(
     let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
     let mut begun = match nothing {
         true => {
-            let released = Released::open(&folder.output_path(), 0);
-            let released = Some(released.map_err(RecoveryError::Released)?);
+            let released = Some(open_released(folder)?);
             let journal = Some(journal);
             Begun::new(settings, Kept { journal, released })
         }
@@ -96,6 +98,12 @@ pub(crate) fn begin_recorded(
     };
     begun.state.record_to(recorder);
     Ok(begun)
+}
+
+fn open_released(folder: &RunFolder) -> Result<Released, RunError> {
+    let path = folder.output_path();
+    let opened = Released::open(&path, 0);
+    opened.map_err(|error| RunError::of_released(folder.id(), &path, error))
 }
 
 /// Records go to the journal as they are made.
@@ -169,6 +177,11 @@ mod death {
 pub enum RecoveryError {
     /// The journal can be read, but it is not that of a run.
     Corrupt(Corrupt),
+    /// The records can be read, but tell of what cannot have happened.
+    Absurd {
+        /// What the machines said about it.
+        message: String,
+    },
     /// Files of the run that nothing can make again.
     Lost {
         /// What they held, in words.
@@ -188,7 +201,7 @@ impl RecoveryError {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            RecoveryError::Corrupt(_) => "journal.corrupt",
+            RecoveryError::Corrupt(_) | RecoveryError::Absurd { .. } => "journal.corrupt",
             RecoveryError::Lost { .. } => "journal.lost",
             RecoveryError::Released(_) => "journal.released",
         }
@@ -199,6 +212,12 @@ impl fmt::Display for RecoveryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RecoveryError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
+            RecoveryError::Absurd { message } => {
+                write!(
+                    f,
+                    "the journal tells of what cannot have happened: {message}"
+                )
+            }
             RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
             RecoveryError::Released(error) => {
                 write!(f, "cannot go on with the output of the run: {error}")
@@ -215,23 +234,12 @@ struct Late {
 
 /// Takes up what an earlier process of this run has recorded.
 fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<Begun, RunError> {
-    let mut released = Released::open(&folder.output_path(), 0).map_err(RecoveryError::Released)?;
-    let mut late = Late::default();
-    let mut folded = 0u64;
-    let fold = |state: &mut Coordinator, _: &[Action]| {
-        folded += 1;
-        match folded % RECORDS_BETWEEN_LOOKS {
-            0 => late.take(state, &mut released),
-            _ => Ok(()),
-        }
-    };
-    let records = recorded.records.iter().map(|(_, record)| record);
-    let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, fold)?;
-    late.take(&mut state, &mut released)?;
-    let files = state.graph().files();
-    let files = files
-        .into_iter()
-        .map(|(name, length)| (ObjectName(name.0), length));
+    let mut released = open_released(folder)?;
+    let Folded {
+        mut state,
+        late,
+        files,
+    } = guarded(|| fold(&recorded, &mut released))??;
     let lost = folder.objects().restore(files)?;
     late.let_out(folder, &mut state, &mut released)?;
     Ok(Begun {
@@ -243,6 +251,36 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
         },
         cut: recorded.cut,
         lost: lost.into_iter().map(|object| Name(object.name.0)).collect(),
+    })
+}
+
+/// What the records of a run come to.
+struct Folded {
+    state: Coordinator,
+    late: Late,
+    /// Files that there should be, and their lengths.
+    files: Vec<(ObjectName, u64)>,
+}
+
+fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, RecoveryError> {
+    let mut late = Late::default();
+    let mut folded = 0u64;
+    let look = |state: &mut Coordinator, _: &[Action]| {
+        folded += 1;
+        match folded % RECORDS_BETWEEN_LOOKS {
+            0 => late.take(state, released),
+            _ => Ok(()),
+        }
+    };
+    let records = recorded.records.iter().map(|(_, record)| record);
+    let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, look)?;
+    late.take(&mut state, released)?;
+    let files = state.graph().files().into_iter();
+    let files = files.map(|(name, length)| (ObjectName(name.0), length));
+    Ok(Folded {
+        files: files.collect(),
+        state,
+        late,
     })
 }
 
@@ -305,9 +343,17 @@ impl Late {
                     bytes
                 }
             };
-            released.take(&bytes).map_err(RecoveryError::Released)?;
+            let taken = released.take(&bytes);
+            let path = folder.output_path();
+            taken.map_err(|error| RunError::of_released(folder.id(), &path, error))?;
         }
         Ok(())
+    }
+}
+
+impl From<Panicked> for RunError {
+    fn from(Panicked(message): Panicked) -> RunError {
+        RecoveryError::Absurd { message }.into()
     }
 }
 

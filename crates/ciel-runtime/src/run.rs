@@ -1,30 +1,30 @@
 //! One run from beginning to end.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{Counts, Event, Policy};
-use ciel_journal::{Journal, JournalError};
+use ciel_journal::Journal;
 use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{RunFolder, StateFolder, StoreError};
+use ciel_store::{RunFolder, StateFolder};
 use serde_json::Value as Json;
 
 use crate::choice::choose_folder;
 use crate::core::Core;
 use crate::description::{Ending, seconds_now};
 use crate::engine::Engine;
+use crate::error::RunError;
 use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
 use crate::history::History;
 use crate::programs::Programs;
 use crate::records::{EndRecord, Record, RunRecord};
-use crate::recovery::{Begun, RecoveryError, begin_recorded};
+use crate::recovery::{Begun, begin_recorded};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
 use crate::{internal, keeping, key, objects, output, scripts, shell, workers};
@@ -59,108 +59,6 @@ pub struct Outcome {
     pub output_closed: bool,
     /// The run did not come to its end, and can be resumed.
     pub resumable: bool,
-}
-
-/// Why a run could not be begun or carried on.
-#[derive(Debug)]
-pub enum RunError {
-    /// The state folder cannot be used.
-    State(StoreError),
-    /// The run to resume was begun by another version.
-    OtherVersion {
-        /// Its id.
-        run: String,
-        /// That version.
-        version: String,
-    },
-    /// The run to resume was begun with other code, or for another job.
-    Changed {
-        /// Its id.
-        run: String,
-    },
-    /// What the run to resume has recorded cannot be folded.
-    Recovery(RecoveryError),
-    /// What happens cannot be recorded any more.
-    Journal(JournalError),
-    /// The run to resume does not say what it is.
-    Undescribed {
-        /// Its id.
-        run: String,
-    },
-    /// The output cannot be written.
-    Output(std::io::Error),
-    /// The system refused something the engine needs.
-    System {
-        /// What was tried.
-        act: &'static str,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-}
-
-impl RunError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            RunError::State(error) => error.code(),
-            RunError::OtherVersion { .. } => "run.other-version",
-            RunError::Changed { .. } => "run.changed",
-            RunError::Undescribed { .. } => "run.undescribed",
-            RunError::Recovery(error) => error.code(),
-            RunError::Journal(error) => error.code(),
-            RunError::Output(_) => "run.output",
-            RunError::System { .. } => "run.system",
-        }
-    }
-
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            RunError::State(error) => error.hint().map(str::to_string),
-            RunError::OtherVersion { .. } => {
-                Some("resume it with that version, or start afresh: ciel run --new …".to_string())
-            }
-            RunError::Changed { .. } => Some(
-                "its tasks were run by the code as it was; start afresh: ciel run --new …"
-                    .to_string(),
-            ),
-            RunError::Undescribed { .. } => {
-                Some("`ciel run` with its script runs the job once more".to_string())
-            }
-            RunError::Recovery(_) => {
-                Some("the job can only start afresh: ciel run --new …".to_string())
-            }
-            RunError::Journal(error) => error.hint().map(str::to_string),
-            RunError::Output(_) | RunError::System { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::State(error) => error.fmt(f),
-            RunError::OtherVersion { run, version } => {
-                write!(f, "run {run} was begun by version {version} of ciel")
-            }
-            RunError::Changed { run } => {
-                write!(f, "the code of the job has changed since run {run} began")
-            }
-            RunError::Undescribed { run } => write!(f, "run {run} does not say what it is"),
-            RunError::Recovery(error) => error.fmt(f),
-            RunError::Journal(error) => error.fmt(f),
-            RunError::Output(error) => write!(f, "cannot write the output: {error}"),
-            RunError::System { act, source } => write!(f, "cannot {act}: {source}"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<StoreError> for RunError {
-    fn from(error: StoreError) -> Self {
-        RunError::State(error)
-    }
 }
 
 /// What is run.
@@ -467,9 +365,8 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         .as_ref()
         .err()
         .map(|failure| failure.to_string());
-    let failure_text = failure.clone();
     core.history.add(&Record::End(EndRecord {
-        failure,
+        failure: failure.clone(),
         counts,
         elapsed_us,
     }));
@@ -477,7 +374,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     drop(core);
     let mut trouble = engine.take_trouble();
     if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
-        trouble.get_or_insert(RunError::Journal(error));
+        trouble.get_or_insert(RunError::of_journal(&run, error));
     }
     let came_to_its_end = !ended.interrupted && ended.output.is_ok() && trouble.is_none();
     let result = ending
@@ -493,7 +390,7 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         _ => Err(RunError::Output(error)),
     });
     let ending_told = (came_to_its_end && told.is_ok()).then(|| Ending {
-        failure: failure_text,
+        failure,
         tasks: counts.spawned,
         elapsed_us,
         bytes: engine.folder.bytes_on_disk(&USELESS),
@@ -538,7 +435,12 @@ fn leave_folder(engine: &Engine, ending: Option<Ending>) -> bool {
         return resumable;
     };
     let ending = serde_json::to_vec(&ending).expect("numbers and a text make JSON");
-    if let Err(error) = folder.mark_ended(&ending) {
+    let marked = folder.mark_ended(&ending).or_else(|_| {
+        // On a full disk there is room when what is of no use any more is gone.
+        clear_folder(folder.path());
+        folder.mark_ended(&ending)
+    });
+    if let Err(error) = marked {
         let message = format!("the end of run {} cannot be noted: {error}", folder.id());
         engine.face.report(Report::Warning {
             task: None,

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use crate::core::Order;
 use crate::engine::Engine;
+use crate::error::RunError;
 use crate::face::{Progress, Report};
-use crate::run::RunError;
 use crate::spawning::Spawning;
 use crate::workers::Workers;
 use crate::{control, processes};
@@ -188,8 +188,11 @@ impl Shell {
     }
 
     /// Removes the file of an object that nobody will ever name; not before it is recorded that
-    /// nobody will.
+    /// nobody will, and not when nothing is recorded any more: whoever takes the run up names it.
     fn drop_object(&self, name: Name) {
+        if self.engine.journal.is_some() && !self.engine.lock().state.is_recording() {
+            return;
+        }
         let engine = self.engine.clone();
         let remove = move || {
             // A file that cannot be removed now goes with the run's folder.
@@ -208,7 +211,9 @@ impl Shell {
             .as_ref()
             .and_then(|journal| journal.failed());
         if let Some(error) = failed {
-            self.engine.abandon(RunError::Journal(error.clone()));
+            let run = self.engine.folder.id();
+            self.engine
+                .abandon(RunError::of_journal(run, error.clone()));
         }
     }
 

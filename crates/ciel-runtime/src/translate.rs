@@ -58,11 +58,12 @@ pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> (Answer, u32) {
             scripts::bytes_answer(name, value.form, bytes, references),
             references,
         ),
-        Err(trouble) => (Answer::Error(lost(&trouble)), references),
+        Err(trouble) => (Answer::Error(lost(engine, &trouble)), references),
     }
 }
 
-fn lost(trouble: &StoreTrouble) -> Thrown {
+fn lost(engine: &Engine, trouble: &StoreTrouble) -> Thrown {
+    engine.heed(&trouble.0);
     Thrown {
         kind: FailureKind::ObjectLost.code().to_string(),
         message: trouble.to_string(),
@@ -103,7 +104,7 @@ pub(crate) fn outputs(
         Returned::Value { bytes, references } => {
             let name = || assignment.label.name.output(0);
             let content = objects::keep(engine, name, bytes)
-                .map_err(|trouble| Box::new(trouble.failure(&assignment.label)))?;
+                .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
             let references = references.into_iter().map(handle).collect();
             Output::Value(Value {
                 form: Form::Skywriting,

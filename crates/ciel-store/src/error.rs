@@ -4,7 +4,7 @@
 //! the kernel's answers become these.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::objects::ObjectName;
 use crate::spill::Extent;
@@ -159,6 +159,24 @@ fn in_process(process: Option<u32>) -> String {
 }
 
 impl StoreError {
+    /// What the system refused about a path, by the name it has here if it has one. `act` is what
+    /// was tried, as in `System`.
+    pub fn of_system(act: &'static str, path: &Path, error: io::Error) -> StoreError {
+        use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded};
+        let path = path.to_path_buf();
+        match error.kind() {
+            io::ErrorKind::StorageFull | QuotaExceeded | FileTooLarge => {
+                StoreError::DiskFull { path }
+            }
+            io::ErrorKind::ReadOnlyFilesystem | PermissionDenied => StoreError::ReadOnly { path },
+            _ => StoreError::System {
+                act,
+                path,
+                source: error,
+            },
+        }
+    }
+
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {

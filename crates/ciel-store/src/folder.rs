@@ -204,12 +204,18 @@ impl StateFolder {
         cleaning: Cleaning,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Cleaned, StoreError> {
-        let trash = self.directory.inner_or_new(TRASH_NAME)?;
-        let cleaned = self.move_to_trash(&trash, cleaning, is_meant)?;
-        for name in trash.names()? {
-            trash.remove_all(&name)?;
+        let trash = match self.directory.inner_or_new(TRASH_NAME) {
+            // Cleaning is what makes room: without any, runs are removed where they are.
+            Err(StoreError::DiskFull { .. }) => None,
+            trash => Some(trash?),
+        };
+        let cleaned = self.take_out(trash.as_ref(), cleaning, is_meant)?;
+        if let Some(trash) = trash {
+            for name in trash.names()? {
+                trash.remove_all(&name)?;
+            }
+            self.directory.remove_if_empty(TRASH_NAME)?;
         }
-        self.directory.remove_if_empty(TRASH_NAME)?;
         Ok(cleaned)
     }
 
@@ -217,10 +223,10 @@ impl StateFolder {
         &self.runs
     }
 
-    /// Under the exclusive lock no run is half made, and moving is quick.
-    fn move_to_trash(
+    /// Under the exclusive lock no run is half made, and moving to the trash is quick.
+    fn take_out(
         &self,
-        trash: &Directory,
+        trash: Option<&Directory>,
         cleaning: Cleaning,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Cleaned, StoreError> {
@@ -234,8 +240,7 @@ impl StateFolder {
                 Some(RunState::Alive { .. }) => cleaned.alive.push(id),
                 Some(RunState::Unended) if cleaning == Cleaning::Ended => cleaned.unended.push(id),
                 Some(RunState::Unended | RunState::Ended) => {
-                    let trash_name = format!("{id}.{}", std::process::id());
-                    if self.runs.move_to(&id, trash, &trash_name)? {
+                    if self.take_out_run(&id, trash)? {
                         cleaned.removed.push(id);
                     }
                 }
@@ -245,6 +250,17 @@ impl StateFolder {
             }
         }
         Ok(cleaned)
+    }
+
+    /// Says whether the run is gone from its place.
+    fn take_out_run(&self, id: &str, trash: Option<&Directory>) -> Result<bool, StoreError> {
+        let name = format!("{id}.{}", std::process::id());
+        match trash.map(|trash| self.runs.move_to(id, trash, &name)) {
+            None | Some(Err(StoreError::DiskFull { .. })) => {
+                self.runs.remove_all(id).map(|()| true)
+            }
+            Some(moved) => moved,
+        }
     }
 
     fn run_ids(&self) -> Result<Vec<String>, StoreError> {

@@ -94,7 +94,7 @@ fn run_row(run: &RunView) -> Vec<String> {
     vec![
         run.run.run.clone(),
         state_words(run).to_string(),
-        format!("{} ago", age(run.run.started_s)),
+        age(run.run.started_s),
         time,
         tasks,
         shortened(&run.run.command.join(" "), CELL_CHARACTERS_MAX),
@@ -114,18 +114,21 @@ fn state_words(run: &RunView) -> &'static str {
     }
 }
 
-/// The time since a moment, in its largest unit.
+/// How long ago a moment was, in its largest unit.
 pub(super) fn age(started_s: u64) -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let seconds = now.saturating_sub(started_s);
+    let Some(seconds) = now.checked_sub(started_s) else {
+        // The clock was set back since.
+        return "in the future".to_string();
+    };
     match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86400),
+        0..120 => format!("{seconds} s ago"),
+        120..7200 => format!("{} min ago", seconds / 60),
+        7200..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86400),
     }
 }
 

@@ -51,7 +51,7 @@ fn run_row(run: &RunSummary) -> Vec<String> {
     vec![
         run.id.clone(),
         standing_words(&run.standing),
-        format!("{} ago", age(run.started_s)),
+        age(run.started_s),
         run.elapsed_us.map_or(String::new(), duration),
         run.tasks.map_or(String::new(), |tasks| tasks.to_string()),
         size(run.bytes),

@@ -2,11 +2,13 @@
 //! happens, each with a deadline.
 //!
 //! It knows the command and the kernel's view of processes, and nothing of the engine. Read next:
-//! `live` (a job that runs), `stream` (what it writes), `gate` (holding tasks still), `marks`
-//! (finding what it left behind), `trees` (jobs of any shape), `programs` (the examples).
+//! `live` (a job that runs), `disk` (small file systems), `stream` (what it writes), `gate`
+//! (holding tasks still), `marks` (finding what it left behind), `trees` (jobs of any shape),
+//! `programs` (the examples).
 
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
+mod disk;
 mod gate;
 mod live;
 mod marks;
@@ -15,6 +17,7 @@ mod stream;
 mod trees;
 mod words;
 
+pub use disk::{DISK_KIB, SmallDisk};
 pub use gate::Gate;
 pub use live::{Ended, Live};
 pub use marks::{kill, marked, parent_of, peak_kib};

@@ -10,8 +10,8 @@ use ciel_model::{Handle, Label, Site, StrandKey, TaskKey};
 use ciel_ordered::Piece;
 
 use super::{Act, Entry};
+use crate::error::RunError;
 use crate::recovery::RecoveryError;
-use crate::run::RunError;
 
 /// Characters of what was written that an entry shows.
 const SHOWN_CHARACTERS_MAX: usize = 40;

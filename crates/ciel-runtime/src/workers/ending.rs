@@ -147,7 +147,7 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
         {
             let name = held.files.fresh_name();
             let content = objects::adopt(&seat.workers.engine, name, &path);
-            let content = content.map_err(|trouble| held.trouble(trouble))?;
+            let content = content.map_err(|trouble| held.trouble(&seat.workers.engine, trouble))?;
             outputs[index as usize] = Some(whole_file(content));
         }
     }

@@ -92,8 +92,8 @@ impl Held {
     }
 
     /// The store's trouble as the task's failure.
-    pub(super) fn trouble(&self, trouble: StoreTrouble) -> Box<Failure> {
-        Box::new(trouble.failure(self.label()))
+    pub(super) fn trouble(&self, engine: &Engine, trouble: StoreTrouble) -> Box<Failure> {
+        Box::new(trouble.failure(engine, self.label()))
     }
 
     /// What is known behind `number`, as the worker is told it. References inside are delivered.
@@ -176,7 +176,8 @@ impl Held {
                 references,
             }),
             Content::File { length, .. } => {
-                let path = objects::path(engine, &content).expect("a file has a path");
+                let path = objects::whole_path(engine, &content)
+                    .map_err(|trouble| self.trouble(engine, trouble))?;
                 concrete(path, length, form, references)
             }
         })
@@ -190,7 +191,8 @@ impl Held {
         content: &Content,
         references: &[u32],
     ) -> Failed<Option<State>> {
-        let bytes = objects::load(engine, content).map_err(|trouble| self.trouble(trouble))?;
+        let bytes =
+            objects::load(engine, content).map_err(|trouble| self.trouble(engine, trouble))?;
         let Ok(json) = ciel_skywriting::wire::to_json(&bytes) else {
             return Ok(None);
         };
@@ -204,7 +206,7 @@ impl Held {
             })));
         }
         let written = self.files.write(engine, &text);
-        let path = written.map_err(|trouble| self.trouble(trouble))?;
+        let path = written.map_err(|trouble| self.trouble(engine, trouble))?;
         Ok(Some(concrete(
             path,
             text.len() as u64,

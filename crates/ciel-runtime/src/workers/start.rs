@@ -45,7 +45,7 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
         true => String::new(),
         false => {
             let folder = held.files.folder(engine);
-            let folder = folder.map_err(|trouble| held.trouble(trouble))?;
+            let folder = folder.map_err(|trouble| held.trouble(engine, trouble))?;
             folder.to_string_lossy().into_owned()
         }
     };

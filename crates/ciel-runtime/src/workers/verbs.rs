@@ -50,11 +50,12 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
         Kind::Log(word) => Ok(log(seat, held, &word)),
         Kind::TailSpawn(word) => ending::tail_spawn(seat, held, word),
         Kind::BlockOn(word) => ending::block_on(seat, held, word),
-        Kind::Error(word) => Err(Box::new(failing::failure(
-            held.label(),
-            &held.heard,
-            word.failure.unwrap_or_default(),
-        ))),
+        Kind::Error(word) => {
+            let said = word.failure.unwrap_or_default();
+            let failure = failing::failure(held.label(), &held.heard, said);
+            seat.workers.engine.heed_surroundings(&failure);
+            Err(Box::new(failure))
+        }
         Kind::Exit(word) => ending::exit(seat, held, word),
         Kind::Hello(_) | Kind::Pong(_) => unreachable!("these are about the connection"),
     }
@@ -91,7 +92,7 @@ pub(super) fn value(
     };
     Ok(Value {
         form,
-        content: kept.map_err(|trouble| held.trouble(trouble))?,
+        content: kept.map_err(|trouble| held.trouble(&seat.workers.engine, trouble))?,
         references,
     })
 }
@@ -279,7 +280,9 @@ fn open(seat: &Seat<'_>, held: &mut Held, request: u32, purpose: Purpose) -> Sai
         Ok(path) => answer::Result::Opened(words::Opened {
             path: path.to_string_lossy().into_owned(),
         }),
-        Err(trouble) => answer::Result::Refused(failing::failure_told(&held.trouble(trouble))),
+        Err(trouble) => answer::Result::Refused(failing::failure_told(
+            &held.trouble(&seat.workers.engine, trouble),
+        )),
     };
     Said::Answer(Box::new(Held::answer(request, result)))
 }
@@ -306,7 +309,7 @@ fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said
     };
     let value = Value {
         form,
-        content: kept.map_err(|trouble| held.trouble(trouble))?,
+        content: kept.map_err(|trouble| held.trouble(&seat.workers.engine, trouble))?,
         references,
     };
     match purpose {

@@ -1,0 +1,171 @@
+//! Journals that were damaged, cut, or written by another version: a clear error with a way on,
+//! or the right output, and nothing else.
+
+use std::fs;
+
+use crate::broken_off::{BrokenOff, at_the_gate, only_run, run_folder};
+use crate::support::{Ended, Place, until, until_true};
+use crate::{expect_told, expect_well, output};
+
+const LOG: &str = "journal/log-0000000000";
+
+/// The run went on and gave the right output, or was refused with a way on.
+fn expect_whole_or_refused(broken: &BrokenOff, ended: &Ended, what: &str) -> bool {
+    if ended.code == Some(0) {
+        expect_well(ended, &output());
+        return true;
+    }
+    let words = ["error: ", "hint: ", "--new"];
+    assert!(output().starts_with(&ended.stdout), "{what}");
+    assert!(ended.stderr.contains("damaged"), "{what}: {}", ended.stderr);
+    expect_told(ended, 1, &words);
+    assert!(
+        broken.path(LOG).is_file(),
+        "{what}: what is damaged is kept"
+    );
+    false
+}
+
+#[test]
+fn flipped_byte_anywhere_in_the_log_is_refused_or_costs_the_end_only() {
+    // Only what was synced is known to have been whole.
+    let broken = BrokenOff::with(Place::new(), ".ciel", "power");
+    let log = fs::read(broken.path(LOG)).unwrap();
+    let mut refused = 0;
+    for part in 0..24 {
+        let at = part * (log.len() - 1) / 23;
+        broken.restore();
+        let mut bytes = log.clone();
+        bytes[at] ^= 0x10;
+        fs::write(broken.path(LOG), bytes).unwrap();
+        let ended = broken.ciel(&["resume"]);
+        let whole = expect_whole_or_refused(&broken, &ended, &format!("byte {at} flipped"));
+        refused += usize::from(!whole);
+        assert!(whole || !broken.ran_again());
+    }
+    assert!(refused > 12, "{refused} of 24 were refused");
+    // The way on that is told works.
+    let fresh = broken.ciel(&["run", "--new", "job.sw"]);
+    expect_well(&fresh, &output());
+}
+
+#[test]
+fn log_cut_anywhere_goes_on_from_what_is_whole_and_says_what_was_cut() {
+    let broken = BrokenOff::new();
+    let log = fs::read(broken.path(LOG)).unwrap();
+    let mut noticed = 0;
+    for part in 0..20 {
+        let length = part * log.len() / 20;
+        broken.restore();
+        fs::write(broken.path(LOG), &log[..length]).unwrap();
+        let ended = broken.ciel(&["resume"]);
+        if expect_whole_or_refused(&broken, &ended, &format!("cut to {length} bytes")) {
+            noticed += usize::from(ended.stderr.contains(" bytes of "));
+        }
+    }
+    assert!(noticed > 5, "{noticed} cuts were told of");
+}
+
+#[test]
+fn log_of_another_format_is_told_with_both_numbers() {
+    let broken = BrokenOff::new();
+    let mut log = fs::read(broken.path(LOG)).unwrap();
+    log[8] += 1;
+    fs::write(broken.path(LOG), log).unwrap();
+    for words in [&["resume"][..], &["run", "job.sw"]] {
+        let ended = broken.ciel(words);
+        let words = ["journal of format 2", "reads format 1", "--new"];
+        expect_told(&ended, 1, &words);
+    }
+    assert!(!broken.ran_again());
+}
+
+#[test]
+fn run_of_another_version_is_not_taken_up() {
+    let broken = BrokenOff::new();
+    let described = fs::read_to_string(broken.path("run.json")).unwrap();
+    let other = described.replacen("\"version\": \"", "\"version\": \"99.", 1);
+    fs::remove_file(broken.path("run.json")).unwrap();
+    fs::write(broken.path("run.json"), other).unwrap();
+    let ended = broken.ciel(&["resume"]);
+    expect_told(&ended, 2, &["was begun by version 99.", "hint: ", "--new"]);
+    let fresh = broken.ciel(&["run", "job.sw"]);
+    expect_well(&fresh, &output());
+    assert!(
+        fresh.stderr.contains("the job starts afresh"),
+        "{}",
+        fresh.stderr
+    );
+}
+
+#[test]
+fn things_that_are_no_log_are_told_or_passed_over() {
+    let broken = BrokenOff::new();
+    fs::write(broken.path("journal/notes.txt"), "mine").unwrap();
+    fs::write(broken.path("journal/draft-0000000007"), "half").unwrap();
+    expect_well(&broken.ciel(&["resume"]), &output());
+    assert!(!broken.ran_again());
+
+    broken.restore();
+    fs::remove_file(broken.path(LOG)).unwrap();
+    fs::create_dir(broken.path(LOG)).unwrap();
+    let ended = broken.ciel(&["resume"]);
+    expect_told(&ended, 1, &["log-0000000000", "hint: ", "--new"]);
+
+    broken.restore();
+    fs::write(broken.path("journal/log-0000000003"), "not a log").unwrap();
+    let ended = broken.ciel(&["resume"]);
+    expect_whole_or_refused(&broken, &ended, "a log too many");
+
+    broken.restore();
+    fs::remove_file(broken.path("run.json")).unwrap();
+    fs::write(broken.path("run.json"), "{").unwrap();
+    expect_told(
+        &broken.ciel(&["resume"]),
+        2,
+        &["does not say what it is", "hint: "],
+    );
+    expect_well(&broken.ciel(&["run", "job.sw"]), &output());
+}
+
+/// Enough lines that the log is replaced by a snapshot.
+const MANY_LINES: &str = "line = \"x\"; for (i in range(12)) { line = line + line; } \
+    for (i in range(8000)) { print(line); }";
+
+/// Bytes that these lines make.
+const MANY_BYTES: u64 = 8000 * 4097;
+
+#[test]
+fn run_with_a_snapshot_goes_on_from_it_or_says_that_it_is_damaged() {
+    let place = Place::new();
+    let (gate, live) = at_the_gate(&place, &[], MANY_LINES);
+    let run = only_run(&place, ".ciel");
+    let journal = run_folder(&place, ".ciel", &run).join("journal");
+    let snapshot = || {
+        let names = fs::read_dir(&journal).unwrap().flatten();
+        let mut paths = names.map(|entry| entry.path());
+        paths.find(|path| path.to_string_lossy().contains("/snapshot-"))
+    };
+    let snapshot = until("a snapshot", snapshot);
+    let first_log = journal.join("log-0000000000");
+    until_true("the log before it is gone", || !first_log.exists());
+    live.signal("KILL");
+    live.end();
+    place.await_nobody();
+    let whole = fs::read(&snapshot).unwrap();
+    for at in [0, 9, 50, whole.len() / 2, whole.len() - 1] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&snapshot, bytes).unwrap();
+        let ended = place.run(&["resume"]);
+        expect_told(&ended, 1, &["snapshot-", "hint: ", "--new"]);
+    }
+    fs::remove_file(&snapshot).unwrap();
+    expect_told(&place.run(&["resume"]), 1, &["damaged", "hint: ", "--new"]);
+    fs::write(&snapshot, whole).unwrap();
+    gate.release(1);
+    let ended = place.run(&["resume"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout_bytes, output().len() as u64 + MANY_BYTES);
+    assert!(output().ends_with(&ended.stdout_end[ended.stdout_end.len() - 500..]));
+}

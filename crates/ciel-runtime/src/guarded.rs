@@ -1,0 +1,57 @@
+//! An act on damaged records, of which a panic is an answer.
+//!
+//! Records whose checksums hold may still tell of what cannot have happened: a disk that lies, a
+//! version that was built otherwise, a journal put together by hand. The machines assert against
+//! that, as they do against bugs of ours, and cannot check each event before they take it without
+//! doing all their work twice. So the one place that folds records takes their panic for what it
+//! is there: the records are no run. It does not know what is folded. Read next: `recovery`.
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::Arc;
+use std::thread;
+
+/// What a panic said, on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Panicked(pub(crate) String);
+
+/// Does something whose state is dropped if it panics. What this thread would say about a panic
+/// meanwhile is kept from people, and returned.
+///
+/// # Errors
+/// The panic's message.
+pub(crate) fn guarded<T>(act: impl FnOnce() -> T) -> Result<T, Panicked> {
+    let this = thread::current().id();
+    let before: Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync> = panic::take_hook().into();
+    let others = before.clone();
+    panic::set_hook(Box::new(move |about| {
+        if thread::current().id() != this {
+            others(about);
+        }
+    }));
+    // Nothing that the act has touched is looked at again after a panic.
+    let done = panic::catch_unwind(AssertUnwindSafe(act));
+    panic::set_hook(Box::new(move |about| before(about)));
+    done.map_err(|payload| Panicked(words(&*payload)))
+}
+
+fn words(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let first = text.unwrap_or_default().lines().next().unwrap_or_default();
+    first.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panic_becomes_an_answer_with_its_first_line() {
+        assert_eq!(guarded(|| 41), Ok(41));
+        let asserted = guarded(|| assert!(thread::panicking(), "no task {}\nat all", 7));
+        assert_eq!(asserted, Err(Panicked("no task 7".to_string())));
+        let plain = guarded(|| panic!("plain"));
+        assert_eq!(plain, Err::<(), _>(Panicked("plain".to_string())));
+    }
+}

@@ -6,6 +6,7 @@
 //! (`spawner_killed_…`, `process_of_a_task_killed_…`) and `executors.rs` (`worker_that_died_once_…`,
 //! `parked_strand_that_is_lost_…`). Read first: `support`; then `trial`.
 
+mod held_output;
 // Only debug builds die where they are told to.
 #[cfg(debug_assertions)]
 mod loops;

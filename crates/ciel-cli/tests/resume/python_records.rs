@@ -65,6 +65,7 @@ fn trial() -> Trial {
     Trial {
         files: vec![("job.py", JOB.to_string())],
         job: "job.py",
+        arguments: Vec::new(),
         environment: vec![("CIEL_PYTHON", python().display().to_string())],
     }
 }

@@ -48,7 +48,7 @@ fn run_into(place: &Place, stdout: File, options: &[&str]) -> Ended {
 /// The same, killed at that record.
 fn killed_into(place: &Place, stdout: File, options: &[&str], at: &str) {
     let ended = ended(place, stdout, options, Some(at));
-    assert_eq!(ended.signal, Some(9), "{}", ended.stderr);
+    assert_eq!(ended.signal, Some(9), "at {at}: {}", ended.stderr);
     place.await_nobody();
 }
 
@@ -85,7 +85,9 @@ fn appended_file_of_a_killed_run_goes_on_exactly() {
         assert!(WHOLE.starts_with(&held), "{held}");
         let ended = run_into(&place, end_of(&place, "out"), &[]);
         expect_whole(&place, &ended, "out");
-        assert!(ended.stderr.contains("resuming"), "{}", ended.stderr);
+        // Where nothing had been shown, it may be that nothing had been written down either.
+        let resumed = ended.stderr.contains("resuming");
+        assert!(resumed || held.is_empty(), "at {at}: {}", ended.stderr);
     }
 }
 

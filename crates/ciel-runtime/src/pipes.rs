@@ -96,9 +96,9 @@ pub(crate) struct TaskPipe {
     pub(crate) differs: Option<String>,
 }
 
-/// Reads into `buffer` what is in a pipe at this moment, a bounded part at a time; whether there was
-/// anything. The pipe itself is asked: what the reactor knows of it may be older than the news that
-/// its writer has ended.
+/// Reads into `buffer` what is in a pipe at this moment, a bounded part at a time; whether there
+/// was anything. The pipe itself is asked: what the reactor knows of it may be older than the news
+/// that its writer has ended.
 pub(crate) fn read_now(pipe: &Receiver, buffer: &mut Vec<u8>) -> bool {
     buffer.resize(READ_BYTES, 0);
     let count = loop {
@@ -210,9 +210,9 @@ impl TaskPipe {
 mod tests {
     use super::*;
 
-    /// The end of a task's process and the last bytes that it wrote come on different ways. When the
-    /// end was known first, and the reactor had not looked at the pipe since, the pipe passed for
-    /// empty: now and then the last lines of a task were missing, above all on a loaded machine.
+    /// The end of a task's process and the last bytes that it wrote come on different ways. When
+    /// the end was known first, and the reactor had not looked at the pipe since, the pipe passed
+    /// for empty: now and then the last lines of a task were missing, above all on a loaded machine.
     #[tokio::test]
     async fn bytes_that_the_reactor_has_not_seen_are_read() {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();

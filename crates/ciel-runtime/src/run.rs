@@ -12,7 +12,7 @@ use ciel_journal::{Journal, JournalError};
 use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{RunFolder, StateFolder, StoreError};
+use ciel_store::{StateFolder, StoreError};
 use serde_json::Value as Json;
 
 use crate::choice::choose_folder;
@@ -24,7 +24,7 @@ use crate::face::{Face, Report};
 use crate::history::History;
 use crate::programs::Programs;
 use crate::records::{EndRecord, Record, RunRecord};
-use crate::recovery::{Begun, RecoveryError, begin_recorded};
+use crate::recovery::{Begun, RecoveryError, begin_recorded, keep_sinks};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
 use crate::{keeping, key, objects, output, scripts, shell, workers};
@@ -223,16 +223,6 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, receiver, cookie)?;
     finish(&engine, id, ended)
-}
-
-/// Lets the face know again where the output of the run went, before any of it goes there.
-fn keep_sinks(folder: &RunFolder, face: &dyn Face) -> Result<(), RunError> {
-    let kept = folder.sinks()?;
-    let sinks = face.sinks(kept.clone());
-    match sinks {
-        Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
-        Some(_) | None => Ok(()),
-    }
 }
 
 fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {

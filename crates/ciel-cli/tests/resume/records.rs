@@ -43,11 +43,16 @@ print("sum", *first + *second);
 return [*used, *loop, len(text(both[0])), *both[1]];
 "#;
 
-/// Lazy tasks, equal calls that share a result, a retry, a script that is called, output that is too
-/// long for memory and output that comes while its task runs, and failures in a chain.
+/// Lazy tasks, equal calls that share a result, a retry, a script that is called, output that is
+/// too long for memory and output that comes while its task runs, and failures in a chain.
 const ODD_JOB: &str = r#"
 function say(what) { print("say", what); return what; }
-function long(n) { line = "long"; for (i in range(n)) { line = line + line; } print(line); return n; }
+function long(n) {
+    line = "long";
+    for (i in range(n)) { line = line + line; }
+    print(line);
+    return n;
+}
 function fails(n) { if (n == 0) { throw "no"; } return *spawn(fails, [n - 1]); }
 function command(words, options) {
     return spawn_exec("shell", {"command": words + "; : > {out.done}", "outputs": ["done"]}, 1,

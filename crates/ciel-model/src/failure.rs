@@ -125,8 +125,7 @@ pub struct Call {
 pub struct Exception {
     /// How to read the bytes.
     pub form: String,
-    /// At most [`crate::limits::EXCEPTION_BYTES_MAX`]; not part of a history.
-    #[serde(skip)]
+    /// At most [`crate::limits::EXCEPTION_BYTES_MAX`].
     pub bytes: Vec<u8>,
 }
 
@@ -240,6 +239,29 @@ mod tests {
                 assert_eq!(failure.is_retryable(), said.unwrap_or(kind.is_retryable()));
             }
         }
+    }
+
+    /// The bytes of an exception were once left out where a failure was written down, as of no use
+    /// to a history. The journal writes failures down too: whoever asked for one after its run had
+    /// been taken up got a text where the user's own exception should have been.
+    #[test]
+    fn failure_that_was_written_down_is_whole() {
+        let label = Label {
+            what: "f".into(),
+            name: crate::Name(1),
+        };
+        let mut failure = Failure::new(FailureKind::TaskError, label, "no");
+        failure.told = Some(Arc::new(Told {
+            language: "python".to_string(),
+            calls: vec![Call::default()],
+            exception: Some(Exception {
+                form: "pickle".to_string(),
+                bytes: vec![0x80, 0x05, 0xff],
+            }),
+            retryable: Some(false),
+        }));
+        let written = postcard::to_stdvec(&failure).unwrap();
+        assert_eq!(postcard::from_bytes::<Failure>(&written), Ok(failure));
     }
 
     #[test]

@@ -54,14 +54,20 @@ pub(crate) struct Kept {
     pub(crate) released: Option<Released>,
 }
 
+/// What a run is given by those around it.
+pub(crate) struct Surroundings {
+    pub(crate) face: Arc<dyn Face>,
+    pub(crate) registry: Registry,
+    pub(crate) programs: Programs,
+    /// The socket of a session's client.
+    pub(crate) session: Option<UnixStream>,
+}
+
 impl Engine {
     pub(crate) fn new(
         settings: Settings,
         folder: RunFolder,
-        face: Arc<dyn Face>,
-        registry: Registry,
-        programs: Programs,
-        session: Option<UnixStream>,
+        surroundings: Surroundings,
         kept: Kept,
         core: Core,
     ) -> Engine {
@@ -72,10 +78,10 @@ impl Engine {
             trouble: Mutex::new(None),
             settings,
             folder,
-            face,
-            registry,
-            programs,
-            session: Mutex::new(session),
+            face: surroundings.face,
+            registry: surroundings.registry,
+            programs: surroundings.programs,
+            session: Mutex::new(surroundings.session),
             started: Instant::now(),
             core: Mutex::new(core),
             work: Condvar::new(),

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use ciel_graph::Assignment;
 use ciel_model::{Label, limits};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
@@ -95,6 +96,21 @@ pub(crate) struct TaskPipe {
     pub(crate) differs: Option<String>,
 }
 
+/// Reads into `buffer` what is in a pipe at this moment, a bounded part at a time; whether there
+/// was anything. The pipe itself is asked: what the reactor knows of it may be older than the news
+/// that its writer has ended.
+pub(crate) fn read_now(pipe: &Receiver, buffer: &mut Vec<u8>) -> bool {
+    buffer.resize(READ_BYTES, 0);
+    let count = loop {
+        match rustix::io::read(pipe, &mut *buffer) {
+            Err(Errno::INTR) => {}
+            read => break read.unwrap_or(0),
+        }
+    };
+    buffer.truncate(count);
+    count > 0
+}
+
 impl TaskPipe {
     /// A pipe and its writing end.
     pub(crate) fn open(stream: Stream, label: &Label) -> std::io::Result<(TaskPipe, OwnedFd)> {
@@ -129,13 +145,9 @@ impl TaskPipe {
     /// Takes what is in the pipe without waiting, when the task has ended.
     pub(crate) fn drain(&mut self, engine: &Engine, assignment: &Assignment) {
         while self.open {
-            self.buffer.resize(READ_BYTES, 0);
-            match self.pipe.try_read(&mut self.buffer) {
-                Ok(count) if count > 0 => {
-                    self.buffer.truncate(count);
-                    self.pass_on(engine, assignment);
-                }
-                _ => self.open = false,
+            self.open = read_now(&self.pipe, &mut self.buffer);
+            if self.open {
+                self.pass_on(engine, assignment);
             }
         }
         if !self.line.is_empty() {
@@ -152,7 +164,8 @@ impl TaskPipe {
         if self.stream == Stream::Output {
             let (strand, label) = (assignment.strand, &assignment.label);
             let written = engine.with(|core, _| core.write(strand, label, bytes));
-            return self.differs = written.err();
+            self.differs = self.differs.take().or(written.err());
+            return;
         }
         engine
             .lock()
@@ -190,5 +203,27 @@ impl TaskPipe {
         let text = String::from_utf8_lossy(&tail);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(limits::ERROR_TAIL_LINES_MAX)..].join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of a task's process and the last bytes that it wrote come on different ways. When
+    /// the end was known first, and the reactor had not looked at the pipe since, the pipe passed
+    /// for empty: now and then the last lines of a task were missing, above all on a loaded machine.
+    #[tokio::test]
+    async fn bytes_that_the_reactor_has_not_seen_are_read() {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        rustix::io::ioctl_fionbio(&reader, true).unwrap();
+        let pipe = Receiver::from_owned_fd(reader).unwrap();
+        rustix::io::write(&writer, b"last words").unwrap();
+        let mut buffer = Vec::new();
+        assert!(read_now(&pipe, &mut buffer));
+        assert_eq!(buffer, b"last words");
+        assert!(!read_now(&pipe, &mut buffer));
+        drop(writer);
+        assert!(!read_now(&pipe, &mut buffer) && buffer.is_empty());
     }
 }

@@ -18,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::core::Order;
 use crate::engine::Kept;
 use crate::error::RunError;
+use crate::face::Face;
 use crate::guarded::{Panicked, guarded};
 use crate::output::stored;
 use crate::released::Released;
@@ -50,6 +51,19 @@ impl Begun {
             cut: None,
             lost: Vec::new(),
         }
+    }
+}
+
+/// Lets the face know again where the output of the run went, before any of it goes there.
+///
+/// # Errors
+/// What the run's folder refuses.
+pub(crate) fn keep_sinks(folder: &RunFolder, face: &dyn Face) -> Result<(), RunError> {
+    let kept = folder.sinks()?;
+    let sinks = face.sinks(kept.clone());
+    match sinks {
+        Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
+        Some(_) | None => Ok(()),
     }
 }
 

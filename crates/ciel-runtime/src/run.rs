@@ -11,20 +11,20 @@ use ciel_journal::Journal;
 use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{RunFolder, StateFolder};
+use ciel_store::StateFolder;
 use serde_json::Value as Json;
 
 use crate::choice::choose_folder;
 use crate::core::Core;
 use crate::description::{Ending, seconds_now};
-use crate::engine::Engine;
+use crate::engine::{Engine, Surroundings};
 use crate::error::RunError;
 use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
 use crate::history::History;
 use crate::programs::Programs;
 use crate::records::{EndRecord, Record, RunRecord};
-use crate::recovery::{Begun, begin_recorded};
+use crate::recovery::{Begun, begin_recorded, keep_sinks};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
 use crate::{internal, keeping, key, objects, output, scripts, shell, workers};
@@ -103,16 +103,18 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());
     let root = root(&settings, &job);
-    let (own, client) = match job {
+    let (own, session) = match job {
         Job::Script(script) => (Some(script), None),
         Job::Python => (None, None),
         Job::Session(client) => (None, Some(client)),
     };
-    let programs = Programs::new(own, &settings, script_environment(&settings));
-    let kept = begun.kept;
-    let engine = Engine::new(
-        settings, folder, face, registry, programs, client, kept, core,
-    );
+    let surroundings = Surroundings {
+        programs: Programs::new(own, &settings, script_environment(&settings)),
+        face,
+        registry,
+        session,
+    };
+    let engine = Engine::new(settings, folder, surroundings, begun.kept, core);
     let engine = Arc::new(engine);
     match is_new {
         true => submit(&engine, root),
@@ -121,16 +123,6 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, receiver, cookie)?;
     finish(&engine, id, ended)
-}
-
-/// Lets the face know again where the output of the run went, before any of it goes there.
-fn keep_sinks(folder: &RunFolder, face: &dyn Face) -> Result<(), RunError> {
-    let kept = folder.sinks()?;
-    let sinks = face.sinks(kept.clone());
-    match sinks {
-        Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
-        Some(_) | None => Ok(()),
-    }
 }
 
 fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {

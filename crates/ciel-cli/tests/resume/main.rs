@@ -3,10 +3,11 @@
 //!
 //! How runs are listed, refused and removed is tested in `command/runs.rs`; that a worker, the
 //! spawner or the process of a task is killed while the engine lives, in `processes.rs`
-//! (`spawner_killed_…`, `process_of_a_task_killed_…`) and `executors.rs`
-//! (`worker_that_died_once_…`, `parked_strand_that_is_lost_…`). Read first: `support`; then
-//! `trial`.
+//! (`spawner_killed_…`, `process_of_a_task_killed_…`, `whole_tree_of_processes_killed_…`) and
+//! `executors.rs` (`worker_that_died_once_…`, `parked_strand_that_is_lost_…`). Read first:
+//! `support`; then `trial`.
 
+mod held_output;
 // Only debug builds die where they are told to.
 #[cfg(debug_assertions)]
 mod loops;

@@ -23,6 +23,13 @@ def pair(n: int) -> int:
     print("pair", n)
     return sum(ciel.gather(leaf.spawn(n), leaf.spawn(n + 1)))
 
+class Spilled(Exception):
+    pass
+
+@ciel.task
+def pour(n: int) -> int:
+    raise Spilled(n, "drops")
+
 @ciel.task
 def countdown(n: int) -> str:
     print("tail", n)
@@ -36,6 +43,7 @@ def marked(name, command, **given):
 
 def main():
     print("now", ciel.now())
+    poured = pour.spawn(3)
     first = pair.spawn(1)
     big = marked("big", "seq 1000 > {out.numbers}", outputs=["numbers"])["numbers"]
     used = marked("used", "wc -l < {big}", big=big)
@@ -48,11 +56,16 @@ def main():
         bad.result()
     except ciel.TaskError:
         print("caught")
+    try:
+        poured.result()
+    except Spilled as spilled:
+        print("spilled", spilled.args)
     return [first.result(), int(used.result()), loop.result()]
 "#;
 
 /// What it shows at any time of the day and whoever is first.
 const EXPECTED: &str = "pair 1|leaf 1|leaf 2|leaf 7|leaf 8|tail 1|tail 0|caught|\
+    spilled (3, 'drops')|\
     [30,1000,\"landed\"]";
 
 /// Records that it makes at least.
@@ -65,6 +78,7 @@ fn trial() -> Trial {
     Trial {
         files: vec![("job.py", JOB.to_string())],
         job: "job.py",
+        arguments: Vec::new(),
         environment: vec![("CIEL_PYTHON", python().display().to_string())],
     }
 }

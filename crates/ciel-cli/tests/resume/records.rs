@@ -43,16 +43,58 @@ print("sum", *first + *second);
 return [*used, *loop, len(text(both[0])), *both[1]];
 "#;
 
+/// Lazy tasks, equal calls that share a result, a retry, a script that is called, output that is
+/// too long for memory and output that comes while its task runs, and failures in a chain.
+const ODD_JOB: &str = r#"
+function say(what) { print("say", what); return what; }
+function long(n) {
+    line = "long";
+    for (i in range(n)) { line = line + line; }
+    print(line);
+    return n;
+}
+function fails(n) { if (n == 0) { throw "no"; } return *spawn(fails, [n - 1]); }
+function command(words, options) {
+    return spawn_exec("shell", {"command": words + "; : > {out.done}", "outputs": ["done"]}, 1,
+        options)[0];
+}
+never = spawn(say, ["never"], {"lazy": true});
+later = spawn(say, ["later"], {"lazy": true});
+retried = command("[ -e tried ] || { : > tried; exit 1; }; echo retried",
+    {"retries": 3, "pure": false});
+twins = [];
+for (n in range(3)) { twins += command("echo twin", {}); }
+loud = command("seq 30000", {"pure": false});
+live = command("echo live; echo and live", {"pure": false, "live": true});
+called = spawn_exec("skywriting", {"file": "called.sw", "args": ["a"]}, 1)[0];
+doubled = spawn(long, [12]);
+try { x = *spawn(fails, [2]) + 1; } catch (e) { print("caught", e.kind, e.message); }
+seen = [*later, *called, *doubled];
+for (twin in twins) { seen += len(text(twin)); }
+seen += len(text(retried)) + len(text(loud)) + len(text(live));
+print("end");
+return seen;
+"#;
+
+/// The script that it calls.
+const CALLED: &str = "function two(n) { print(\"two\", n); return n + n; }
+    print(\"called\", argv()); x = spawn(two, [argv(0)]); return {\"x\": *x};";
+
 /// Threads of this test; each waits for processes most of the time.
 const THREADS: usize = 3;
 
 /// Records that it makes at least.
 const RECORDS_MIN: u64 = 40;
 
-fn trial() -> Trial {
+/// Tasks that were not run again, all kills together, at least.
+const SAVED_MIN: usize = 20;
+
+fn trial(job: &str) -> Trial {
+    let files = [("job.sw", job), ("called.sw", CALLED)];
     Trial {
-        files: vec![("job.sw", JOB.to_string())],
+        files: files.map(|(name, text)| (name, text.to_string())).to_vec(),
         job: "job.sw",
+        arguments: Vec::new(),
         environment: Vec::new(),
     }
 }
@@ -66,9 +108,10 @@ fn options(at: u64, written: bool) -> Vec<&'static str> {
     }
 }
 
-/// Kills a run at every record, in one of the two ways, until there are no more records.
-fn every_record(written: bool) {
-    let trial = trial();
+/// Kills a run at every record, before or after it is written, until there are no more records.
+/// Gives how many of the tasks that leave marks were not run again, all kills together.
+fn every_record(job: &str, is_written: fn(u64) -> bool) -> usize {
+    let trial = trial(job);
     let (plain, named) = (
         trial.in_peace(&["-j2"]),
         trial.in_peace(&["-j2", "-o", "out"]),
@@ -78,13 +121,14 @@ fn every_record(written: bool) {
     let (next, saved) = (AtomicU64::new(1), AtomicUsize::new(0));
     let work = || loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
+        let written = is_written(at);
         let options = options(at, written);
         let Some((seen, done)) = trial.killed_at(&[Moment { at, written }], &options) else {
             assert!(at > RECORDS_MIN, "it ended before record {at}");
             return;
         };
         let expected = if options.len() > 1 { &named } else { &plain };
-        assert_eq!(&seen, expected, "killed at {at}, {written}, {options:?}");
+        seen.expect(expected, &format!("killed at {at}, {written}, {options:?}"));
         saved.fetch_add(done, Ordering::Relaxed);
     };
     std::thread::scope(|scope| {
@@ -93,23 +137,35 @@ fn every_record(written: bool) {
             thread.join().unwrap();
         }
     });
-    let saved = saved.into_inner();
-    assert!(saved > 20, "so few tasks were committed before: {saved}");
+    saved.into_inner()
 }
 
 #[test]
 fn script_killed_after_any_record_ends_as_if_undisturbed() {
-    every_record(true);
+    let saved = every_record(JOB, |_| true);
+    assert!(
+        saved > SAVED_MIN,
+        "so few tasks were committed before: {saved}"
+    );
 }
 
 #[test]
 fn script_killed_before_any_record_is_written_ends_as_if_undisturbed() {
-    every_record(false);
+    let saved = every_record(JOB, |_| false);
+    assert!(
+        saved > SAVED_MIN,
+        "so few tasks were committed before: {saved}"
+    );
+}
+
+#[test]
+fn script_with_tasks_of_all_kinds_killed_at_any_record_ends_as_if_undisturbed() {
+    every_record(ODD_JOB, |at| at.is_multiple_of(2));
 }
 
 #[test]
 fn script_killed_twice_ends_as_if_undisturbed() {
-    let trial = trial();
+    let trial = trial(JOB);
     let expected = trial.in_peace(&["-j2"]);
     for at in (1..80).step_by(13) {
         for (later, written) in [(1, true), (2, false), (9, true), (20, false)] {
@@ -119,7 +175,7 @@ fn script_killed_twice_ends_as_if_undisturbed() {
                 written: true,
             };
             if let Some((seen, _)) = trial.killed_at(&[first, second], &["-j2"]) {
-                assert_eq!(seen, expected, "{first:?} {second:?}");
+                seen.expect(&expected, &format!("{first:?} {second:?}"));
             }
         }
     }

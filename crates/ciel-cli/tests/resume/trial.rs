@@ -20,12 +20,17 @@ const MARKS: &str = "marks";
 /// The file that a trial with `-o` writes.
 const OUTPUT: &str = "out";
 
+/// Bytes shown of what differs.
+const SHOWN_BYTES: usize = 400;
+
 /// A job with what it needs.
 pub struct Trial {
     /// The job's file and others, by their names.
     pub files: Vec<(&'static str, String)>,
     /// The job's file.
     pub job: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<String>,
     /// What its environment has beside the usual.
     pub environment: Vec<(&'static str, String)>,
 }
@@ -39,6 +44,36 @@ pub struct Seen {
     pub output: String,
     /// What is told of the failure, if the job has failed and is else quiet.
     pub failure: String,
+}
+
+impl Seen {
+    /// It is the same; shows where it is not.
+    pub fn expect(&self, expected: &Seen, about: &str) {
+        let texts = |seen: &Seen| {
+            [
+                seen.shown.1.clone(),
+                seen.output.clone(),
+                seen.failure.clone(),
+            ]
+        };
+        for (found, wanted) in texts(self).into_iter().zip(texts(expected)) {
+            let equal = found
+                .bytes()
+                .zip(wanted.bytes())
+                .take_while(|(a, b)| a == b);
+            let at = equal.count();
+            let rest = |text: &str| {
+                let bytes = &text.as_bytes()[at..];
+                String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)]).into_owned()
+            };
+            let (found_rest, wanted_rest) = (rest(&found), rest(&wanted));
+            assert!(
+                found == wanted,
+                "{about}: byte {at}: {found_rest:?} is not {wanted_rest:?}"
+            );
+        }
+        assert_eq!(self.shown.0, expected.shown.0, "{about}");
+    }
 }
 
 impl Trial {
@@ -55,7 +90,11 @@ impl Trial {
     fn command(&self, place: &Place, options: &[&str]) -> Command {
         let mut command = place.command();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.arg("run").args(options).arg(self.job);
+        command
+            .arg("run")
+            .args(options)
+            .arg(self.job)
+            .args(&self.arguments);
         command
     }
 

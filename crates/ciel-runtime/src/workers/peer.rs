@@ -28,6 +28,7 @@ use super::lines::Lines;
 use super::{Word, Workers};
 use crate::desk::c_string;
 use crate::executors::WorkerCommand;
+use crate::pipes::read_now;
 use crate::spawning::ProcessEvent;
 
 /// Bytes read at once.
@@ -267,11 +268,9 @@ impl Peer {
                 }
             }
         }
-        let mut rest = vec![0; READ_BYTES];
-        while let Ok(count) = self.printed.try_read(&mut rest)
-            && count > 0
-        {
-            self.show(&rest[..count]);
+        let mut rest = Vec::new();
+        while read_now(&self.printed, &mut rest) {
+            self.show(&rest);
         }
         let last = self.lines.finish();
         if !last.is_empty() {

@@ -212,7 +212,8 @@ mod tests {
 
     /// The end of a task's process and the last bytes that it wrote come on different ways. When
     /// the end was known first, and the reactor had not looked at the pipe since, the pipe passed
-    /// for empty: now and then the last lines of a task were missing, above all on a loaded machine.
+    /// for empty: now and then the last lines of a task were missing, above all on a loaded
+    /// machine.
     #[tokio::test]
     async fn bytes_that_the_reactor_has_not_seen_are_read() {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();

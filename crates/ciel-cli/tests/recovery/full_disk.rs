@@ -154,7 +154,8 @@ fn run_that_may_not_write_further_stops_and_goes_on_later() {
 
 /// A job of Python whose results take 2.4 MB together.
 const PYTHON_JOB: &str = "import ciel\n\n\
-    @ciel.task\ndef big(n):\n    open('ran', 'a').write(f'{n}\\n')\n    return bytes(100_000 + n)\n\n\
+    @ciel.task\ndef big(n):\n    open('ran', 'a').write(f'{n}\\n')\n\
+    \x20   return bytes(100_000 + n)\n\n\
     def main():\n    parts = [big.spawn(n) for n in range(24)]\n\
     \x20   for part in parts:\n        print(len(part.result()))\n";
 

@@ -26,7 +26,7 @@ CORES = os.cpu_count() or 1
 
 def run(name: str, count: int = 0, options: tuple[str, ...] = ()) -> dict[str, float]:
     """Runs a job; what it found out, with the seconds that the whole process took."""
-    words = [CIEL, "run", "--quiet", *options, str(JOBS), name, str(count)]
+    words = [CIEL, "run", "--new", "--quiet", *options, str(JOBS), name, str(count)]
     began = time.perf_counter()
     ended = subprocess.run(words, stdout=subprocess.PIPE, check=True)
     whole = time.perf_counter() - began
@@ -91,7 +91,7 @@ def many() -> None:
 
 def peak_mb(name: str, count: int) -> float:
     """The largest sum of the proportional memory of the command and all its processes."""
-    words = [CIEL, "run", "--quiet", str(JOBS), name, str(count)]
+    words = [CIEL, "run", "--new", "--quiet", str(JOBS), name, str(count)]
     command = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     most, ended = 0, threading.Event()
 

@@ -56,7 +56,10 @@ impl Ciel {
         let place = |suffix: &str| self.folder().join(format!("{name}.{suffix}"));
         let path = place("sw");
         std::fs::write(&path, script).with_context(|| format!("writing {}", path.display()))?;
-        let mut words: Vec<OsString> = vec![self.binary.clone().into(), "run".into()];
+        // What an earlier measurement has killed is not to be taken up.
+        let own = ["run", "--new"].map(OsString::from);
+        let mut words: Vec<OsString> = vec![self.binary.clone().into()];
+        words.extend(own);
         words.extend(["--state".into(), self.folder().join("state").into()]);
         words.extend(options.iter().map(OsString::from));
         words.push(path.into());

@@ -75,6 +75,9 @@ impl BrokenOff {
     }
 }
 
+/// Bytes of log from which on a snapshot is made; the jobs make less but for one.
+const LOG_BYTES_MIN: u64 = 16 << 20;
+
 /// Starts the job with these options, and returns when the task in its middle runs. `more` is done
 /// by the script before that.
 pub fn at_the_gate(place: &Place, options: &[&str], more: &str) -> (Gate, Live) {
@@ -83,7 +86,11 @@ pub fn at_the_gate(place: &Place, options: &[&str], more: &str) -> (Gate, Live) 
     let wait = shell(&format!("{}; {}; echo 1", done("started"), held("gate")));
     let middle = format!("{first} {more} x = text({wait});");
     place.file("job.sw", job_with(&middle));
-    let live = place.start(&[&["run", "-j2"], options, &["job.sw"]].concat());
+    let mut command = place.command();
+    command.args([&["run", "-j2"], options, &["job.sw"]].concat());
+    // Debug builds make snapshots of short logs then.
+    command.env("CIEL_LOG_BYTES_MIN", LOG_BYTES_MIN.to_string());
+    let live = Live::start(command);
     place.await_file("started");
     // What the task before the gate has put out leaves soon, not at once.
     for _ in 0..PARTS / 2 * 41 {

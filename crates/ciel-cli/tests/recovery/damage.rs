@@ -135,6 +135,7 @@ const MANY_LINES: &str = "line = \"x\"; for (i in range(12)) { line = line + lin
 /// Bytes that these lines make.
 const MANY_BYTES: u64 = 8000 * 4097;
 
+#[cfg(debug_assertions)]
 #[test]
 fn run_with_a_snapshot_goes_on_from_it_or_says_that_it_is_damaged() {
     let place = Place::new();

@@ -162,11 +162,12 @@ impl Graph {
         }
     }
 
-    /// None if the task asked the outside, or what it was given is not all there.
+    /// None if the task is impure or asked the outside, or what it was given is not all there.
     fn recipe_of(&self, task: &Task) -> Option<Recipe<Origin>> {
         let asked = |fact: &Fact| matches!(fact, Fact::Input { .. });
         let pooled = matches!(task.descriptor.class, Class::Pooled(_));
-        if task.facts.iter().any(asked) || (pooled && !task.descriptor.replayable) {
+        let again = !task.descriptor.impure && (task.descriptor.replayable || !pooled);
+        if !again || task.facts.iter().any(asked) {
             return None;
         }
         let mut room = Room {

@@ -248,3 +248,120 @@ impl Graph {
             .expect("files are made again between its beginning and its end")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ciel_model::{Attempt, Class, Descriptor, Form};
+
+    use super::*;
+    use crate::event::{Event, Output, Step};
+    use crate::graph::Policy;
+
+    const ROOT: TaskKey = TaskKey(0);
+
+    fn tell(graph: &mut Graph, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        graph.handle(0, event, &mut actions);
+        graph.check_all();
+        actions
+    }
+
+    fn place(graph: &mut Graph, task: TaskKey, attempt: u32) {
+        let attempt = Attempt(attempt);
+        tell(graph, Event::TaskPlaced { task, attempt });
+    }
+
+    fn finish(graph: &mut Graph, task: TaskKey, file: Name, length: u64) -> Vec<Action> {
+        let value = Value {
+            form: Form::Bytes,
+            content: Content::File { name: file, length },
+            references: Vec::new(),
+        };
+        let event = Event::TaskFinished {
+            task,
+            attempt: Attempt(0),
+            outputs: vec![Output::Value(value)],
+            printed: false,
+        };
+        tell(graph, event)
+    }
+
+    /// A root that runs, and a child of it that has made a file; and that file.
+    fn parent_of_a_file(impure: bool) -> (Graph, Name) {
+        let mut graph = Graph::new(Policy::default());
+        graph.keep_lineage();
+        let root = Descriptor {
+            replayable: true,
+            ..Descriptor::plain("e", Class::Pooled("e".into()), "root", Vec::new())
+        };
+        let name = Name::of_root(b"job");
+        let descriptor = root;
+        tell(&mut graph, Event::RootSubmitted { name, descriptor });
+        place(&mut graph, ROOT, 0);
+        let child = Descriptor {
+            impure,
+            ..Descriptor::plain("sh", Class::Process, "child", Vec::new())
+        };
+        let step = Event::TaskStepped {
+            task: ROOT,
+            attempt: Attempt(0),
+            step: Step::Spawn(child),
+        };
+        tell(&mut graph, step);
+        place(&mut graph, TaskKey(1), 0);
+        let file = name.spawn(0).output(0);
+        finish(&mut graph, TaskKey(1), file, 7);
+        (graph, file)
+    }
+
+    fn lose_engine_and(graph: &mut Graph, lost: Name) -> Vec<Action> {
+        let event = Event::EngineLost {
+            policy: Policy::default(),
+            lost: vec![lost],
+        };
+        tell(graph, event)
+    }
+
+    fn offered(actions: &[Action]) -> Vec<TaskKey> {
+        let offered = actions.iter().filter_map(|action| match action {
+            Action::Offer { task, .. } => Some(*task),
+            _ => None,
+        });
+        offered.collect()
+    }
+
+    fn failure(actions: &[Action]) -> Option<FailureKind> {
+        actions.iter().find_map(|action| match action {
+            Action::JobEnded(ending) => ending.result.as_ref().err().map(|failure| failure.kind),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn lost_file_is_made_again_before_anything_else_goes_on() {
+        let (mut graph, file) = parent_of_a_file(false);
+        let actions = lose_engine_and(&mut graph, file);
+        assert_eq!(offered(&actions), [TaskKey(2)]);
+        place(&mut graph, TaskKey(2), 0);
+        let actions = finish(&mut graph, TaskKey(2), file, 7);
+        assert_eq!(offered(&actions), [ROOT]);
+        let dropped = |action: &Action| matches!(action, Action::DropObject(_));
+        assert!(!actions.iter().any(dropped), "{actions:?}");
+    }
+
+    #[test]
+    fn file_that_is_not_what_it_was_ends_the_job() {
+        let (mut graph, file) = parent_of_a_file(false);
+        lose_engine_and(&mut graph, file);
+        place(&mut graph, TaskKey(2), 0);
+        let actions = finish(&mut graph, TaskKey(2), file, 8);
+        assert_eq!(failure(&actions), Some(FailureKind::ObjectLost));
+    }
+
+    #[test]
+    fn file_of_an_impure_task_is_not_made_again() {
+        let (mut graph, file) = parent_of_a_file(true);
+        let actions = lose_engine_and(&mut graph, file);
+        assert_eq!(failure(&actions), Some(FailureKind::ObjectLost));
+    }
+}

@@ -107,6 +107,8 @@ pub struct Descriptor {
     pub site: Site,
     /// Equal calls share one result.
     pub pure: bool,
+    /// It was declared to do more than give a result: what it gave is never made again.
+    pub impure: bool,
     /// The strand's spawns are kept so that it can be run again from its start.
     pub replayable: bool,
 }
@@ -125,6 +127,7 @@ impl Descriptor {
             options: Options::shared_default(),
             site: Site::default(),
             pure: false,
+            impure: false,
             replayable: false,
         }
     }

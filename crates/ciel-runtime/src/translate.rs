@@ -256,6 +256,7 @@ pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) 
             options: options.shared,
             site,
             pure: false,
+            impure: options.pure == Some(false),
         },
         Work::Executor {
             executor,
@@ -277,6 +278,7 @@ pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) 
                 options: options.shared,
                 site,
                 pure: options.pure.unwrap_or_else(|| kind.is_pure()),
+                impure: options.pure == Some(false),
             }
         }
     }

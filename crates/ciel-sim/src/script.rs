@@ -380,6 +380,7 @@ pub fn descriptor(
         options: Arc::new(options(task)),
         site: Site::default(),
         pure: task.pure,
+        impure: false,
         replayable: task.replayable,
     }
 }

@@ -84,6 +84,7 @@ pub(super) fn descriptor(
         options: Arc::new(options),
         site: asked.site.as_ref().map_or_else(Site::default, site),
         pure: pure.unwrap_or_else(|| kind.is_pure()),
+        impure: pure == Some(false),
         class,
     })
 }

@@ -22,6 +22,9 @@ use crate::released::Released;
 use crate::settings::Settings;
 use crate::turns::Hand;
 
+/// Records that may be made before the disk has taken them.
+const RECORDS_BEHIND_MAX: u64 = 1 << 18;
+
 /// A run, as its threads see it.
 pub(crate) struct Engine {
     pub(crate) settings: Settings,
@@ -179,6 +182,20 @@ impl Engine {
         }
         if output {
             self.output.notify_one();
+        }
+        self.hold_back();
+    }
+
+    /// Waits if the disk takes records much more slowly than they are made, so that those in
+    /// memory stay bounded.
+    fn hold_back(&self) {
+        let Some(journal) = &self.journal else {
+            return;
+        };
+        let made = journal.appended();
+        if made.0.saturating_sub(journal.safe().0) > RECORDS_BEHIND_MAX {
+            // Whoever puts something out hears of a failure.
+            let _ = journal.wait_for(made);
         }
     }
 

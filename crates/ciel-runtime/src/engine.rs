@@ -136,12 +136,10 @@ impl Engine {
     pub(crate) fn abandon(&self, trouble: RunError) {
         let why = trouble.to_string();
         let mut first = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = first.is_none();
         first.get_or_insert(trouble);
         drop(first);
-        if is_first {
-            self.break_off(&why);
-        }
+        // Also when another thread has been faster: what this one tells next must not be recorded.
+        self.break_off(&why);
     }
 
     /// What kept this process from going on, if anything did.

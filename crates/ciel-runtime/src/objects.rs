@@ -79,6 +79,27 @@ fn settle(engine: &Engine, name: Name) -> Result<(), StoreTrouble> {
     }
 }
 
+/// What [`keep`] would give, of bytes that are kept already.
+pub(crate) fn as_if_kept(name: Name, bytes: &[u8]) -> Content {
+    match bytes.len() < limits::INLINE_BYTES_MAX {
+        true => Content::Inline(bytes.into()),
+        false => Content::File {
+            name,
+            length: bytes.len() as u64,
+        },
+    }
+}
+
+/// What [`adopt`] would give, of a file that was adopted already.
+pub(crate) fn as_if_adopted(name: Name, path: &Path) -> Content {
+    let length = std::fs::metadata(path).map_or(0, |found| found.len());
+    match length < limits::INLINE_BYTES_MAX as u64 {
+        // One that cannot be read differs from what it was.
+        true => Content::Inline(std::fs::read(path).unwrap_or_default().into()),
+        false => Content::File { name, length },
+    }
+}
+
 /// Takes over a scratch file under `name`, or its bytes if they are few.
 pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content, StoreTrouble> {
     let small = limits::INLINE_BYTES_MAX as u64;

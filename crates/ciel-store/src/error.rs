@@ -105,7 +105,7 @@ pub enum StoreError {
         name: ObjectName,
     },
     /// The file of an object is not what was committed.
-    #[error("object {name} was {expected} bytes long and is {found:?} now")]
+    #[error("object {name} was {expected} bytes long and {} now", of_length(*found))]
     DamagedObject {
         /// The name.
         name: ObjectName,
@@ -156,6 +156,11 @@ pub enum StoreError {
 
 fn in_process(process: Option<u32>) -> String {
     process.map_or(String::new(), |process| format!(" in process {process}"))
+}
+
+/// What a file is like that should be an object, in words.
+fn of_length(found: Option<u64>) -> String {
+    found.map_or("is gone".to_string(), |bytes| format!("has {bytes}"))
 }
 
 impl StoreError {

@@ -32,6 +32,10 @@ impl BrokenOff {
             let journal = run_folder(&place, state, &only_run(&place, state)).join("journal");
             until_true("all is synced", || ends_with_sync_mark(&journal));
         }
+        let history = run_folder(&place, state, &only_run(&place, state)).join("history");
+        until_true("the history of the first tasks", || {
+            fs::read_to_string(&history).is_ok_and(|history| history.contains("part1"))
+        });
         live.signal("KILL");
         assert_eq!(live.end().signal, Some(9));
         place.await_nobody();

@@ -37,7 +37,7 @@ fn job_with(middle: &str) -> String {
          for (n in range({PARTS})) {{
            make = \"echo \" + str(n) + \" >> ran; head -c \" + str(2000 + n * 3000);
            make = make + \" /dev/zero | tr '\\\\0' a\";
-           options = {{\"pure\": false, \"name\": \"part\" + str(n)}};
+           options = {{\"name\": \"part\" + str(n)}};
            parts += spawn_exec(\"shell\", {{\"command\": make}}, 1, options)[0];
          }}
          for (n in range({half})) {{ shown += spawn(show, [parts[n], n]); }}

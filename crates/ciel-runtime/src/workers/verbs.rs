@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ciel_graph::{Continuation, Event, Step, Wait};
-use ciel_model::{Content, Failure, FailureKind, Handle, Resolution, Value};
+use ciel_model::{Failure, FailureKind, Handle, Resolution, Value};
 use ciel_node::Run;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self as words, Answer, Data, Level, Resume, Sink, answer};
@@ -85,9 +85,9 @@ pub(super) fn value(
     let references = wire::handles(&held.handles, &given.references);
     let references = references.map_err(|refused| held.refuse(refused))?;
     let name = held.files.fresh_name();
-    // What is said again is there already.
+    // What is said again is there already, and only compared.
     let kept = match held.cursor.is_replaying() {
-        true => Ok(Content::Inline(Arc::default())),
+        true => Ok(objects::as_if_kept(name, &given.data)),
         false => objects::keep(&seat.workers.engine, || name, given.data.to_vec()),
     };
     Ok(Value {
@@ -304,7 +304,7 @@ fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said
     let references = references.map_err(|refused| held.refuse(refused))?;
     let name = held.files.fresh_name();
     let kept = match held.cursor.is_replaying() {
-        true => Ok(Content::Inline(Arc::default())),
+        true => Ok(objects::as_if_adopted(name, &path)),
         false => objects::adopt(&seat.workers.engine, name, &path),
     };
     let value = Value {

@@ -1,8 +1,8 @@
 //! Facts: what a strand did, which it meets when it is run again.
 //!
-//! They live as long as the strand they belong to. The journal does not hold them: it holds the
-//! events that they come from, and a fold makes the same facts again. A fact says what happened,
-//! never what to do about it.
+//! They live as long as the task they belong to, or until its next checkpoint. The journal does not
+//! hold them: it holds the events that they come from, and a fold makes the same facts again. A
+//! fact says what happened, never what to do about it.
 
 use std::sync::Arc;
 

@@ -79,7 +79,7 @@ fn run_writer(shared: &Shared) {
             idle += 1;
             pause(shared, gathering);
         } else {
-            sleep(shared, gathering);
+            wait_to_be_woken(shared, gathering);
         }
     }
 }
@@ -98,7 +98,7 @@ fn pause(shared: &Shared, gathering: MutexGuard<'_, Gathering>) {
     drop(waited.unwrap_or_else(PoisonError::into_inner));
 }
 
-fn sleep(shared: &Shared, mut gathering: MutexGuard<'_, Gathering>) {
+fn wait_to_be_woken(shared: &Shared, mut gathering: MutexGuard<'_, Gathering>) {
     let has_work = !gathering.is_empty() || gathering.has_due_acts(shared.safe());
     if has_work || gathering.writer == Writer::Ended {
         return;

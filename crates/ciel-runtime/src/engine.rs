@@ -58,7 +58,7 @@ pub(crate) struct Kept {
 }
 
 /// What a run is given by those around it.
-pub(crate) struct Surroundings {
+pub(crate) struct Equipment {
     pub(crate) face: Arc<dyn Face>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
@@ -70,7 +70,7 @@ impl Engine {
     pub(crate) fn new(
         settings: Settings,
         folder: RunFolder,
-        surroundings: Surroundings,
+        equipment: Equipment,
         kept: Kept,
         core: Core,
     ) -> Engine {
@@ -81,10 +81,10 @@ impl Engine {
             trouble: Mutex::new(None),
             settings,
             folder,
-            face: surroundings.face,
-            registry: surroundings.registry,
-            programs: surroundings.programs,
-            session: Mutex::new(surroundings.session),
+            face: equipment.face,
+            registry: equipment.registry,
+            programs: equipment.programs,
+            session: Mutex::new(equipment.session),
             started: Instant::now(),
             core: Mutex::new(core),
             work: Condvar::new(),

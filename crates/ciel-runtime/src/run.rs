@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use crate::choice::choose_folder;
 use crate::core::Core;
 use crate::description::{Ending, seconds_now};
-use crate::engine::{Engine, Surroundings};
+use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
 use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
@@ -108,13 +108,13 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
         Job::Python => (None, None),
         Job::Session(client) => (None, Some(client)),
     };
-    let surroundings = Surroundings {
+    let equipment = Equipment {
         programs: Programs::new(own, &settings, script_environment(&settings)),
         face,
         registry,
         session,
     };
-    let engine = Engine::new(settings, folder, surroundings, begun.kept, core);
+    let engine = Engine::new(settings, folder, equipment, begun.kept, core);
     let engine = Arc::new(engine);
     match is_new {
         true => submit(&engine, root),

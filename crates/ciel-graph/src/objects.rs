@@ -491,6 +491,12 @@ impl Objects {
         self.files.contains_key(&name) || self.sources.iter().any(|source| source.0.name == name)
     }
 
+    /// These files are gone. Those that nobody holds are missed only when something has to be made
+    /// of them again.
+    pub(crate) fn forget_sources(&mut self, gone: &FxHashSet<Name>) {
+        self.sources.retain(|source| !gone.contains(&source.0.name));
+    }
+
     /// The origins of the objects that are these files.
     pub(crate) fn origins_of(&self, files: &FxHashSet<Name>) -> Vec<Origin> {
         let origin = |object: &Object| match &object.state {

@@ -61,8 +61,11 @@ impl Graph {
     /// Runs the tasks once more that made these files.
     pub(crate) fn remake(&mut self, now: Micros, lost: &[Name], actions: &mut Vec<Action>) {
         let gone: FxHashSet<Name> = lost.iter().copied().collect();
+        self.objects.forget_sources(&gone);
         let origins: Vec<Origin> = self.objects.origins_of(&gone);
-        for name in lost {
+        let held = |name: &&Name| self.objects.has_file(**name);
+        let held: Vec<Name> = lost.iter().filter(held).copied().collect();
+        for name in &held {
             let origin = origins.iter().find(|origin| origin.0.name == *name);
             let made = match origin {
                 Some(origin) => self.remake_one(now, origin, &gone, actions).map(drop),
@@ -251,10 +254,10 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Attempt, Class, Descriptor, Form};
+    use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Needs};
 
     use super::*;
-    use crate::event::{Event, Output, Step};
+    use crate::event::{Checkpoint, Continuation, Event, Output, Step, Wait};
     use crate::graph::Policy;
 
     const ROOT: TaskKey = TaskKey(0);
@@ -356,6 +359,54 @@ mod tests {
         place(&mut graph, TaskKey(2), 0);
         let actions = finish(&mut graph, TaskKey(2), file, 8);
         assert_eq!(failure(&actions), Some(FailureKind::ObjectLost));
+    }
+
+    /// A source that nobody holds any more was once a reason to give the job up, although what had
+    /// been made of it was there.
+    #[test]
+    fn lost_source_is_missed_only_when_it_is_needed() {
+        for (made_is_lost, failed) in [(false, None), (true, Some(FailureKind::ObjectLost))] {
+            let (mut graph, source) = parent_of_a_file(true);
+            let user = Descriptor {
+                inputs: vec![Handle(0)],
+                needs: Needs::Everything,
+                ..Descriptor::plain("sh", Class::Process, "user", Vec::new())
+            };
+            let step = Event::TaskStepped {
+                task: ROOT,
+                attempt: Attempt(0),
+                step: Step::Spawn(user),
+            };
+            tell(&mut graph, step);
+            place(&mut graph, TaskKey(2), 0);
+            let made = Name::of_root(b"job").spawn(1).output(0);
+            finish(&mut graph, TaskKey(2), made, 9);
+            // The parent forgets the source: it goes on from here with what was made of it.
+            let block = Event::TaskBlocked {
+                task: ROOT,
+                attempt: Attempt(0),
+                kept: Some(vec![Handle(1)]),
+                on: vec![Handle(0)],
+                wait: Wait::ALL,
+                continuation: Continuation::Live,
+                checkpoint: Some(Checkpoint {
+                    state: (*b"here").into(),
+                    kept: vec![Handle(0)],
+                }),
+            };
+            let dropped = |action: &Action| matches!(action, Action::DropObject(_));
+            assert!(!tell(&mut graph, block).iter().any(dropped));
+            assert!(graph.files().contains_key(&source));
+            let lost = if made_is_lost {
+                vec![source, made]
+            } else {
+                vec![source]
+            };
+            let policy = Policy::default();
+            let actions = tell(&mut graph, Event::EngineLost { policy, lost });
+            assert_eq!(failure(&actions), failed);
+            assert_eq!(offered(&actions).is_empty(), made_is_lost);
+        }
     }
 
     #[test]

@@ -3,18 +3,26 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ciel_store::{ObjectName, RunFolder, StateFolder, StoreError};
 use tempfile::TempDir;
 
+/// Held while a test has its disk. A removed file gives its space back when its last descriptor is
+/// closed, and a `mount` that another test was just starting had inherited one: the disk was
+/// still full for as long as that process took from its fork to its exec.
+static ALONE: Mutex<()> = Mutex::new(());
+
 struct SmallDisk {
     home: TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl SmallDisk {
     fn mount() -> Option<SmallDisk> {
         let disk = SmallDisk {
             home: TempDir::new().unwrap(),
+            _alone: ALONE.lock().unwrap_or_else(PoisonError::into_inner),
         };
         mount(
             &["-t", "tmpfs", "-o", "size=256k", "tmpfs"],

@@ -292,13 +292,25 @@ impl Graph {
         failure: Option<Arc<Failure>>,
         actions: &mut Vec<Action>,
     ) {
+        self.close_strand(now, key, failure, actions);
+        self.judge(now, actions);
+    }
+
+    /// Takes the last task of a strand out of the graph; the job is judged when all that belongs
+    /// to the same step is done.
+    pub(crate) fn close_strand(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        failure: Option<Arc<Failure>>,
+        actions: &mut Vec<Action>,
+    ) {
         let failed = failure.is_some();
         let strand = self.dismiss(now, key, failure, actions);
         self.order.remove(strand.begin);
         if !failed {
             self.order.remove(strand.end);
         }
-        self.judge(now, actions);
     }
 
     pub(crate) fn release_facts(&mut self, facts: Vec<ciel_model::Fact>, released: &mut Released) {

@@ -122,15 +122,18 @@ impl Graph {
             self.settle_object(now, object, state, actions);
         }
         self.close_twin(now, key, actions);
+        self.judge(now, actions);
     }
 
+    /// The end of a twin; to judge the job is left to the caller, who may be in the midst of the
+    /// leader's commit.
     fn close_twin(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         self.counts.shared += 1;
         let task = self.task_mut(key);
         task.story.add(now, Moment::Finished);
         let strand = task.strand.key;
         actions.push(Action::Strand(StrandChange::Closed(strand)));
-        self.end_strand(now, key, None, actions);
+        self.close_strand(now, key, None, actions);
     }
 
     /// The leader gives nothing to share: each twin runs by itself.

@@ -138,6 +138,15 @@ fn misspelt_field_fails_its_task_only() {
 }
 
 #[test]
+fn worker_that_goes_on_with_what_it_was_not_told_fails_its_task_only() {
+    let told = [
+        "broke the executor protocol",
+        "a start that it was not told",
+    ];
+    expect_failure("{\"do\": \"goes-on\"}", &told);
+}
+
+#[test]
 fn handle_that_was_never_given_fails_its_task_only() {
     for handle in ["5", "2147483648", "4294967295"] {
         let task = format!("{{\"do\": \"foreign\", \"handle\": {handle}}}");

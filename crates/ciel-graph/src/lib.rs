@@ -6,6 +6,7 @@
 //! actions, the simulator performs them in virtual time. Read next: [`event`], then `graph`.
 
 mod again;
+mod ahead;
 mod cancel;
 mod check;
 pub mod event;
@@ -25,6 +26,7 @@ mod verdict;
 mod view;
 mod wait;
 
+pub use ahead::{Ahead, Awaited};
 pub use event::{
     Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Output, Step, StrandChange,
     TaskSummary, Wait, WaitEnd,

@@ -78,7 +78,12 @@ impl Graph {
         }
     }
 
-    fn assignment(&self, key: TaskKey, entry: Entry, ended: Option<WaitEnd>) -> Assignment {
+    pub(crate) fn assignment(
+        &self,
+        key: TaskKey,
+        entry: Entry,
+        ended: Option<WaitEnd>,
+    ) -> Assignment {
         let task = &self.tasks[&key];
         Assignment {
             task: key,

@@ -48,6 +48,19 @@ pub enum Event {
         /// Its live copy stays in its worker.
         parked: bool,
     },
+    /// A placed task is over, and its worker has gone on by itself with one that is ready now: that
+    /// one has its place.
+    TaskFollowed {
+        /// Which is over.
+        run: Run,
+        /// Which has begun; it was lent to that worker, or is in no queue.
+        next: Run,
+    },
+    /// What was lent to a worker has not begun there, and is ready as before.
+    TaskReturned {
+        /// Which.
+        run: Run,
+    },
     /// A script has used up its turn and wants another.
     TaskPreempted {
         /// Which.

@@ -6,6 +6,7 @@
 
 mod check;
 mod event;
+mod lending;
 mod node;
 mod pool;
 mod queue;

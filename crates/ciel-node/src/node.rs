@@ -6,6 +6,7 @@ use ciel_model::{Class, Mark, Micros, Resources, SerialOrder, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Action, Event, Place, Run, WorkerKey};
+use crate::lending::Lent;
 use crate::pool::Pools;
 use crate::queue::Queue;
 
@@ -22,11 +23,11 @@ pub struct Capacity {
 
 /// A ready task in a queue.
 #[derive(Clone, Debug)]
-struct Ready {
-    run: Run,
-    class: Class,
-    resources: Resources,
-    resumed: Option<Micros>,
+pub(crate) struct Ready {
+    pub(crate) run: Run,
+    pub(crate) class: Class,
+    pub(crate) resources: Resources,
+    pub(crate) resumed: Option<Micros>,
     since: Micros,
 }
 
@@ -58,9 +59,11 @@ pub struct Node {
     /// Whose turn is next: a preempted script's?
     turn_next: bool,
     /// Everything that takes resources.
-    computation: Queue<Ready>,
+    pub(crate) computation: Queue<Ready>,
     /// Runs in either queue.
-    queued: FxHashMap<Run, ()>,
+    pub(crate) queued: FxHashMap<Run, ()>,
+    /// Ready tasks in no queue: a worker may begin them by itself.
+    pub(crate) lent: FxHashMap<Run, Lent>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
     /// When a strand that waits for its worker loses patience.
@@ -75,9 +78,7 @@ pub struct Node {
 impl Node {
     /// A node with nothing to do.
     pub fn new(capacity: Capacity) -> Node {
-        let slots = (capacity.resources.millicores as usize)
-            .div_ceil(1000)
-            .max(1);
+        let slots = slots_of(&capacity);
         Node {
             free: capacity.resources.clone(),
             placed: FxHashMap::default(),
@@ -87,6 +88,7 @@ impl Node {
             turn_next: false,
             computation: Queue::default(),
             queued: FxHashMap::default(),
+            lent: FxHashMap::default(),
             overtaken: 0,
             held: false,
             settled: false,
@@ -94,6 +96,16 @@ impl Node {
             pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
             capacity,
         }
+    }
+
+    /// Cores, whole ones.
+    pub(crate) fn slots(&self) -> usize {
+        slots_of(&self.capacity)
+    }
+
+    /// Whether it does one thing at a time, in serial order.
+    pub fn is_serial(&self) -> bool {
+        self.capacity.serial
     }
 
     /// When [`Event::Ticked`] is wanted at the latest.
@@ -118,7 +130,8 @@ impl Node {
 
     /// Whether this run waits in a queue, and if so for want of what.
     pub fn waits_for(&self, run: Run, need: &Resources) -> Option<String> {
-        self.queued.contains_key(&run).then(|| {
+        let waits = self.queued.contains_key(&run) || self.lent.contains_key(&run);
+        waits.then(|| {
             self.free
                 .awaited(need)
                 .unwrap_or_else(|| "its turn in serial order".to_string())
@@ -161,11 +174,13 @@ impl Node {
             ),
             Event::TaskWithdrawn { run } => self.on_task_withdrawn(order, run, actions),
             Event::TaskLeft { run, parked } => self.on_task_left(run, parked),
+            Event::TaskFollowed { run, next } => self.on_task_followed(run, next, actions),
+            Event::TaskReturned { run } => self.on_task_returned(order, run),
             Event::TaskPreempted { run } => self.on_task_preempted(run),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
-            Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
+            Event::WorkerGone { worker } => self.on_worker_gone(order, worker, actions),
             Event::Ticked => {}
         }
         if !self.held && !self.settled {
@@ -215,6 +230,9 @@ impl Node {
 
     fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run, actions: &mut Vec<Action>) {
         self.on_task_forgotten(run.task, actions);
+        if self.lent.remove(&run).is_some() {
+            return;
+        }
         if self.queued.remove(&run).is_none() {
             // Placed in the same instant; nobody will begin it.
             return self.on_task_left(run, false);
@@ -258,7 +276,13 @@ impl Node {
         self.pools.forget(task);
     }
 
-    fn on_worker_gone(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
+    fn on_worker_gone(
+        &mut self,
+        order: &SerialOrder,
+        worker: WorkerKey,
+        actions: &mut Vec<Action>,
+    ) {
+        self.take_back(order, worker);
         for task in self.pools.on_gone(worker) {
             actions.push(Action::ContinuationLost { task });
         }
@@ -473,4 +497,9 @@ impl Node {
             place,
         });
     }
+}
+
+fn slots_of(capacity: &Capacity) -> usize {
+    let whole = (capacity.resources.millicores as usize).div_ceil(1000);
+    whole.max(1)
 }

@@ -94,6 +94,31 @@ impl World {
             worker: WorkerKey(worker),
         })
     }
+
+    fn lend(&mut self, running: u64) -> Option<u64> {
+        let lent = self.node.lend(&self.order, run(running));
+        lent.map(|run| run.task.0)
+    }
+
+    fn returned(&mut self, task: u64) -> String {
+        self.tell(Event::TaskReturned { run: run(task) })
+    }
+
+    fn followed(&mut self, task: u64, next: u64) -> String {
+        let (run, next) = (run(task), run(next));
+        self.tell(Event::TaskFollowed { run, next })
+    }
+
+    /// A worker that runs task 1 while others of its pool wait.
+    fn busy(waiting: &[u64]) -> World {
+        let mut world = World::new(1, false);
+        world.pooled(1, "p");
+        assert_eq!(world.ready(0), "1:worker0");
+        for task in waiting {
+            assert_eq!(world.pooled(*task, "p"), "");
+        }
+        world
+    }
 }
 
 fn run(task: u64) -> Run {
@@ -447,4 +472,88 @@ fn strand_that_cannot_be_replayed_waits_for_its_worker_however_long() {
     world.now = u64::MAX / 2;
     assert_eq!(world.tell(Event::Ticked), "");
     assert_eq!(world.left(3), "1:worker0");
+}
+
+#[test]
+fn lent_task_takes_the_place_of_the_one_before_it() {
+    let mut world = World::busy(&[5, 3, 4]);
+    assert_eq!(world.lend(1), Some(3));
+    assert!(world.node.is_lent(run(3)));
+    assert_eq!(world.followed(1, 3), "3:worker0");
+    assert!(!world.node.is_lent(run(3)));
+    assert_eq!(world.left(3), "4:worker0");
+    assert_eq!(world.left(4), "5:worker0");
+}
+
+#[test]
+fn task_that_was_offered_and_begun_at_once_has_the_place_without_a_queue() {
+    let mut world = World::busy(&[5]);
+    assert_eq!(world.followed(1, 2), "2:worker0");
+    assert_eq!(world.left(2), "5:worker0");
+    assert_eq!(world.left(5), "");
+    assert_eq!(world.node.placed(), 0);
+}
+
+#[test]
+fn returned_task_is_placed_elsewhere_in_its_order() {
+    let mut world = World::new(2, false);
+    world.pooled(1, "p");
+    world.pooled(2, "p");
+    world.ready(0);
+    world.ready(1);
+    world.pooled(3, "p");
+    world.pooled(4, "p");
+    assert_eq!((world.lend(1), world.lend(1)), (Some(3), Some(4)));
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.returned(4), "4:worker1");
+    assert_eq!(world.returned(3), "");
+    assert_eq!(world.left(4), "3:worker1");
+    assert_eq!(world.returned(3), "");
+}
+
+#[test]
+fn lent_tasks_are_ready_again_when_their_worker_is_gone() {
+    let mut world = World::busy(&[3, 4, 5]);
+    assert_eq!((world.lend(1), world.lend(1)), (Some(3), Some(4)));
+    let worker = WorkerKey(0);
+    assert_eq!(world.tell(Event::WorkerGone { worker }), "");
+    assert_eq!(world.left(1), "start1(p)");
+    assert_eq!(world.ready(1), "3:worker1");
+    assert_eq!(world.left(3), "4:worker1");
+}
+
+#[test]
+fn withdrawn_task_that_was_lent_is_not_ready_any_more() {
+    let mut world = World::busy(&[3, 4]);
+    assert_eq!(world.lend(1), Some(3));
+    assert_eq!(world.tell(Event::TaskWithdrawn { run: run(3) }), "");
+    assert_eq!(world.returned(3), "");
+    assert_eq!(world.left(1), "4:worker0");
+    assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn what_needs_something_else_than_the_running_task_is_not_lent() {
+    let mut world = World::busy(&[]);
+    assert_eq!(world.process(3, 1), "");
+    assert_eq!(world.lend(1), None);
+    let mut world = World::busy(&[]);
+    assert_eq!(world.resume(3, "p"), "");
+    assert_eq!(world.lend(1), None);
+    let mut world = World::busy(&[]);
+    assert_eq!(world.pooled(3, "q"), "");
+    assert_eq!(world.lend(1), None);
+    assert_eq!(World::busy(&[]).lend(1), None);
+}
+
+#[test]
+fn one_worker_is_lent_a_share_of_what_waits_and_a_serial_one_nothing() {
+    let waiting: Vec<u64> = (2..42).collect();
+    assert_eq!(World::busy(&waiting).node.share(), 20);
+    assert_eq!(World::busy(&[2]).node.share(), 0);
+    let mut serial = World::new(1, true);
+    for task in 1..42 {
+        serial.pooled(task, "p");
+    }
+    assert_eq!(serial.node.share(), 0);
 }

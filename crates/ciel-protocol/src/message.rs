@@ -77,6 +77,7 @@ wire_message!(WorkerMessage, worker_message, {
     Log "log",
     Error "error",
     Exit "exit",
+    GiveBack "giveBack",
 });
 
 wire_message!(EngineMessage, engine_message, {

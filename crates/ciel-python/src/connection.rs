@@ -4,11 +4,12 @@
 //! buffer and returns; read `outgoing.rs` for when it is sent.
 
 use std::os::fd::RawFd;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ciel_protocol::limits::PROTOCOL;
+use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::{self, EngineMessage, WorkerMessage, block_on, worker_message};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,14 +21,18 @@ use crate::outgoing::Outgoing;
 use crate::said::{self, OptionFields, OutputFields, Spawned};
 use crate::socket::Socket;
 use crate::tag::Tag;
+use crate::watch::{Ends, Watch};
 use crate::{failure, heard};
+
+/// Starts behind the one that a worker goes on with, from which on the engine need not hurry to
+/// tell more of them.
+const BEHIND_MIN: usize = 8;
 
 /// A connection to the engine. Every method may be called from any thread; one thread receives.
 #[pyclass(frozen, module = "ciel._native")]
 pub struct Connection {
-    socket: Arc<Socket>,
-    outgoing: Arc<Outgoing>,
-    incoming: Mutex<Incoming>,
+    ends: Ends,
+    watch: Arc<Watch>,
 }
 
 impl Connection {
@@ -48,12 +53,41 @@ impl Connection {
         tag: &Bound<'_, Tag>,
         kind: impl Into<worker_message::Kind>,
     ) -> PyResult<()> {
-        let nobody_receives = self.incoming.try_lock().is_ok();
-        self.append_as(
-            py,
-            &WorkerMessage::about(tag.get().wire(), kind),
-            nobody_receives,
-        )
+        self.append_last(py, &WorkerMessage::about(tag.get().wire(), kind))
+    }
+
+    fn append_last(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
+        let nobody_receives = self.ends.incoming.try_lock().is_ok();
+        self.append_as(py, message, nobody_receives)
+    }
+
+    /// Says the last word of a task that ends otherwise than by an exit.
+    fn say_end(
+        &self,
+        py: Python<'_>,
+        tag: &Bound<'_, Tag>,
+        kind: impl Into<worker_message::Kind>,
+    ) -> PyResult<()> {
+        self.end_turn(|incoming| incoming.end(&tag.get().wire()));
+        self.say_last(py, tag, kind)
+    }
+
+    /// The turn of a task is over. What was told ahead learns of it, if there ever was anything:
+    /// then this is a worker, and nobody else holds the lock for long.
+    fn end_turn<T: Default>(&self, tell: impl FnOnce(&mut Incoming) -> T) -> T {
+        self.watch.end_turn();
+        match self.watch.is_used() {
+            true => tell(&mut lock(&self.ends.incoming)),
+            false => T::default(),
+        }
+    }
+
+    /// A message for Python; one that gives a task its turn is noted.
+    fn heard<'py>(&self, py: Python<'py>, message: EngineMessage) -> PyResult<Bound<'py, PyTuple>> {
+        if matches!(message.kind, Some(Kind::Start(_) | Kind::Resume(_))) {
+            self.watch.begin_turn(&self.ends);
+        }
+        heard::to_python(py, message)
     }
 
     fn append(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
@@ -62,11 +96,12 @@ impl Connection {
 
     fn append_as(&self, py: Python<'_>, message: &WorkerMessage, is_last: bool) -> PyResult<()> {
         let is_full = self
+            .ends
             .outgoing
             .say(message, is_last)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         if is_full {
-            py.detach(|| self.outgoing.flush());
+            py.detach(|| self.ends.outgoing.flush());
         }
         Ok(())
     }
@@ -74,14 +109,14 @@ impl Connection {
     /// A message that has come already. Takes no turns with other threads, so it holds no lock
     /// while it waits for one.
     fn take_ready(&self) -> Option<EngineMessage> {
-        self.incoming.try_lock().ok()?.take_ready()
+        self.ends.incoming.try_lock().ok()?.take_ready()
     }
 
     /// Waits without the interpreter, whose lock must not be held together with ours.
     fn next(&self, py: Python<'_>) -> Result<Received, ReceiveError> {
         py.detach(|| {
-            let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
-            incoming.next(&self.socket, &self.outgoing)
+            let mut incoming = lock(&self.ends.incoming);
+            incoming.next(&self.ends.socket, &self.ends.outgoing)
         })
     }
 }
@@ -96,11 +131,13 @@ impl Connection {
     #[new]
     fn new(fd: RawFd) -> PyResult<Connection> {
         let socket = Arc::new(Socket::take_over(fd).map_err(os_error)?);
-        Ok(Connection {
+        let watch = Arc::new(Watch::new());
+        let ends = Ends {
             outgoing: Arc::new(Outgoing::new(Arc::clone(&socket))),
             socket,
-            incoming: Mutex::new(Incoming::new()),
-        })
+            incoming: Arc::new(Mutex::new(Incoming::new(Arc::clone(&watch)))),
+        };
+        Ok(Connection { ends, watch })
     }
 
     /// Greets the engine; the first thing said.
@@ -135,19 +172,19 @@ impl Connection {
     ///
     /// Raises RuntimeError if what came is no message.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        if self.socket.is_laid_down() {
+        if self.ends.socket.is_laid_down() {
             // Another thread may have held a lock at the fork.
             return Ok(None);
         }
         if let Some(message) = self.take_ready() {
-            if self.outgoing.awaits_receive() {
-                py.detach(|| self.outgoing.flush());
+            if self.ends.outgoing.awaits_receive() {
+                py.detach(|| self.ends.outgoing.flush());
             }
-            return heard::to_python(py, message).map(Some);
+            return self.heard(py, message).map(Some);
         }
         loop {
             match self.next(py) {
-                Ok(Received::Message(message)) => return heard::to_python(py, message).map(Some),
+                Ok(Received::Message(message)) => return self.heard(py, message).map(Some),
                 Ok(Received::End) => return Ok(None),
                 Ok(Received::Interrupted) => py.check_signals()?,
                 Err(ReceiveError::System(error)) => return Err(os_error(error)),
@@ -158,51 +195,55 @@ impl Connection {
         }
     }
 
-    /// Whether `receive` would return at once, now or within `timeout_ms`; false at once while
-    /// another thread receives.
+    /// Whether `receive` would return at once, now or within `timeout_ms`; false while another
+    /// thread receives.
     #[pyo3(signature = (timeout_ms = 0))]
     fn poll(&self, py: Python<'_>, timeout_ms: u32) -> bool {
-        if self.socket.is_laid_down() {
+        if self.ends.socket.is_laid_down() {
             return true;
         }
         let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
         py.detach(|| {
-            let mut incoming = match self.incoming.try_lock() {
-                Ok(incoming) => incoming,
-                Err(TryLockError::Poisoned(held)) => held.into_inner(),
-                Err(TryLockError::WouldBlock) => return false,
+            let mut incoming = loop {
+                match self.ends.incoming.try_lock() {
+                    Ok(incoming) => break incoming,
+                    Err(TryLockError::Poisoned(held)) => break held.into_inner(),
+                    Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return false,
+                    // The watch holds it for a moment, most likely just when something has come.
+                    Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+                }
             };
             loop {
-                if incoming.is_ready(&self.socket, &self.outgoing) {
+                if incoming.is_ready(&self.ends.socket, &self.ends.outgoing) {
                     return true;
                 }
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return false;
                 }
-                self.socket.wait_for_bytes(left);
+                self.ends.socket.wait_for_bytes(left);
             }
         })
     }
 
     /// Sends all that was said. An engine that has gone is no error.
     fn flush(&self, py: Python<'_>) {
-        py.detach(|| self.outgoing.flush());
+        py.detach(|| self.ends.outgoing.flush());
     }
 
     /// Sends all that was said and ends the connection; a `receive` that waits gives None.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
-            self.outgoing.flush();
-            self.outgoing.end();
-            self.socket.end();
+            self.ends.outgoing.flush();
+            self.ends.outgoing.end();
+            self.ends.socket.end();
         });
     }
 
     /// To be called in a forked child: closes its descriptor without a word. Every verb then does
     /// nothing, and `receive` gives None.
     fn forked(&self) {
-        self.socket.lay_down();
+        self.ends.socket.lay_down();
     }
 
     /// Spawns one task. `inputs` are handles; those whose entry of `kept` is true are handed on as
@@ -269,7 +310,7 @@ impl Connection {
             line,
         };
         let task = Some(spawned.into_wire()?);
-        self.say_last(py, tag, wire::TailSpawn { task })
+        self.say_end(py, tag, wire::TailSpawn { task })
     }
 
     /// Makes an object; adds one handle. `references` are handles in the order the bytes count.
@@ -392,6 +433,7 @@ impl Connection {
             timeout_ms,
             continuation: Some(block_on::Continuation::Parked(wire::Parked {})),
         };
+        self.end_turn(|incoming| incoming.block(&tag.get().wire()));
         self.say_last(py, tag, block)
     }
 
@@ -462,10 +504,11 @@ impl Connection {
         failure: failure::Said<'_>,
     ) -> PyResult<()> {
         let failure = Some(failure.into_wire()?);
-        self.say_last(py, tag, wire::Error { failure })
+        self.say_end(py, tag, wire::Error { failure })
     }
 
-    /// Ends the task well, with the outputs given by value: number, bytes, form, references.
+    /// Ends the task well, with the outputs given by value: number, bytes, form, references. If a
+    /// start was told ahead that can follow, it is what `receive` gives next.
     fn exit(
         &self,
         py: Python<'_>,
@@ -473,22 +516,42 @@ impl Connection {
         outputs: Vec<OutputFields<'_>>,
         keep: i32,
     ) -> PyResult<()> {
-        let exit = wire::Exit {
-            outputs: said::outputs(outputs),
-            keep: said::known::<wire::Keep>(keep, "way to keep a process")?,
-            cache_keys: Vec::new(),
+        let keep = said::known::<wire::Keep>(keep, "way to keep a process")?;
+        let outputs = said::outputs(outputs);
+        let tag = tag.get().wire();
+        let followed = match keep == i32::from(wire::Keep::End) {
+            true => self.end_turn(|_| None),
+            false => self.end_turn(|incoming| {
+                incoming.follow(&tag, &outputs, &self.ends.socket, &self.ends.outgoing)
+            }),
         };
-        self.say_last(py, tag, exit)
+        let exit = wire::Exit {
+            outputs,
+            keep,
+            cache_keys: Vec::new(),
+            next: followed.map(|(epoch, _)| epoch),
+        };
+        let message = WorkerMessage::about(tag, exit);
+        match followed {
+            // While enough is known to go on with, exits leave together.
+            Some((_, behind)) if behind >= BEHIND_MIN => self.append(py, &message),
+            _ => self.append_last(py, &message),
+        }
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.outgoing.end();
+        self.watch.end();
+        self.ends.outgoing.end();
     }
 }
 
 fn os_error(error: Errno) -> PyErr {
     let error = std::io::Error::from(error);
     PyOSError::new_err((error.raw_os_error(), error.to_string()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

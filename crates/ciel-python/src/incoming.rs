@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ciel_protocol::wire::engine_message::Kind;
-use ciel_protocol::wire::{EngineMessage, Pong, WorkerMessage};
+use ciel_protocol::wire::{EngineMessage, Output, Pong, Start, Tag, WorkerMessage};
 use ciel_protocol::{DecodeError, Decoder, Framing};
 use rustix::io::Errno;
 
+use crate::ahead::Line;
 use crate::outgoing::Outgoing;
 use crate::socket::Socket;
+use crate::watch::Watch;
 
 /// Bytes that one read takes at most.
 const READ_BYTES_MAX: usize = 1 << 18;
@@ -42,17 +44,21 @@ pub struct Incoming {
     /// Where reads go, always of the same size.
     buffer: Vec<u8>,
     ready: VecDeque<EngineMessage>,
+    line: Line,
+    watch: Arc<Watch>,
     failed: Option<DecodeError>,
     is_ended: bool,
 }
 
 impl Incoming {
     /// Nothing has come yet.
-    pub fn new() -> Incoming {
+    pub fn new(watch: Arc<Watch>) -> Incoming {
         Incoming {
             decoder: Decoder::with_framing(Framing::LengthPrefixed),
             buffer: vec![0; READ_BYTES_MAX],
             ready: VecDeque::new(),
+            line: Line::new(),
+            watch,
             failed: None,
             is_ended: false,
         }
@@ -89,6 +95,42 @@ impl Incoming {
                 Err(error) => return Err(ReceiveError::System(error)),
             }
         }
+    }
+
+    /// A task ends with these outputs, given by value. If a start that was told ahead can follow
+    /// it, that is the next message; gives its epoch, and how many starts are still behind it.
+    pub fn follow(
+        &mut self,
+        ended: &Tag,
+        outputs: &[Output],
+        socket: &Socket,
+        outgoing: &Arc<Outgoing>,
+    ) -> Option<(u32, usize)> {
+        if !self.line.is_told(ended) {
+            // What is wrong with the connection, who receives next hears of.
+            let _ = self.read(socket, false, outgoing);
+        }
+        let next = self.line.follow(ended, outputs)?;
+        let epoch = next.tag.as_ref().map_or(0, |tag| tag.epoch);
+        self.ready.push_back(next);
+        Some((epoch, self.line.len()))
+    }
+
+    /// Nothing that was told ahead and has come by now begins here; gives its epochs.
+    pub fn give_back(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> Vec<u32> {
+        // What is wrong with the connection, who receives next hears of.
+        let _ = self.read(socket, false, outgoing);
+        self.line.give_back()
+    }
+
+    /// That task waits from now on.
+    pub fn block(&mut self, tag: &Tag) {
+        self.line.block(tag.epoch);
+    }
+
+    /// That task is over, and not by an exit.
+    pub fn end(&mut self, tag: &Tag) {
+        self.line.end(tag.epoch);
     }
 
     /// Whether [`Incoming::next`] would return at once.
@@ -128,12 +170,26 @@ impl Incoming {
     }
 
     fn sort(&mut self, message: EngineMessage, outgoing: &Arc<Outgoing>) {
-        if let Some(Kind::Ping(ping)) = message.kind {
-            let pong = Pong { nonce: ping.nonce };
-            let said = outgoing.say(&WorkerMessage::connection(pong), false);
-            debug_assert!(said.is_ok(), "a pong is short");
-        } else {
-            self.ready.push_back(message);
+        match message.kind {
+            Some(Kind::Ping(ping)) => {
+                let pong = Pong { nonce: ping.nonce };
+                let said = outgoing.say(&WorkerMessage::connection(pong), false);
+                debug_assert!(said.is_ok(), "a pong is short");
+            }
+            Some(Kind::Start(Start { ahead: Some(_), .. })) => {
+                self.watch.note_ahead();
+                self.line.push(message);
+            }
+            Some(Kind::Start(_) | Kind::Resume(_)) => {
+                self.line.hear();
+                self.ready.push_back(message);
+            }
+            Some(Kind::Drop(_)) => {
+                self.line
+                    .end(message.tag.as_ref().map_or(0, |tag| tag.epoch));
+                self.ready.push_back(message);
+            }
+            _ => self.ready.push_back(message),
         }
     }
 }

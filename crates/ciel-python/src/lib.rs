@@ -9,6 +9,7 @@
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
 //! with the engine a `RuntimeError`.
 
+mod ahead;
 mod connection;
 mod environment;
 mod failure;
@@ -19,6 +20,7 @@ mod outgoing;
 mod said;
 mod socket;
 mod tag;
+mod watch;
 
 use pyo3::prelude::*;
 

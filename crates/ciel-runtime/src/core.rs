@@ -106,6 +106,8 @@ pub(crate) struct Core {
     speaking: Option<WorkerKey>,
     /// What that worker is to run next: begun without the way through the orders.
     next: Option<Box<Assignment>>,
+    /// What that worker goes on with by itself, and whether it was offered just now.
+    follower: Option<(Run, bool)>,
 }
 
 impl Core {
@@ -143,6 +145,7 @@ impl Core {
             rearmed: None,
             speaking: None,
             next: None,
+            follower: None,
         }
     }
 
@@ -194,10 +197,7 @@ impl Core {
 
     /// A placed task is over; its place is free.
     pub(crate) fn leave(&mut self, now: Micros, run: Run) {
-        self.places.remove(&run);
-        self.stopping.remove(&run);
-        self.script_lines.remove(&run.task);
-        self.pids.remove(&run.task);
+        self.forget_place(run);
         if self.ending.is_some() {
             // The shell waits for the last place to be free.
             self.order(Order::Rearm);
@@ -277,7 +277,7 @@ impl Core {
                     resources: descriptor.options.resources.clone(),
                     resumed: resumed.then(|| self.state.graph().replay_us(task)),
                 };
-                self.feed_node(now, event)
+                self.offer(now, event)
             }
             Action::Withdraw { task, attempt } => {
                 let run = Run { task, attempt };
@@ -374,14 +374,7 @@ impl Core {
         match place {
             Place::Thread => self.begun = Some(assignment),
             Place::Process => self.order(Order::StartProcess(assignment)),
-            // A full history is written down by who performs orders, so that it stays bounded.
-            Place::Worker(worker)
-                if self.speaking == Some(worker)
-                    && self.next.is_none()
-                    && !self.history.is_full() =>
-            {
-                self.next = Some(assignment);
-            }
+            Place::Worker(worker) if self.goes_on(worker) => self.next = Some(assignment),
             Place::Worker(worker) => self.order(Order::StartInWorker { worker, assignment }),
         }
     }

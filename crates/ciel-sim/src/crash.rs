@@ -144,6 +144,7 @@ impl World<'_> {
         self.places.clear();
         self.parked.clear();
         self.workers.clear();
+        self.forget_all_lines();
         self.refused.clear();
         self.forget_happenings();
     }

@@ -58,7 +58,7 @@ impl World<'_> {
             .extend(actions.into_iter().map(Pending::FromGraph));
     }
 
-    fn on_node_event(&mut self, event: ciel_node::Event) {
+    pub(crate) fn on_node_event(&mut self, event: ciel_node::Event) {
         self.trace.add(self.now, "node <-", &event);
         let mut actions = Vec::new();
         self.node.handle(
@@ -82,8 +82,12 @@ impl World<'_> {
                 mark,
                 resumed,
             } => {
+                let run = Run { task, attempt };
+                if self.is_begun(run) {
+                    return;
+                }
                 self.on_node_event(ciel_node::Event::TaskOffered {
-                    run: Run { task, attempt },
+                    run,
                     mark,
                     class: descriptor.class.clone(),
                     resources: descriptor.options.resources.clone(),
@@ -207,6 +211,9 @@ impl World<'_> {
 
     fn suspend(&mut self, run: Run) {
         let process = self.processes.remove(&run).expect("it asked");
+        if let Some(returned) = self.forget_ahead(run) {
+            self.on_node_event(returned);
+        }
         let parked = process.continuation == Continuation::Live;
         if parked {
             self.parked.insert(run.task, process.script);

@@ -22,6 +22,7 @@ pub fn scenario(seed: u64) -> Scenario {
     let mut tasks: Vec<Definition> = (0..count)
         .map(|index| options(&mut random, index))
         .collect();
+    let ahead = !serial && share_a_pool(seed, &mut tasks);
     let mut weights = vec![1; count];
     for index in (0..count).rev() {
         let acts = Acts::new(&mut random, index, &tasks, &mut weights).all();
@@ -36,10 +37,23 @@ pub fn scenario(seed: u64) -> Scenario {
         keep_going: policy == 0,
         fail_fast: policy == 1,
         checkpoints,
+        ahead,
         tasks,
         faults,
         expectations: Vec::new(),
     }
+}
+
+/// In every other scenario most scripts run in workers of one pool, which go on by themselves.
+fn share_a_pool(seed: u64, tasks: &mut [Definition]) -> bool {
+    let mut random = Random::new(!seed);
+    let ahead = random.one_in(2);
+    for task in tasks.iter_mut().skip(1) {
+        if ahead && task.kind == Kind::Thread && !random.one_in(4) {
+            task.kind = Kind::Pool('a');
+        }
+    }
+    ahead
 }
 
 fn options(random: &mut Random, index: usize) -> Definition {
@@ -132,6 +146,7 @@ impl<'a> Acts<'a> {
     fn one(&mut self) -> Option<Act> {
         let own = &self.tasks[self.index];
         let (retries, timeout, pure) = (own.retries, own.timeout, own.pure);
+        let raced = self.acts.iter().any(|act| matches!(act, Act::First(..)));
         Some(match self.random.below(44) {
             0..10 => {
                 let letter = (b'a' + self.acts.len() as u8 % 26) as char;
@@ -149,6 +164,9 @@ impl<'a> Acts<'a> {
                 self.locals += 1;
                 Act::Construct(inside)
             }
+            // What an attempt gave stays when another one runs its races anew: no serial program
+            // says which of the two is right.
+            33 if raced && retries > 0 => return None,
             33 => Act::Publish(self.random.below(2) as u32),
             34 => Act::Ask,
             35 | 36 => Act::Pause(self.random.below(1000) as u64),

@@ -32,6 +32,8 @@ pub struct Shown {
     pub crashes: u64,
     /// How often a strand went on from a checkpoint.
     pub restored: u64,
+    /// How often a worker went on by itself.
+    pub followed: u64,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -69,6 +71,7 @@ fn show(scenario: &Scenario) -> Shown {
         races: world.races().clone(),
         crashes: world.crashes,
         restored: world.restored,
+        followed: world.followed(),
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }

@@ -8,6 +8,7 @@
 //! It does not know sockets, threads or real time, and nothing in production depends on it. Read
 //! next: [`program`], then [`world`].
 
+mod ahead;
 mod crash;
 pub mod driver;
 pub mod generate;

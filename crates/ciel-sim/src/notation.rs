@@ -10,8 +10,8 @@
 //! expect failure TaskError failed 3
 //! ```
 //!
-//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`. It does not know what a
-//! scenario means. Read next: `program`.
+//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`, `ahead`. It does not know what
+//! a scenario means. Read next: `program`.
 
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
@@ -44,6 +44,7 @@ impl FromStr for Scenario {
             keep_going: false,
             fail_fast: false,
             checkpoints: false,
+            ahead: false,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -71,6 +72,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "keep-going" => scenario.keep_going = true,
         "fail-fast" => scenario.fail_fast = true,
         "checkpoints" => scenario.checkpoints = true,
+        "ahead" => scenario.ahead = true,
         "task" => {
             let task = read_task(scenario.tasks.len(), rest)?;
             scenario.tasks.push(task);
@@ -193,6 +195,7 @@ impl fmt::Display for Scenario {
             ("keep-going", self.keep_going),
             ("fail-fast", self.fail_fast),
             ("checkpoints", self.checkpoints),
+            ("ahead", self.ahead),
         ] {
             if said {
                 writeln!(f, "{word}")?;

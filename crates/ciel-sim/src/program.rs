@@ -156,6 +156,8 @@ pub struct Scenario {
     pub fail_fast: bool,
     /// Strands that wait are saved now and then, to be run again from there.
     pub checkpoints: bool,
+    /// Workers are told ahead what may follow.
+    pub ahead: bool,
     /// The program.
     pub tasks: Vec<Definition>,
     /// Faults, by time in microseconds.

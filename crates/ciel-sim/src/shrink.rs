@@ -30,6 +30,12 @@ fn smaller(scenario: &Scenario) -> impl Iterator<Item = Scenario> {
             ..scenario.clone()
         });
     }
+    if scenario.ahead {
+        all.push(Scenario {
+            ahead: false,
+            ..scenario.clone()
+        });
+    }
     for (index, task) in scenario.tasks.iter().enumerate() {
         for act in 0..task.acts.len() {
             let mut next = scenario.clone();

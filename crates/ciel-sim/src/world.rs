@@ -12,6 +12,7 @@ use ciel_graph::{Checkpoint, Continuation, Ending, Event, Policy, Step, Wait};
 use ciel_model::{Failure, FailureKind, Handle, Label, Name, Resources, StrandKey, TaskKey};
 use ciel_node::{Capacity, Node, Place, Run, WorkerKey};
 
+use crate::ahead::Line;
 use crate::driver::Pending;
 use crate::kept::{Attempts, Kept, Note};
 use crate::oracle::Races;
@@ -74,6 +75,7 @@ pub struct World<'a> {
     pub(crate) refused: BTreeSet<Run>,
     pub(crate) attempts: Attempts,
     pub(crate) kept: Kept,
+    pub(crate) line: Line,
     pub(crate) trace: Trace,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
@@ -112,6 +114,7 @@ impl<'a> World<'a> {
             refused: BTreeSet::new(),
             attempts: Attempts::default(),
             kept,
+            line: Line::default(),
             trace: Trace::new(keeps_trace),
             heap: BinaryHeap::new(),
             sequence: 0,
@@ -162,6 +165,11 @@ impl<'a> World<'a> {
     /// What happened, if it is kept.
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// How often a worker went on by itself with what it was told ahead.
+    pub fn followed(&self) -> u64 {
+        self.line.followed
     }
 
     /// The counters of the graph.
@@ -239,6 +247,7 @@ impl<'a> World<'a> {
         if process.mood != Mood::Acting {
             return;
         }
+        let place = process.place;
         let next = process.script.advance(self.scenario, failures);
         let strand = process.strand;
         let stale = process.stopped;
@@ -255,6 +264,9 @@ impl<'a> World<'a> {
             Move::Watch(handle) => self.watch(run, handle),
             Move::Finish(_) | Move::Tail(_) | Move::Fail(_) => self.end(run, next),
             Move::Hang => {}
+        }
+        if matches!(place, Place::Worker(_)) && self.processes.contains_key(&run) {
+            self.tell_ahead(run);
         }
     }
 
@@ -380,8 +392,10 @@ impl<'a> World<'a> {
             },
             _ => unreachable!("not an end"),
         };
-        self.submit(event);
-        self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
+        if !self.end_followed(run, &event) {
+            self.submit(event);
+            self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
+        }
     }
 
     fn die(&mut self, run: Run) {
@@ -392,6 +406,9 @@ impl<'a> World<'a> {
             return self.kill_worker(worker);
         }
         self.processes.remove(&run);
+        if let Some(returned) = self.forget_ahead(run) {
+            self.tell_node(returned);
+        }
         self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
     }
 
@@ -482,6 +499,7 @@ impl<'a> World<'a> {
     /// The worker is gone; so is what ran in it, and the node tells what was parked there.
     pub(crate) fn kill_worker(&mut self, worker: WorkerKey) {
         self.workers.remove(&worker);
+        self.forget_line_of(Place::Worker(worker));
         let victims: Vec<Run> = self
             .processes
             .iter()

@@ -43,6 +43,8 @@ struct Met {
     crashes: u64,
     /// Strands that went on from a checkpoint.
     restored: u64,
+    /// Workers that went on by themselves.
+    followed: u64,
 }
 
 impl Met {
@@ -59,6 +61,7 @@ impl Met {
         let races = shown.races.values().flatten();
         self.crashes += shown.crashes;
         self.restored += shown.restored;
+        self.followed += shown.followed;
         self.races += races.filter(|places| places.len() < 2).count() as u64;
     }
 
@@ -73,6 +76,7 @@ impl Met {
             self.races,
             self.crashes,
             self.restored,
+            self.followed,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
     }

@@ -3,7 +3,9 @@
 Written in Rust, crate `ciel-python`. It knows no strands and no scheduling. What a verb means
 stands in `protocol/PROTOCOL.md`. A verb appends to a buffer, which is sent when `receive` waits, on
 `flush`, and 0.3 ms later at most by a thread of its own. The last word of a turn (`exit`, `error`,
-`block`, `tail_spawn`) is sent by the `receive` or `flush` that follows it.
+`block`, `tail_spawn`) is sent by the `receive` or `flush` that follows it. Starts that were told
+ahead stay here: after an `exit` that one of them can follow, `receive` gives that at once, and
+those behind a task that takes long are given back by a thread of its own.
 
 What is wrong with an argument raises TypeError, ValueError or OverflowError, what is wrong with the
 system OSError, and what is wrong with the engine RuntimeError. An engine that has gone is no error:

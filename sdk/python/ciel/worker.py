@@ -13,7 +13,7 @@ import platform
 import sys
 
 PARKED_STRANDS_MAX = 1_000_000
-FEATURES = ["parked", "timeouts", "no_scratch", "interrupt"]
+FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead"]
 
 
 def main() -> None:

@@ -106,6 +106,11 @@ def empty(task):
     task.say("exit")
 
 
+def goes_on(task):
+    """It says that it goes on with a start that it was never told."""
+    task.say("exit", outputs=[{"value": json_data(1)}], next=7)
+
+
 def die(task):
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -20,13 +20,13 @@ pub struct Tag {
 /// One message from a worker to the engine.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WorkerMessage {
-    /// The task that speaks; absent in hello and pong.
+    /// The task that speaks; absent in hello, pong and give_back.
     #[prost(message, optional, tag = "1")]
     pub tag: ::core::option::Option<Tag>,
     /// What is said. A message without a kind is an error.
     #[prost(
         oneof = "worker_message::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18"
     )]
     pub kind: ::core::option::Option<worker_message::Kind>,
 }
@@ -83,6 +83,9 @@ pub mod worker_message {
         /// Ends the task well.
         #[prost(message, tag = "17")]
         Exit(super::Exit),
+        /// Gives starts back that were told ahead and will not begin here.
+        #[prost(message, tag = "18")]
+        GiveBack(super::GiveBack),
     }
 }
 /// One message from the engine to a worker.
@@ -612,6 +615,9 @@ pub struct Exit {
     /// What the process keeps in memory. Carried, not used yet.
     #[prost(string, repeated, tag = "3")]
     pub cache_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Epoch of the start told ahead with which the worker goes on by itself; absent if with none.
+    #[prost(uint32, optional, tag = "4")]
+    pub next: ::core::option::Option<u32>,
 }
 /// Where a task runs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -655,6 +661,10 @@ pub struct Start {
     /// are made from.
     #[prost(bytes = "bytes", tag = "10")]
     pub position: ::prost::bytes::Bytes,
+    /// Absent if the task begins now. Else it may begin when the one before it has ended; only sent to
+    /// a worker that named the feature "ahead".
+    #[prost(message, optional, tag = "11")]
+    pub ahead: ::core::option::Option<Ahead>,
     /// How to go on; absent means from the start, for the first time.
     #[prost(oneof = "start::Continuation", tags = "8, 9")]
     pub continuation: ::core::option::Option<start::Continuation>,
@@ -671,6 +681,29 @@ pub mod start {
         #[prost(message, tag = "9")]
         Replay(super::Recording),
     }
+}
+/// A start that is told before its time.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Ahead {
+    /// Epoch of the task before, which runs in this worker or was told ahead to it as well.
+    #[prost(uint32, tag = "1")]
+    pub before: u32,
+    /// Inputs that tasks before this one make.
+    #[prost(message, repeated, tag = "2")]
+    pub awaited: ::prost::alloc::vec::Vec<Awaited>,
+}
+/// An input that the worker has when it may begin.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Awaited {
+    /// Which input, counted from 0.
+    #[prost(uint32, tag = "1")]
+    pub input: u32,
+    /// Epoch of the task that makes it.
+    #[prost(uint32, tag = "2")]
+    pub epoch: u32,
+    /// Which output of that task it is, counted from 0.
+    #[prost(uint32, tag = "3")]
+    pub output: u32,
 }
 /// A saved continuation on its way back.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -793,6 +826,13 @@ pub struct Ping {
     /// Repeated in the pong.
     #[prost(uint64, tag = "1")]
     pub nonce: u64,
+}
+/// Starts that were told ahead and will not begin here, because the task that runs takes long.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GiveBack {
+    /// The epochs of their tags.
+    #[prost(uint32, repeated, tag = "1")]
+    pub epochs: ::prost::alloc::vec::Vec<u32>,
 }
 /// Answer to a ping.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,3 +1,113 @@
+impl serde::Serialize for Ahead {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.before != 0 {
+            len += 1;
+        }
+        if !self.awaited.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Ahead", len)?;
+        if self.before != 0 {
+            struct_ser.serialize_field("before", &self.before)?;
+        }
+        if !self.awaited.is_empty() {
+            struct_ser.serialize_field("awaited", &self.awaited)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Ahead {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "before",
+            "awaited",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Before,
+            Awaited,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "before" => Ok(GeneratedField::Before),
+                            "awaited" => Ok(GeneratedField::Awaited),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Ahead;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Ahead")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Ahead, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut before__ = None;
+                let mut awaited__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Before => {
+                            if before__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("before"));
+                            }
+                            before__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Awaited => {
+                            if awaited__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("awaited"));
+                            }
+                            awaited__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Ahead {
+                    before: before__.unwrap_or_default(),
+                    awaited: awaited__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Ahead", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Answer {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -150,6 +260,137 @@ impl<'de> serde::Deserialize<'de> for Answer {
             }
         }
         deserializer.deserialize_struct("ciel.executor.Answer", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Awaited {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.input != 0 {
+            len += 1;
+        }
+        if self.epoch != 0 {
+            len += 1;
+        }
+        if self.output != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Awaited", len)?;
+        if self.input != 0 {
+            struct_ser.serialize_field("input", &self.input)?;
+        }
+        if self.epoch != 0 {
+            struct_ser.serialize_field("epoch", &self.epoch)?;
+        }
+        if self.output != 0 {
+            struct_ser.serialize_field("output", &self.output)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Awaited {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "input",
+            "epoch",
+            "output",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Input,
+            Epoch,
+            Output,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "input" => Ok(GeneratedField::Input),
+                            "epoch" => Ok(GeneratedField::Epoch),
+                            "output" => Ok(GeneratedField::Output),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Awaited;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Awaited")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Awaited, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut input__ = None;
+                let mut epoch__ = None;
+                let mut output__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Input => {
+                            if input__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("input"));
+                            }
+                            input__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Epoch => {
+                            if epoch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("epoch"));
+                            }
+                            epoch__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Output => {
+                            if output__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("output"));
+                            }
+                            output__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Awaited {
+                    input: input__.unwrap_or_default(),
+                    epoch: epoch__.unwrap_or_default(),
+                    output: output__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Awaited", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for BlockOn {
@@ -1674,6 +1915,9 @@ impl serde::Serialize for Exit {
         if !self.cache_keys.is_empty() {
             len += 1;
         }
+        if self.next.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Exit", len)?;
         if !self.outputs.is_empty() {
             struct_ser.serialize_field("outputs", &self.outputs)?;
@@ -1685,6 +1929,9 @@ impl serde::Serialize for Exit {
         }
         if !self.cache_keys.is_empty() {
             struct_ser.serialize_field("cacheKeys", &self.cache_keys)?;
+        }
+        if let Some(v) = self.next.as_ref() {
+            struct_ser.serialize_field("next", v)?;
         }
         struct_ser.end()
     }
@@ -1700,6 +1947,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
             "keep",
             "cache_keys",
             "cacheKeys",
+            "next",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -1707,6 +1955,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
             Outputs,
             Keep,
             CacheKeys,
+            Next,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1731,6 +1980,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
                             "outputs" => Ok(GeneratedField::Outputs),
                             "keep" => Ok(GeneratedField::Keep),
                             "cacheKeys" | "cache_keys" => Ok(GeneratedField::CacheKeys),
+                            "next" => Ok(GeneratedField::Next),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1753,6 +2003,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
                 let mut outputs__ = None;
                 let mut keep__ = None;
                 let mut cache_keys__ = None;
+                let mut next__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Outputs => {
@@ -1773,12 +2024,21 @@ impl<'de> serde::Deserialize<'de> for Exit {
                             }
                             cache_keys__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Next => {
+                            if next__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("next"));
+                            }
+                            next__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Exit {
                     outputs: outputs__.unwrap_or_default(),
                     keep: keep__.unwrap_or_default(),
                     cache_keys: cache_keys__.unwrap_or_default(),
+                    next: next__,
                 })
             }
         }
@@ -2362,6 +2622,100 @@ impl<'de> serde::Deserialize<'de> for Future {
             }
         }
         deserializer.deserialize_struct("ciel.executor.Future", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for GiveBack {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.epochs.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.GiveBack", len)?;
+        if !self.epochs.is_empty() {
+            struct_ser.serialize_field("epochs", &self.epochs)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for GiveBack {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "epochs",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Epochs,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "epochs" => Ok(GeneratedField::Epochs),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = GiveBack;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.GiveBack")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<GiveBack, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut epochs__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Epochs => {
+                            if epochs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("epochs"));
+                            }
+                            epochs__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(GiveBack {
+                    epochs: epochs__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.GiveBack", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Hello {
@@ -5964,6 +6318,9 @@ impl serde::Serialize for Start {
         if !self.position.is_empty() {
             len += 1;
         }
+        if self.ahead.is_some() {
+            len += 1;
+        }
         if self.continuation.is_some() {
             len += 1;
         }
@@ -5998,6 +6355,9 @@ impl serde::Serialize for Start {
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("position", pbjson::private::base64::encode(&self.position).as_str())?;
         }
+        if let Some(v) = self.ahead.as_ref() {
+            struct_ser.serialize_field("ahead", v)?;
+        }
         if let Some(v) = self.continuation.as_ref() {
             match v {
                 start::Continuation::Saved(v) => {
@@ -6026,6 +6386,7 @@ impl<'de> serde::Deserialize<'de> for Start {
             "seed",
             "environment",
             "position",
+            "ahead",
             "saved",
             "replay",
         ];
@@ -6040,6 +6401,7 @@ impl<'de> serde::Deserialize<'de> for Start {
             Seed,
             Environment,
             Position,
+            Ahead,
             Saved,
             Replay,
         }
@@ -6071,6 +6433,7 @@ impl<'de> serde::Deserialize<'de> for Start {
                             "seed" => Ok(GeneratedField::Seed),
                             "environment" => Ok(GeneratedField::Environment),
                             "position" => Ok(GeneratedField::Position),
+                            "ahead" => Ok(GeneratedField::Ahead),
                             "saved" => Ok(GeneratedField::Saved),
                             "replay" => Ok(GeneratedField::Replay),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
@@ -6100,6 +6463,7 @@ impl<'de> serde::Deserialize<'de> for Start {
                 let mut seed__ = None;
                 let mut environment__ = None;
                 let mut position__ = None;
+                let mut ahead__ = None;
                 let mut continuation__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -6159,6 +6523,12 @@ impl<'de> serde::Deserialize<'de> for Start {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Ahead => {
+                            if ahead__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ahead"));
+                            }
+                            ahead__ = map_.next_value()?;
+                        }
                         GeneratedField::Saved => {
                             if continuation__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("saved"));
@@ -6184,6 +6554,7 @@ impl<'de> serde::Deserialize<'de> for Start {
                     seed: seed__.unwrap_or_default(),
                     environment: environment__,
                     position: position__.unwrap_or_default(),
+                    ahead: ahead__,
                     continuation: continuation__,
                 })
             }
@@ -6851,6 +7222,9 @@ impl serde::Serialize for WorkerMessage {
                 worker_message::Kind::Exit(v) => {
                     struct_ser.serialize_field("exit", v)?;
                 }
+                worker_message::Kind::GiveBack(v) => {
+                    struct_ser.serialize_field("giveBack", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -6885,6 +7259,8 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             "log",
             "error",
             "exit",
+            "give_back",
+            "giveBack",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6906,6 +7282,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             Log,
             Error,
             Exit,
+            GiveBack,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6944,6 +7321,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             "log" => Ok(GeneratedField::Log),
                             "error" => Ok(GeneratedField::Error),
                             "exit" => Ok(GeneratedField::Exit),
+                            "giveBack" | "give_back" => Ok(GeneratedField::GiveBack),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7083,6 +7461,13 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                                 return Err(serde::de::Error::duplicate_field("exit"));
                             }
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Exit)
+;
+                        }
+                        GeneratedField::GiveBack => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("giveBack"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::GiveBack)
 ;
                         }
                     }

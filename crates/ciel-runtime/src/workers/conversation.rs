@@ -3,6 +3,7 @@
 //! Once the worker has said hello, it deals with words of the core and messages of the
 //! worker as they come. Read next: `verbs`, and `leaving` for the end.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
+use super::ahead::Line;
 use super::ending::{self, Over, Seat};
 use super::features::{Features, OFFERED};
 use super::greeting::{greeted, refuse_tasks};
@@ -78,19 +80,21 @@ pub(super) struct Conversation<'a> {
     pub(super) worker: WorkerKey,
     pub(super) executor: &'a Arc<str>,
     pub(super) peer: Peer,
-    pool: PoolPolicy,
-    features: Features,
+    pub(super) pool: PoolPolicy,
+    pub(super) features: Features,
     pub(super) running: Option<Held>,
     pub(super) parked: FxHashMap<TaskKey, Held>,
+    /// What it was told ahead.
+    pub(super) line: Line,
     /// When the worker is killed because its task has not ended.
-    cancelled_at: Option<Instant>,
+    pub(super) cancelled_at: Option<Instant>,
     /// When memory is looked at again.
-    sample_at: Option<Instant>,
+    pub(super) sample_at: Option<Instant>,
     /// It gets no new task, and ends after the last strand parked in it.
-    used_up: bool,
+    pub(super) used_up: bool,
 }
 
-type Talked = Result<(), Ending>;
+pub(super) type Talked = Result<(), Ending>;
 
 impl<'a> Conversation<'a> {
     fn new(
@@ -109,6 +113,7 @@ impl<'a> Conversation<'a> {
             features: Features::agreed(&hello.features),
             running: None,
             parked: FxHashMap::default(),
+            line: Line::new(),
             cancelled_at: None,
             sample_at: None,
             used_up: false,
@@ -153,7 +158,7 @@ impl<'a> Conversation<'a> {
         said.map_err(|error| unsayable(&error))
     }
 
-    fn say(&mut self, tag: &Tag, kind: impl Into<engine_message::Kind>) -> Talked {
+    pub(super) fn say(&mut self, tag: &Tag, kind: impl Into<engine_message::Kind>) -> Talked {
         let said = self.peer.say(&EngineMessage::about(tag.clone(), kind));
         said.map_err(|error| unsayable(&error))
     }
@@ -208,7 +213,8 @@ impl<'a> Conversation<'a> {
             Ok((held, start)) => {
                 let tag = held.tag.clone();
                 self.running = Some(held);
-                self.say(&tag, start)
+                self.say(&tag, start)?;
+                self.begun()
             }
             Err(failure) => {
                 self.workers.engine.fail(run, *failure);
@@ -276,7 +282,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The running task is to end; its worker is killed if it does not.
-    fn cancel(&mut self) -> Talked {
+    pub(super) fn cancel(&mut self) -> Talked {
         let Some(held) = self
             .running
             .as_ref()
@@ -307,6 +313,10 @@ impl<'a> Conversation<'a> {
         let name = message.kind_name().unwrap_or_default();
         let kind = match message.kind {
             Some(Kind::Pong(_)) => return Ok(()),
+            Some(Kind::GiveBack(word)) => {
+                self.give_back(word.epochs);
+                return Ok(());
+            }
             Some(Kind::Hello(_)) => return Err(Ending::Breach("it said hello twice".into())),
             Some(kind) => kind,
             None => unreachable!("every message that was decoded has a kind"),
@@ -341,6 +351,13 @@ impl<'a> Conversation<'a> {
 
     fn on_said(&mut self, mut held: Held, kind: Kind) -> Talked {
         let run = run_of(&held.assignment);
+        let follower = match self.follower(&held, &kind) {
+            Ok(follower) => follower,
+            Err(ending) => {
+                self.running = Some(held);
+                return Err(ending);
+            }
+        };
         let mut seat = Seat {
             workers: self.workers,
             worker: self.worker,
@@ -349,6 +366,8 @@ impl<'a> Conversation<'a> {
             features: self.features,
             parked: self.parked.len(),
             used_up: self.used_up,
+            next: follower.as_ref().map(|next| run_of(&next.assignment)),
+            followed: Cell::new(false),
         };
         ending::used_up_by(&mut seat, &kind);
         let (last, parks) = (ending::is_last(&kind), ending::parks(&kind));
@@ -376,7 +395,11 @@ impl<'a> Conversation<'a> {
             }
         };
         self.used_up |= seat.used_up;
-        self.after(held, said)
+        let placed = seat.followed.get();
+        match follower {
+            Some(next) => self.follow(held, next, placed),
+            None => self.after(held, said),
+        }
     }
 
     fn after(&mut self, held: Held, said: Said) -> Talked {
@@ -389,6 +412,7 @@ impl<'a> Conversation<'a> {
                 self.say(&tag, *answer)?;
             }
             Said::Resumed(resume) => {
+                self.forget_line(tag.epoch);
                 self.running = Some(held);
                 self.say(&tag, resume)?;
             }
@@ -399,6 +423,7 @@ impl<'a> Conversation<'a> {
     fn turn_over(&mut self, held: Held, over: Over) -> Talked {
         let task = held.assignment.task;
         (self.cancelled_at, self.sample_at) = (None, None);
+        self.forget_line(held.tag.epoch);
         match over {
             Over::Parked => drop(self.parked.insert(task, held)),
             Over::Gone => held.close(self.workers),

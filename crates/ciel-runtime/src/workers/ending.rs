@@ -3,6 +3,8 @@
 //! A worker that is used up retires from the node's pool before its task leaves its place, so that
 //! nothing new is given to it. It does not know the socket. Read next: `conversation`.
 
+use std::cell::Cell;
+
 use ciel_graph::{Continuation, Event, Output, Wait};
 use ciel_model::{Content, Failure, Form, Handle, Value};
 use ciel_node::{self as node, Run, WorkerKey};
@@ -40,6 +42,10 @@ pub(super) struct Seat<'a> {
     pub(super) parked: usize,
     /// The worker gets no new task.
     pub(super) used_up: bool,
+    /// With what the worker goes on by itself.
+    pub(super) next: Option<Run>,
+    /// That has its place now.
+    pub(super) followed: Cell<bool>,
 }
 
 impl Seat<'_> {
@@ -67,16 +73,25 @@ impl Seat<'_> {
         );
         let engine = &self.workers.engine;
         engine.with(|core, now| {
-            core.speak_for(self.worker, |core| core.tell_end(now, event, run, retired));
+            core.speak_for(self.worker, |core| match self.next {
+                None => core.tell_end(now, event, run, retired),
+                Some(next) => {
+                    let follows = core.tell_succession(now, event, run, next);
+                    self.followed.set(follows);
+                }
+            });
         });
     }
 
-    /// A task of whose end the graph knows already leaves.
+    /// A task of whose end the graph knows already leaves, unless its worker has gone on.
     pub(super) fn leave(&self, held: &Held) {
+        if self.next.is_some() {
+            return;
+        }
         self.workers.engine.with(|core, now| {
             self.retire(core, now);
             core.speak_for(self.worker, |core| {
-                core.leave(now, run_of(&held.assignment));
+                core.leave(now, held.seat());
             });
         });
     }

@@ -7,9 +7,10 @@ const TIMEOUTS: &str = "timeouts";
 const WATCHING: &str = "watching";
 const NO_SCRATCH: &str = "no_scratch";
 const INTERRUPT: &str = "interrupt";
+const AHEAD: &str = "ahead";
 
 /// What this engine can do beyond the plain protocol.
-pub(super) const OFFERED: [&str; 5] = [PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT];
+pub(super) const OFFERED: [&str; 6] = [PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD];
 
 /// What a worker and this engine both can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) struct Features {
     pub(super) no_scratch: bool,
     /// A task that is cancelled is told by a signal as well.
     pub(super) interrupt: bool,
+    /// Tasks may be told before their time.
+    pub(super) ahead: bool,
 }
 
 impl Features {
@@ -36,6 +39,7 @@ impl Features {
             watching: names(WATCHING),
             no_scratch: names(NO_SCRATCH),
             interrupt: names(INTERRUPT),
+            ahead: names(AHEAD),
         }
     }
 }

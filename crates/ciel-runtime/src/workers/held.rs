@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ciel_graph::{Assignment, WaitEnd};
 use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, limits};
+use ciel_node::Run;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::handles::Handles;
 use super::lines::Lines;
 use super::recording::Cursor;
-use super::{Workers, failing, recording, start, wire};
+use super::{Workers, failing, recording, run_of, start, wire};
 use crate::engine::Engine;
 use crate::executors::Refused;
 use crate::objects::{self, StoreTrouble};
@@ -51,6 +52,8 @@ pub(super) struct Held {
     pub(super) errors_bytes: u64,
     /// Its attempt has failed already; only its last word is waited for.
     pub(super) over: bool,
+    /// The task whose place it has, if that is another's: it began by itself and was not to.
+    pub(super) place_of: Option<Run>,
 }
 
 impl Held {
@@ -79,7 +82,13 @@ impl Held {
             errors: Lines::default(),
             errors_bytes: 0,
             over: false,
+            place_of: None,
         }
+    }
+
+    /// The run whose place is free when this one is over.
+    pub(super) fn seat(&self) -> Run {
+        self.place_of.unwrap_or_else(|| run_of(&self.assignment))
     }
 
     pub(super) fn label(&self) -> &Label {

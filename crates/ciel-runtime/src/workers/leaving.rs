@@ -68,8 +68,8 @@ impl Conversation<'_> {
                 core.tell(now, Event::JobCancelled { failure });
             }
             core.tell_node(now, node::Event::WorkerGone { worker });
-            if let Some(run) = run {
-                core.leave(now, run);
+            if let Some(held) = &held {
+                core.leave(now, held.seat());
             }
         });
         if let Some(held) = held {

@@ -1,12 +1,14 @@
 //! Worker processes of plug-in executors: who they are, and what each of them is told.
 //!
 //! The parts: `greeting` (a process becomes a worker), `conversation` (from hello to its end),
+//! `ahead` (what it is told before its time),
 //! `leaving` (its end), `peer` (its process, its socket, what it prints), `start` and `held` (a
 //! task that it runs or keeps parked), `verbs` (what a task says), `ending` (how its turn ends),
 //! and the pure ones: `features`, `handles`, `recording`, `lines`, `wire`, `failing`. All of it
 //! lives on the input/output thread. It does not know why a task goes to which worker; that is the
 //! node's business. The page that workers are written from is `protocol/PROTOCOL.md`.
 
+mod ahead;
 mod conversation;
 mod ending;
 mod failing;

@@ -85,6 +85,7 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
         }),
         continuation,
         position: held.assignment.position.0.to_be_bytes().to_vec().into(),
+        ahead: None,
     })
 }
 

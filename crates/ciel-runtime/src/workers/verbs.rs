@@ -57,7 +57,9 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
             Err(Box::new(failure))
         }
         Kind::Exit(word) => ending::exit(seat, held, word),
-        Kind::Hello(_) | Kind::Pong(_) => unreachable!("these are about the connection"),
+        Kind::Hello(_) | Kind::Pong(_) | Kind::GiveBack(_) => {
+            unreachable!("these are about the connection")
+        }
     }
 }
 

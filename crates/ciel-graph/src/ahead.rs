@@ -1,0 +1,148 @@
+//! What a worker can be told ahead: the task that can begin as soon as those before it have ended.
+//!
+//! A chain of short tasks would otherwise wait for the engine between any two of them. To look
+//! ahead changes nothing: the task is offered and placed as any other once it has all that it
+//! needs. It does not know workers. Read next: `turn`, for what a task is told when it begins.
+
+use ciel_model::{Attempt, Content, Form, Handle, Needs, ObjectKey, Resolution, TaskKey, Value};
+
+use crate::event::{Assignment, Entry};
+use crate::graph::Graph;
+use crate::objects::{ObjectState, Stored, Waiter};
+use crate::task::{State, Task};
+
+/// Of those that wait for an output, how many are looked at; the others are not told ahead.
+const WAITERS_MAX: usize = 8;
+
+/// Inputs of a task that is told ahead.
+const INPUTS_MAX: usize = 16;
+
+/// A task that is ready, or waits for nothing but what others are about to make.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ahead {
+    /// As it will be when it begins; what it waits for is not there yet.
+    pub assignment: Box<Assignment>,
+    /// What it waits for.
+    pub awaited: Vec<Awaited>,
+}
+
+/// An input that is not there yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Which.
+    pub input: Handle,
+    /// Who makes it.
+    pub producer: TaskKey,
+    /// Which of the producer's outputs it is.
+    pub output: u32,
+}
+
+impl Graph {
+    /// A task that can follow the last of `before` in its place: one of the same kind that needs
+    /// the last one's output, and nothing that neither is there nor is made by one of `before`.
+    /// What is there of its inputs is small and without references.
+    pub fn ahead(&self, before: &[TaskKey]) -> Option<Ahead> {
+        let last = self.tasks.get(before.last()?)?;
+        if self.remaking.is_some() {
+            return None;
+        }
+        let outputs = last.outputs.iter();
+        let mut waiters = outputs.flat_map(|output| self.waiters_of(*output));
+        waiters.find_map(|waiter| self.following(last, before, waiter))
+    }
+
+    /// That task as it will be when it begins, if it is ready now, has not run yet, and what it is
+    /// given is small and without references.
+    pub fn preview(&self, key: TaskKey, attempt: Attempt) -> Option<Ahead> {
+        let task = self.tasks.get(&key)?;
+        let is_ready = task.attempt == attempt && task.state == State::Ready { resume: None };
+        if !is_ready || self.remaking.is_some() {
+            return None;
+        }
+        self.as_begun(key, task, &[])
+    }
+
+    fn waiters_of(&self, output: ObjectKey) -> impl Iterator<Item = TaskKey> + '_ {
+        let waiters = match self.objects.get(output).map(|object| &object.state) {
+            Some(ObjectState::Future { waiters, .. }) => waiters.as_slice(),
+            _ => &[],
+        };
+        waiters.iter().take(WAITERS_MAX).filter_map(|waiter| {
+            let Waiter::Blocked(task) = waiter else {
+                return None;
+            };
+            Some(*task)
+        })
+    }
+
+    fn following(&self, last: &Task, before: &[TaskKey], key: TaskKey) -> Option<Ahead> {
+        // One that was cancelled still stands among the waiters.
+        let task = self.tasks.get(&key)?;
+        let fits = matches!(task.state, State::Waiting { .. })
+            && task.descriptor.class == last.descriptor.class
+            && task.descriptor.options.resources == last.descriptor.options.resources
+            && !before.contains(&key);
+        match fits {
+            true => self.as_begun(key, task, before),
+            false => None,
+        }
+    }
+
+    fn as_begun(&self, key: TaskKey, task: &Task, before: &[TaskKey]) -> Option<Ahead> {
+        let needs_all = task.descriptor.needs == Needs::Everything || task.inputs.is_empty();
+        if !needs_all || task.inputs.len() > INPUTS_MAX {
+            return None;
+        }
+        let (mut known, mut awaited) = (Vec::new(), Vec::new());
+        for (input, object) in (0..).map(Handle).zip(&task.inputs) {
+            match self.objects.settled_state(*object) {
+                ObjectState::Ready(stored) => known.push((input, plain(stored)?)),
+                ObjectState::Future { producer, .. } => {
+                    awaited.push(self.awaited(input, *producer, *object, before)?);
+                }
+                ObjectState::Failed { .. } | ObjectState::Alias(_) => return None,
+            }
+        }
+        let assignment = Box::new(self.assignment(key, Entry::Start(known), None));
+        Some(Ahead {
+            assignment,
+            awaited,
+        })
+    }
+
+    fn awaited(
+        &self,
+        input: Handle,
+        producer: TaskKey,
+        object: ObjectKey,
+        before: &[TaskKey],
+    ) -> Option<Awaited> {
+        let maker = self
+            .tasks
+            .get(&producer)
+            .filter(|_| before.contains(&producer))?;
+        let target = self.objects.target(object);
+        let output = maker.outputs.iter().position(|output| *output == target)?;
+        Some(Awaited {
+            input,
+            producer,
+            output: output as u32,
+        })
+    }
+}
+
+/// A value that can be told as often as one likes; `None` for others.
+fn plain(stored: &Stored) -> Option<Resolution> {
+    let value = &stored.value;
+    let is_plain = value.references.is_empty()
+        && value.form != Form::Skywriting
+        && matches!(value.content, Content::Inline(_));
+    is_plain.then(|| Resolution::Ready {
+        name: stored.name,
+        value: Value {
+            form: value.form,
+            content: value.content.clone(),
+            references: Vec::new(),
+        },
+    })
+}

@@ -1,0 +1,104 @@
+//! Ready tasks that are lent to a busy worker, which begins them by itself when its task ends.
+//!
+//! So a worker does not wait for the engine between short tasks. What is lent is the first in
+//! serial order, needs what the running task has, and is a small share of what waits, so that
+//! others find enough. It can be returned at any time. When it has begun, the place passes on. It
+//! does not know how a worker is told. Read next: `node`.
+
+use ciel_model::{Class, Mark, SerialOrder};
+
+use crate::event::{Action, Place, Run, WorkerKey};
+use crate::node::{Node, Placed, Ready};
+
+/// Of the tasks that wait, one in so many may be lent to a worker, for each slot.
+const WAITING_FOR_EACH: usize = 2;
+
+/// A ready task in no queue: a worker may begin it by itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Lent {
+    mark: Mark,
+    ready: Ready,
+    worker: WorkerKey,
+}
+
+impl Node {
+    /// How many of the tasks that wait may be lent to one worker.
+    pub fn share(&self) -> usize {
+        match self.capacity.serial {
+            true => 0,
+            false => self.queued.len() / (WAITING_FOR_EACH * self.slots()),
+        }
+    }
+
+    /// Lends the first ready task, if it can take the place of `run`, which runs in a worker.
+    pub fn lend(&mut self, order: &SerialOrder, run: Run) -> Option<Run> {
+        let Placed {
+            place: Place::Worker(worker),
+            resources,
+        } = self.placed.get(&run)?
+        else {
+            return None;
+        };
+        let executor = &self.pools.workers.get(worker)?.executor;
+        loop {
+            let (_, first) = self.computation.first(order)?;
+            if self.queued.contains_key(&first.run) {
+                let fits = first.class == Class::Pooled(executor.clone())
+                    && first.resources == *resources
+                    && first.resumed.is_none();
+                if fits {
+                    break;
+                }
+                return None;
+            }
+            self.computation.pop(order);
+        }
+        let worker = *worker;
+        let (mark, ready) = self.computation.pop(order)?;
+        let lent = ready.run;
+        self.queued.remove(&lent);
+        let ready = Lent {
+            mark,
+            ready,
+            worker,
+        };
+        self.lent.insert(lent, ready);
+        Some(lent)
+    }
+
+    /// Whether a worker has that task and has not begun it.
+    pub fn is_lent(&self, run: Run) -> bool {
+        self.lent.contains_key(&run)
+    }
+
+    /// The place passes on as it is: who follows needs as much as who was there.
+    pub(crate) fn on_task_followed(&mut self, run: Run, next: Run, actions: &mut Vec<Action>) {
+        self.lent.remove(&next);
+        let placed = self.placed.remove(&run);
+        let placed = placed.expect("only a placed task is followed");
+        let place = placed.place;
+        if let Place::Worker(worker) = place {
+            self.pools.on_left(worker, run.task, false);
+            self.pools.on_taken(worker, next.task);
+        }
+        self.placed.insert(next, placed);
+        actions.push(Action::Place { run: next, place });
+    }
+
+    pub(crate) fn on_task_returned(&mut self, order: &SerialOrder, run: Run) {
+        if let Some(Lent { mark, ready, .. }) = self.lent.remove(&run) {
+            self.queued.insert(run, ());
+            self.computation.push(order, mark, ready);
+        }
+    }
+
+    /// A worker is gone, with what it was lent.
+    pub(crate) fn take_back(&mut self, order: &SerialOrder, worker: WorkerKey) {
+        let lent = self.lent.iter().filter(|(_, lent)| lent.worker == worker);
+        let mut runs: Vec<Run> = lent.map(|(run, _)| *run).collect();
+        runs.sort_unstable();
+        for run in runs {
+            self.on_task_returned(order, run);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Starts that were told ahead: the engine need not be heard between a task and the next.
+//!
+//! A start waits here until the task before it ends. If that gave all that the start waits for, the
+//! start is completed and becomes a message like any other. What is never taken up is dropped: the
+//! engine learns from each exit which start followed. After some time without the engine none does,
+//! so that it has its say. It knows neither Python nor the socket. Read
+//! next: `incoming.rs`.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use ciel_protocol::wire::engine_message::Kind;
+use ciel_protocol::wire::{Ahead, Data, EngineMessage, Output, Start, Tag, reference};
+
+/// Starts that wait here at most; the oldest ones are those that nothing can follow any more.
+const STARTS_MAX: usize = 256;
+
+/// Ended tasks whose outputs are kept for those behind them.
+const ENDED_MAX: usize = 64;
+
+/// For how long a worker goes on by itself.
+const ALONE_MAX: Duration = Duration::from_millis(10);
+
+/// Starts told ahead, and outputs that they may wait for.
+pub struct Line {
+    starts: VecDeque<EngineMessage>,
+    /// Epochs of the last tasks that were followed at once, with their outputs.
+    ended: VecDeque<(u32, Vec<Output>)>,
+    /// Epochs of tasks that have blocked: what they end with comes at another time, so nothing
+    /// follows them.
+    blocked: HashSet<u32>,
+    /// When the engine last began a task itself.
+    heard: Instant,
+}
+
+impl Line {
+    /// Nothing was told yet.
+    pub fn new() -> Line {
+        Line {
+            starts: VecDeque::new(),
+            ended: VecDeque::new(),
+            blocked: HashSet::new(),
+            heard: Instant::now(),
+        }
+    }
+
+    /// The engine begins a task, or lets it go on.
+    pub fn hear(&mut self) {
+        self.heard = Instant::now();
+        self.ended.clear();
+    }
+
+    /// That task has blocked.
+    pub fn block(&mut self, epoch: u32) {
+        self.blocked.insert(epoch);
+        self.starts.retain(|start| !follows(start, epoch));
+    }
+
+    /// That task is over, and nothing follows it.
+    pub fn end(&mut self, epoch: u32) {
+        self.blocked.remove(&epoch);
+    }
+
+    /// A start that was told ahead.
+    pub fn push(&mut self, start: EngineMessage) {
+        if self.starts.len() == STARTS_MAX {
+            self.starts.pop_front();
+        }
+        self.starts.push_back(start);
+    }
+
+    /// Number of starts that wait.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Nothing that waits begins here; gives the epochs of all that does.
+    pub fn give_back(&mut self) -> Vec<u32> {
+        let epochs = self.starts.drain(..).filter_map(|start| start.tag);
+        epochs.map(|tag| tag.epoch).collect()
+    }
+
+    /// Whether a start was told that is to follow that task.
+    pub fn is_told(&self, ended: &Tag) -> bool {
+        self.starts.iter().any(|start| follows(start, ended.epoch))
+    }
+
+    /// The start that follows a task that has ended with these outputs, complete; none if there is
+    /// none, or if they lack what it waits for.
+    pub fn follow(&mut self, ended: &Tag, outputs: &[Output]) -> Option<EngineMessage> {
+        if self.blocked.remove(&ended.epoch) || self.heard.elapsed() > ALONE_MAX {
+            return None;
+        }
+        let place = self
+            .starts
+            .iter()
+            .position(|start| follows(start, ended.epoch));
+        let next = self.starts.remove(place?)?;
+        if self.ended.len() == ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((ended.epoch, outputs.to_vec()));
+        self.complete(next)
+    }
+
+    fn complete(&self, mut message: EngineMessage) -> Option<EngineMessage> {
+        let Some(Kind::Start(start)) = &mut message.kind else {
+            return None;
+        };
+        let ahead = start.ahead.take()?;
+        self.fill(start, &ahead).then_some(message)
+    }
+
+    fn fill(&self, start: &mut Start, ahead: &Ahead) -> bool {
+        ahead.awaited.iter().all(|awaited| {
+            let value = self.output(awaited.epoch, awaited.output);
+            let input = start.inputs.get_mut(awaited.input as usize);
+            let (Some(value), Some(input)) = (value, input) else {
+                return false;
+            };
+            input.state = Some(reference::State::Value(value.clone()));
+            true
+        })
+    }
+
+    /// A value without references, whose meaning is the same in another task.
+    fn output(&self, epoch: u32, index: u32) -> Option<&Data> {
+        let (_, outputs) = self.ended.iter().find(|(ended, _)| *ended == epoch)?;
+        let output = outputs.iter().find(|output| output.output == index)?;
+        output
+            .value
+            .as_ref()
+            .filter(|value| value.references.is_empty())
+    }
+}
+
+fn follows(start: &EngineMessage, epoch: u32) -> bool {
+    let ahead = match &start.kind {
+        Some(Kind::Start(start)) => start.ahead.as_ref(),
+        _ => None,
+    };
+    ahead.is_some_and(|ahead| ahead.before == epoch)
+}

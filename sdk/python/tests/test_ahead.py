@@ -1,0 +1,222 @@
+"""Starts that are told ahead, over a socket pair: what follows what, and what is given back.
+
+It writes the few messages that it needs by hand, as `protocol/executor.proto` numbers their fields.
+The epoch stands for the whole tag. Read next: "Starts that are told ahead" in PROTOCOL.md.
+"""
+
+import itertools
+import socket
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from test_native import DEADLINE_S, heard, read_frame, vector
+
+from ciel._native import Connection, Tag
+
+if TYPE_CHECKING:
+    from ciel._native import Failure
+
+KEEP_AS_SAID, KEEP_END = 0, 3
+TAG = bytes.fromhex("0a10000102030405060708090a0b0c0d0e0f")
+TASK = bytes.fromhex("1a10f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
+
+Awaited = tuple[int, int, int]
+
+
+def number(value: int) -> bytes:
+    """A variable-length number, which fields of up to 14 bits need."""
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128, value >> 7])
+
+
+def field(place: int, data: bytes) -> bytes:
+    return number(place << 3 | 2) + number(len(data)) + data
+
+
+def plain(place: int, value: int) -> bytes:
+    return number(place << 3) + number(value) if value else b""
+
+
+def message(epoch: int, place: int, body: bytes) -> bytes:
+    tag = TAG + plain(2, epoch) + TASK
+    whole = field(1, tag) + field(place, body)
+    return len(whole).to_bytes(4, "big") + whole
+
+
+def start(epoch: int, before: int | None = None, awaited: tuple[Awaited, ...] = ()) -> bytes:
+    """A start; `awaited` are input, epoch of the task that makes it, number of its output."""
+    inputs = [plain(1, at) + field(2, b"") for at in range(2)]
+    body = field(1, b"work") + b"".join(field(2, one) for one in inputs) + plain(3, 1)
+    if before is not None:
+        each = [plain(1, at) + plain(2, maker) + plain(3, out) for at, maker, out in awaited]
+        body += field(11, plain(1, before) + b"".join(field(2, one) for one in each))
+    return message(epoch, 4, body)
+
+
+class Worker:
+    """A connection, the engine's end of it, and the task that has its turn."""
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        self.engine, worker = socket.socketpair()
+        self.engine.settimeout(DEADLINE_S)
+        self.connection = Connection(worker.detach())
+        self.tag: Tag
+        self.inputs: list[bytes | None] = []
+
+    def tell(self, *messages: bytes) -> None:
+        """The engine says something."""
+        self.engine.sendall(b"".join(messages))
+
+    def begin(self) -> None:
+        """The next task begins."""
+        found = heard(self.connection)
+        assert found[0] == "start"
+        self.tag = found[1]
+        self.inputs = [entry[2] if entry[1] else None for entry in found[3]]
+
+    def exit(self, text: bytes = b"done", output: int = 0, keep: int = KEEP_AS_SAID) -> int | None:
+        """The task ends; gives the epoch of the start that follows, if one does."""
+        return self.exit_with([(output, text, "text", [])], keep)
+
+    def exit_with(self, outputs: list[tuple[int, bytes, str, list[int]]], keep: int) -> int | None:
+        """As `exit`, with any outputs."""
+        self.connection.exit(self.tag, outputs, keep)
+        self.connection.flush()
+        return next_of(read_frame(self.engine))
+
+
+def next_of(frame: bytes) -> int | None:
+    """The number in field 4 of an exit, which is its last."""
+    whole = frame.endswith(b"text")
+    return None if whole or frame[-2] != 4 << 3 else frame[-1]
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    with made.engine:
+        yield made
+
+
+def quiet(worker: Worker) -> bool:
+    """Whether there is nothing to begin; a word that is on its way has come by then."""
+    worker.tell(vector("engine-shutdown"))
+    return heard(worker.connection) == ("shutdown", [])
+
+
+def test_vectors_of_what_follows_are_heard_and_said(worker: Worker) -> None:
+    worker.tell(start(7), vector("engine-start-ahead"))
+    worker.begin()
+    worker.connection.exit(worker.tag, [(0, b"2", "json", [])], KEEP_AS_SAID)
+    worker.connection.flush()
+    assert read_frame(worker.engine) == vector("worker-exit-next")
+    worker.begin()
+    assert worker.inputs == [b"1", b"2"]
+
+
+def test_vector_of_what_is_given_back_is_said_while_a_task_takes_long(worker: Worker) -> None:
+    worker.tell(start(7), vector("engine-start-ahead"), start(9, 8))
+    worker.begin()
+    assert read_frame(worker.engine) == vector("worker-give-back")
+    assert worker.exit() is None
+    assert quiet(worker)
+
+
+def test_start_that_comes_while_a_task_takes_long_is_given_back_too(worker: Worker) -> None:
+    worker.tell(start(7), vector("engine-start-ahead"))
+    worker.begin()
+    read_frame(worker.engine)
+    for _ in range(3):
+        worker.tell(vector("engine-start-ahead"), start(9, 8))
+        found = read_frame(worker.engine)
+        if found != vector("worker-give-back"):  # the second came a moment later
+            assert found[-1] == 8 and read_frame(worker.engine)[-1] == 9
+    assert worker.exit() is None
+
+
+def test_chain_goes_on_with_the_outputs_of_all_before(worker: Worker) -> None:
+    worker.tell(
+        start(1), start(2, 1, ((0, 1, 0),)), start(3, 2, ((0, 1, 0), (1, 2, 0))), start(4, 3)
+    )
+    worker.begin()
+    assert worker.inputs == [None, None]
+    assert worker.exit(b"one") == 2
+    worker.begin()
+    assert worker.inputs == [b"one", None]
+    assert worker.exit(b"two") == 3
+    worker.begin()
+    assert worker.inputs == [b"one", b"two"]
+    assert worker.exit(b"three") == 4
+    worker.begin()
+    assert worker.exit(b"four") is None
+    assert quiet(worker)
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [[], [(1, b"other", "text", [])], [(0, b"held", "text", [5])]],
+    ids=["none", "another", "with a reference inside"],
+)
+def test_task_without_the_awaited_value_is_not_followed(
+    worker: Worker, outputs: list[tuple[int, bytes, str, list[int]]]
+) -> None:
+    worker.tell(start(1), start(2, 1, ((0, 1, 0),)))
+    worker.begin()
+    worker.connection.exit(worker.tag, outputs, KEEP_AS_SAID)
+    assert quiet(worker)
+
+
+def test_task_that_has_blocked_is_not_followed(worker: Worker) -> None:
+    worker.tell(start(1), start(2, 1))
+    worker.begin()
+    worker.connection.block(worker.tag, [0], False, None)
+    resume = message(1, 5, b"")
+    worker.tell(start(3, 1), resume)
+    assert heard(worker.connection)[0] == "resume"
+    read_frame(worker.engine)
+    assert worker.exit() is None
+    assert quiet(worker)
+
+
+def test_worker_that_is_used_up_goes_on_with_nothing(worker: Worker) -> None:
+    worker.tell(start(1), start(2, 1))
+    worker.begin()
+    worker.connection.exit(worker.tag, [], KEEP_END)
+    assert quiet(worker)
+
+
+def test_task_that_fails_is_not_followed(worker: Worker) -> None:
+    worker.tell(start(1), start(2, 1))
+    worker.begin()
+    failure: Failure = ("TASK_ERROR", "python", "KeyError", "'tea'", [], "", None, None, "", "")
+    worker.connection.error(worker.tag, failure)
+    assert quiet(worker)
+
+
+def test_start_is_not_begun_behind_another_task(worker: Worker) -> None:
+    worker.tell(start(1), start(2, 5))
+    worker.begin()
+    assert worker.exit() is None
+    assert quiet(worker)
+
+
+def test_oldest_of_very_many_starts_are_dropped(worker: Worker) -> None:
+    worker.tell(start(1), *[start(place + 1, place) for place in range(1, 1001)])
+    worker.begin()
+    assert worker.exit() is None
+    assert quiet(worker)
+
+
+def test_engine_has_its_say_after_some_time(worker: Worker) -> None:
+    worker.tell(start(1), *[start(place + 1, place) for place in range(1, 100)])
+    worker.begin()
+    for place in itertools.count(2):
+        assert place < 100, "it went on by itself for ever"
+        until = time.perf_counter() + 0.0005
+        while time.perf_counter() < until:
+            pass
+        if worker.exit() is None:
+            break
+        worker.begin()

@@ -460,6 +460,24 @@ fn long_loop_of_delegating_tasks_stays_small() {
 }
 
 #[test]
+fn long_row_of_results_that_name_the_next_one_stays_small() {
+    // The script that follows the row spawns once and then only waits. It left no checkpoint, since
+    // it met no facts, and its first fact held the whole row: half a kilobyte for each step.
+    let place = Place::new();
+    let mut peaks = Vec::new();
+    for steps in [1_000, 20_000] {
+        let script = format!(
+            "function next(n) {{ if (n == 0) {{ return \"end\"; }} return spawn(next, [n - 1]); }}
+             return spawn(next, [{steps}]);"
+        );
+        let ended = place.script(&["-j2"], &script);
+        expect_well(&ended, "\"end\"\n");
+        peaks.push(ended.peak_kib);
+    }
+    assert!(peaks[1] < peaks[0] + (4 << 10), "{peaks:?} KiB");
+}
+
+#[test]
 fn a_hundred_thousand_pending_tasks_stay_small() {
     let place = match release() {
         Some(binary) => Place::new().with_binary(binary),

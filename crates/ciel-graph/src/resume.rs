@@ -15,13 +15,22 @@ use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::task::{Resume, Stand, State, Task};
 
+/// Bytes that a fact takes, about.
+const FACT_BYTES: usize = 64;
+
 impl Graph {
-    /// How many facts a strand would meet again if it were run again now; `None` if it is meeting
-    /// them at present, or does not record any.
-    pub fn facts_since_checkpoint(&self, task: TaskKey) -> Option<usize> {
-        let task = self.tasks.get(&task)?;
-        let whole = task.descriptor.replayable && task.replayed == task.facts.len();
-        whole.then_some(task.facts.len())
+    /// Whether a strand has met so much since its last checkpoint that it should leave another one:
+    /// `least` facts and answers, and as much as that checkpoint took, so that each of them costs a
+    /// constant. Not while it is meeting them again, nor if it does not record any.
+    pub fn outgrows_checkpoint(&self, task: TaskKey, least: usize) -> bool {
+        let Some(task) = self.tasks.get(&task).filter(|task| is_whole(task)) else {
+            return false;
+        };
+        let met = task.facts.len() + task.asked.len();
+        let taken = task.checkpoint.as_ref().map_or(0, |stand| {
+            (stand.state.len() / FACT_BYTES).max(stand.table.len())
+        });
+        met >= least.max(taken)
     }
 
     /// The files that must be on disk: names, and lengths in bytes.
@@ -41,7 +50,7 @@ impl Graph {
         let table = self.keys_of(key, &checkpoint.kept)?;
         let place = |handle: &Handle| checkpoint.kept.iter().position(|kept| kept == handle);
         let on: Option<Vec<usize>> = on.iter().map(place).collect();
-        let Some(on) = on.filter(|_| self.facts_since_checkpoint(key).is_some()) else {
+        let Some(on) = on.filter(|_| is_whole(&self.tasks[&key])) else {
             return Ok(());
         };
         for object in &table {
@@ -135,6 +144,11 @@ impl Graph {
             }
         }
     }
+}
+
+/// Whether a strand records its facts and has met all of them.
+fn is_whole(task: &Task) -> bool {
+    task.descriptor.replayable && task.replayed == task.facts.len()
 }
 
 fn needs_its_copy(resume: &Resume) -> bool {

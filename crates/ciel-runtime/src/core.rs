@@ -50,7 +50,7 @@ pub(crate) enum Turn {
 /// Changes of strands without any output after which the output thread clears them away.
 const SILENT_CHANGES_MAX: u64 = 4096;
 
-/// Facts of a script that are met again at most when it is run again, but for those of one turn.
+/// Facts and answers that a script has met at least when it leaves a checkpoint.
 const FACTS_BETWEEN_CHECKPOINTS: usize = 64;
 
 enum Todo {
@@ -188,9 +188,9 @@ impl Core {
     /// Whether the state of a script that waits is to be kept now: it would otherwise have to do
     /// much again, and hold on to everything that it has met.
     pub(crate) fn wants_checkpoint(&self, assignment: &Assignment) -> bool {
-        let facts = self.graph().facts_since_checkpoint(assignment.task);
         let strand = ciel_ordered::StrandKey(assignment.strand.0);
-        facts.is_some_and(|facts| facts >= FACTS_BETWEEN_CHECKPOINTS)
+        self.graph()
+            .outgrows_checkpoint(assignment.task, FACTS_BETWEEN_CHECKPOINTS)
             && self.state.is_recording()
             && !self.state.output().is_behind(strand)
     }

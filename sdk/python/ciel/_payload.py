@@ -1,9 +1,11 @@
 """What is written into the payload of a Python task, and how it is read.
 
 A payload is a head of fixed size, the header of the function (`_code.Identity`), and a pickle of
-the arguments. Its inputs are, in this order: the function if it goes by value, the references among
-the arguments, large buffers, and the pickle itself if that is large. `Store` is what packing needs
-of a strand; nothing here knows how a strand does it. Read next: `_freeze.py`, `_speaking.py`.
+the arguments; of a call with plain values and futures only, a pickle of the values and the places
+of the futures, which costs less on both sides. Its inputs are, in this order: the function if it
+goes by value, the references among the arguments, large buffers, and the pickle itself if that is
+large. `Store` is what packing needs of a strand; nothing here knows how a strand does it. Read
+next: `_freeze.py`, `_speaking.py`.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ciel._code import Identity, identify
 from ciel._faults import explained_call
 from ciel._freeze import ATOMS, Frozen, freeze, thaw
+from ciel._future import Future
 
 if TYPE_CHECKING:
-    from ciel._future import Future
     from ciel._strand import Call
 
 OBJECT_BYTES_MIN = 64 << 10
 """Buffers and arguments from this size on become objects, which processes map and share."""
 
-BY_VALUE, BODY_IS_OBJECT, HAS_BUFFERS, MANY = 2, 4, 8, 16
+BY_VALUE, BODY_IS_OBJECT, HAS_BUFFERS, MANY, HAS_PLACES = 2, 4, 8, 16, 32
 _HEAD = struct.Struct(">BHIQ")
 
 
@@ -82,7 +84,33 @@ def pack(call: Call, store: Store, step: int = 0) -> Packed:
                 header = identity.header
                 flags = 1 if task.options_now.outputs is None else 1 | MANY
                 return _HEAD.pack(flags, len(header), 0, step) + header + body, (), None
+        if not task.keeps:
+            packed = _packed_with_places(call, identity, store, step)
+            if packed is not None:
+                return packed
     return _packed_whole(call, identity, store, step)
+
+
+def _packed_with_places(call: Call, identity: Identity, store: Store, step: int) -> Packed | None:
+    """A call with nothing but plain values and futures; `None` if it has anything else."""
+    plain: list[Any] = []
+    places: list[int] = []
+    inputs: list[int] = []
+    for value in call.args:
+        if type(value) in ATOMS:
+            plain.append(value)
+        elif type(value) is Future:
+            places.append(len(plain))
+            plain.append(None)
+            inputs.append(store.handle_of(value))
+        else:
+            return None
+    body = pickle.dumps((plain, places), 5)
+    if len(body) >= OBJECT_BYTES_MIN:
+        return None
+    flags = 1 | HAS_PLACES if call.task.options_now.outputs is None else 1 | HAS_PLACES | MANY
+    header = identity.header
+    return _HEAD.pack(flags, len(header), len(places), step) + header + body, inputs, None
 
 
 def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Packed:
@@ -175,6 +203,11 @@ class Unpacked:
     def arguments(self, read: Reader, total: int) -> Arguments:
         """The arguments of the call; `read` reads its inputs, of which there are `total`."""
         body: Any = self.body
+        if self.flags & HAS_PLACES:
+            args, places = pickle.loads(body)
+            for number, place in enumerate(places):
+                args[place] = read.value(number)
+            return tuple(args), {}
         if not body and not self.flags & BODY_IS_OBJECT:
             return (), {}
         if self.flags & BODY_IS_OBJECT:

@@ -1,0 +1,106 @@
+"""Payloads of calls: what is packed comes out again, whatever shape the call has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ciel
+from ciel._future import Future
+from ciel._payload import HAS_PLACES, Unpacked, pack
+from ciel._strand import Call
+
+ATOMS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary()
+)
+OTHERS = st.one_of(st.lists(st.integers()), st.tuples(st.text()), st.dictionaries(st.text(), ATOMS))
+FUTURE = object()
+
+
+@ciel.task
+def takes(*args: Any, **kwargs: Any) -> Any:
+    """Never run here."""
+
+
+class Strand:
+    """What packs and what reads: futures are handles, inputs are told by their numbers."""
+
+    label = "test"
+
+    def __init__(self) -> None:
+        """No object was stored."""
+        self.stored: list[Any] = []
+        self.inputs: list[Any] = []
+
+    def handle_of(self, future: Future[Any]) -> int:
+        """Handles below a thousand are futures."""
+        return future._handle
+
+    def function_handle(self, identity: Any) -> int:
+        """Functions of this module go by reference."""
+        raise AssertionError(identity)
+
+    def buffer_handle(self, buffer: Any) -> int:
+        """Others are objects."""
+        self.stored.append(bytes(buffer))
+        return 1000 + len(self.stored) - 1
+
+    def value(self, number: int) -> Any:
+        """The value of an input."""
+        return f"value of {self.inputs[number]}"
+
+    def future(self, number: int) -> Any:
+        """The future of an input."""
+        return self.inputs[number]
+
+    def raw(self, number: int) -> Any:
+        """The bytes of an input."""
+        return self.stored[self.inputs[number] - 1000]
+
+
+def there_and_back(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Unpacked]:
+    """What the task gets; a future becomes the value of its handle."""
+    strand: Any = Strand()
+    payload, strand.inputs, kept = pack(Call(takes, args, kwargs, "", 0), strand, 7)
+    assert kept is None
+    unpacked = Unpacked(payload)
+    assert unpacked.step == 7
+    return *unpacked.arguments(strand, len(strand.inputs)), unpacked
+
+
+def placed(values: list[Any], make: Callable[[int], Any]) -> tuple[Any, ...]:
+    """The values, with something else for each future."""
+    return tuple(make(at) if value is FUTURE else value for at, value in enumerate(values))
+
+
+def future(handle: int) -> Future[Any]:
+    """A future of some strand."""
+    strand: Any = None
+    return Future(strand, handle)
+
+
+@given(st.lists(st.one_of(ATOMS, st.just(FUTURE))))
+def test_plain_values_and_futures_arrive_at_their_places(values: list[Any]) -> None:
+    args, kwargs, unpacked = there_and_back(placed(values, future), {})
+    assert (args, kwargs) == (placed(values, lambda at: f"value of {at}"), {})
+    assert bool(unpacked.flags & HAS_PLACES) == (FUTURE in values)
+
+
+@given(st.lists(st.one_of(ATOMS, OTHERS, st.just(FUTURE))), st.dictionaries(st.text(), ATOMS))
+def test_any_call_arrives_as_it_was_made(values: list[Any], named: dict[str, Any]) -> None:
+    args, kwargs, _ = there_and_back(placed(values, future), named)
+    assert (args, kwargs) == (placed(values, lambda at: f"value of {at}"), named)
+
+
+def test_same_future_may_stand_at_two_places() -> None:
+    twice = future(3)
+    args, _, _ = there_and_back((twice, 1, twice), {})
+    assert args == ("value of 3", 1, "value of 3")
+
+
+def test_large_values_beside_futures_go_as_an_object() -> None:
+    args, _, unpacked = there_and_back((future(2), "x" * 100_000), {})
+    assert args == ("value of 2", "x" * 100_000) and not unpacked.flags & HAS_PLACES

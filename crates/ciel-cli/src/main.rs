@@ -35,6 +35,10 @@ use clap::Parser;
 use crate::complaint::Complaint;
 use crate::options::{Command, Options};
 
+/// What one thread makes of a task another one often lets go of.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The first argument with which the engine starts this program as its spawner.
 const SPAWNER: &str = "__spawner";
 

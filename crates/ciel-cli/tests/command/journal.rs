@@ -161,15 +161,21 @@ fn run_without_a_journal_is_told() {
     shows!("journal_unknown", folder.ciel(&["journal", "nothing"]));
 }
 
-#[test]
-fn lint_becomes_the_interpreter_of_jobs() {
+/// A folder whose `./python` is that script of the shell.
+fn with_interpreter(script: &str) -> Folder {
     let folder = Folder::new();
-    folder.write("python", "#!/bin/sh\necho \"$@\"\nexit 1\n");
+    folder.write("python", format!("#!/bin/sh\n{script}\n"));
     let made = std::process::Command::new("chmod")
         .arg("+x")
         .arg(folder.path("python"))
         .status();
     assert!(made.unwrap().success());
+    folder
+}
+
+#[test]
+fn lint_asks_the_interpreter_of_jobs() {
+    let folder = with_interpreter("test \"$1$2\" = -P-c || exit 3\nshift 3\necho \"$@\"\nexit 1");
     let words = ["lint", "--python", "./python", "--json", "a.py", "-b.py"];
     shows!("lint_option", folder.ciel(&words));
     let ended = folder.ciel(&[
@@ -177,13 +183,21 @@ fn lint_becomes_the_interpreter_of_jobs() {
     ]);
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (Some(1), "-P -m ciel.lint --json -- a.py -b.py\n")
+        (Some(1), "--json -- a.py -b.py\n")
     );
-    let ended = folder.ciel(&["lint", "--python", "./missing", "a.py"]);
-    assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("no Python interpreter ./missing"),
-        "{}",
-        ended.stderr
-    );
+}
+
+#[test]
+fn lint_without_an_interpreter_or_its_module_says_which_is_missing() {
+    // The second ended with the interpreter's own words, which did not say what to do.
+    let folder = with_interpreter("exec python3 -I -S \"$@\"");
+    for (interpreter, told) in [
+        ("./missing", "no Python interpreter ./missing"),
+        ("./python", "./python has no module ciel"),
+    ] {
+        let ended = folder.ciel(&["lint", "--python", interpreter, "a.py"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        assert!(ended.stderr.contains("--python FILE"), "{}", ended.stderr);
+    }
 }

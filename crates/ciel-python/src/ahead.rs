@@ -6,13 +6,13 @@
 //! so that it has its say. It knows neither Python nor the socket. Read
 //! next: `incoming.rs`.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::{Ahead, Data, EngineMessage, Output, Start, Tag, reference};
 
-/// Starts that wait here at most; the oldest ones are those that nothing can follow any more.
+/// Starts that wait here at most.
 const STARTS_MAX: usize = 256;
 
 /// Ended tasks whose outputs are kept for those behind them.
@@ -26,9 +26,6 @@ pub struct Line {
     starts: VecDeque<EngineMessage>,
     /// Epochs of the last tasks that were followed at once, with their outputs.
     ended: VecDeque<(u32, Vec<Output>)>,
-    /// Epochs of tasks that have blocked: what they end with comes at another time, so nothing
-    /// follows them.
-    blocked: HashSet<u32>,
     /// When the engine last began a task itself.
     heard: Instant,
 }
@@ -39,26 +36,16 @@ impl Line {
         Line {
             starts: VecDeque::new(),
             ended: VecDeque::new(),
-            blocked: HashSet::new(),
             heard: Instant::now(),
         }
     }
 
-    /// The engine begins a task, or lets it go on.
+    /// The engine begins a task, or lets it go on: what it has told ahead before cannot follow
+    /// that, nor anything else.
     pub fn hear(&mut self) {
         self.heard = Instant::now();
+        self.starts.clear();
         self.ended.clear();
-    }
-
-    /// That task has blocked.
-    pub fn block(&mut self, epoch: u32) {
-        self.blocked.insert(epoch);
-        self.starts.retain(|start| !follows(start, epoch));
-    }
-
-    /// That task is over, and nothing follows it.
-    pub fn end(&mut self, epoch: u32) {
-        self.blocked.remove(&epoch);
     }
 
     /// A start that was told ahead.
@@ -88,7 +75,7 @@ impl Line {
     /// The start that follows a task that has ended with these outputs, complete; none if there is
     /// none, or if they lack what it waits for.
     pub fn follow(&mut self, ended: &Tag, outputs: &[Output]) -> Option<EngineMessage> {
-        if self.blocked.remove(&ended.epoch) || self.heard.elapsed() > ALONE_MAX {
+        if self.heard.elapsed() > ALONE_MAX {
             return None;
         }
         let place = self

@@ -57,28 +57,18 @@ impl Connection {
     }
 
     fn append_last(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
+        self.watch.end_turn();
         let nobody_receives = self.ends.incoming.try_lock().is_ok();
         self.append_as(py, message, nobody_receives)
     }
 
-    /// Says the last word of a task that ends otherwise than by an exit.
-    fn say_end(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        kind: impl Into<worker_message::Kind>,
-    ) -> PyResult<()> {
-        self.end_turn(|incoming| incoming.end(&tag.get().wire()));
-        self.say_last(py, tag, kind)
-    }
-
-    /// The turn of a task is over. What was told ahead learns of it, if there ever was anything:
-    /// then this is a worker, and nobody else holds the lock for long.
-    fn end_turn<T: Default>(&self, tell: impl FnOnce(&mut Incoming) -> T) -> T {
-        self.watch.end_turn();
+    /// The start that follows a task that ends now: its epoch, and how many are behind it. If ever
+    /// anything was told ahead this is a worker, and nobody else holds the lock for long.
+    fn follow(&self, ended: &wire::Tag, outputs: &[wire::Output]) -> Option<(u32, usize)> {
+        let ends = &self.ends;
         match self.watch.is_used() {
-            true => tell(&mut lock(&self.ends.incoming)),
-            false => T::default(),
+            true => lock(&ends.incoming).follow(ended, outputs, &ends.socket, &ends.outgoing),
+            false => None,
         }
     }
 
@@ -310,7 +300,7 @@ impl Connection {
             line,
         };
         let task = Some(spawned.into_wire()?);
-        self.say_end(py, tag, wire::TailSpawn { task })
+        self.say_last(py, tag, wire::TailSpawn { task })
     }
 
     /// Makes an object; adds one handle. `references` are handles in the order the bytes count.
@@ -433,7 +423,6 @@ impl Connection {
             timeout_ms,
             continuation: Some(block_on::Continuation::Parked(wire::Parked {})),
         };
-        self.end_turn(|incoming| incoming.block(&tag.get().wire()));
         self.say_last(py, tag, block)
     }
 
@@ -504,7 +493,7 @@ impl Connection {
         failure: failure::Said<'_>,
     ) -> PyResult<()> {
         let failure = Some(failure.into_wire()?);
-        self.say_end(py, tag, wire::Error { failure })
+        self.say_last(py, tag, wire::Error { failure })
     }
 
     /// Ends the task well, with the outputs given by value: number, bytes, form, references. If a
@@ -519,11 +508,10 @@ impl Connection {
         let keep = said::known::<wire::Keep>(keep, "way to keep a process")?;
         let outputs = said::outputs(outputs);
         let tag = tag.get().wire();
+        self.watch.end_turn();
         let followed = match keep == i32::from(wire::Keep::End) {
-            true => self.end_turn(|_| None),
-            false => self.end_turn(|incoming| {
-                incoming.follow(&tag, &outputs, &self.ends.socket, &self.ends.outgoing)
-            }),
+            true => None,
+            false => self.follow(&tag, &outputs),
         };
         let exit = wire::Exit {
             outputs,

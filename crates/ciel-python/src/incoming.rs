@@ -123,16 +123,6 @@ impl Incoming {
         self.line.give_back()
     }
 
-    /// That task waits from now on.
-    pub fn block(&mut self, tag: &Tag) {
-        self.line.block(tag.epoch);
-    }
-
-    /// That task is over, and not by an exit.
-    pub fn end(&mut self, tag: &Tag) {
-        self.line.end(tag.epoch);
-    }
-
     /// Whether [`Incoming::next`] would return at once.
     pub fn is_ready(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> bool {
         // A read that fails now fails again for who receives.
@@ -182,11 +172,6 @@ impl Incoming {
             }
             Some(Kind::Start(_) | Kind::Resume(_)) => {
                 self.line.hear();
-                self.ready.push_back(message);
-            }
-            Some(Kind::Drop(_)) => {
-                self.line
-                    .end(message.tag.as_ref().map_or(0, |tag| tag.epoch));
                 self.ready.push_back(message);
             }
             _ => self.ready.push_back(message),

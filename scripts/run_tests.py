@@ -16,6 +16,7 @@ from tally import Tally
 
 CARGO_TEST = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]
 CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
+PAGES = ["make", "--no-print-directory", "doc"]
 FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -119,6 +120,7 @@ def main() -> int:
         for step, name, command in [
             (tool, "form", FORMAT),
             (tool, "lints", CLIPPY),
+            (whole, "pages of our crates", PAGES),
             (types, "types of Python", ["sdk/python"]),
             (tests, "scripts", SCRIPTS),
             (whole, "wheel", build_wheel),

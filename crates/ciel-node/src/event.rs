@@ -87,7 +87,7 @@ pub enum Event {
         /// Which.
         worker: WorkerKey,
     },
-    /// Time passed; see [`Node::next_deadline`].
+    /// Time passed; see [`next_deadline`](crate::Node::next_deadline).
     Ticked,
 }
 

@@ -3,8 +3,7 @@
 //! A start waits here until the task before it ends. If that gave all that the start waits for, the
 //! start is completed and becomes a message like any other. What is never taken up is dropped: the
 //! engine learns from each exit which start followed. After some time without the engine none does,
-//! so that it has its say. It knows neither Python nor the socket. Read
-//! next: `incoming.rs`.
+//! so that it has its say. It knows neither Python nor the socket. Read next: `incoming.rs`.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,9 +1,10 @@
 //! The native half of the Python package: module `ciel._native`.
 //!
-//! A codec and a socket: Python values to messages of the executor protocol and back, with one
-//! thread that sends what has waited long enough. It knows no scheduling, no strands and no rules
-//! of a conversation; those stand in `sdk/python/ciel`. Read [`connection`] for the verbs,
-//! [`said`] and [`heard`] for the values, [`outgoing`] and [`incoming`] for the bytes.
+//! A codec and a socket: Python values to messages of the executor protocol and back, with a thread
+//! that sends what has waited long enough, and one that gives back what must not wait. It knows no
+//! scheduling, no strands and no rules of a conversation; those stand in `sdk/python/ciel`. Read
+//! `connection` for the verbs, `said` and `heard` for the values, `outgoing` and `incoming` for the
+//! bytes, `ahead` and `watch` for what was told before its time.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong

@@ -228,6 +228,11 @@ impl Face for CommandFace {
         redirected.as_mut().map_or(Ok(()), Redirected::end)
     }
 
+    fn settle(&self) -> io::Result<()> {
+        let file = &mut locked(&self.output).file;
+        file.as_mut().map_or(Ok(()), Sink::settle)
+    }
+
     fn error_output(&self, task: Option<&Label>, bytes: &[u8]) {
         if self.json {
             let text = String::from_utf8_lossy(bytes);

@@ -154,13 +154,24 @@ impl Sink {
             let why = format!("it goes on after the last byte, {}", self.offset);
             return Err(self.refusal(why));
         }
-        if let Some(draft) = &mut self.draft
-            && extent != Extent::Broken
-        {
-            let renamed = std::fs::rename(&draft.path, &draft.replaces);
-            renamed.map_err(|error| cannot_open(&self.path, &error))?;
-            draft.done = true;
+        if extent != Extent::Broken {
+            let settled = self.settle();
+            settled.map_err(|error| cannot_open(&self.path, &error))?;
         }
+        Ok(())
+    }
+
+    /// What was to replace the file does so; before the run is marked as ended, or its output would
+    /// be lost with a process that dies in between.
+    pub fn settle(&mut self) -> io::Result<()> {
+        let Some(draft) = self.draft.as_mut().filter(|draft| !draft.done) else {
+            return Ok(());
+        };
+        std::fs::rename(&draft.path, &draft.replaces).map_err(|error| {
+            let path = draft.replaces.display();
+            io::Error::new(error.kind(), format!("{path} cannot be replaced: {error}"))
+        })?;
+        draft.done = true;
         Ok(())
     }
 

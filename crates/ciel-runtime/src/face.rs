@@ -30,6 +30,14 @@ pub trait Face: Send + Sync {
     /// Errors leave the run to be taken up once more, unless nobody reads any more.
     fn result(&self, result: &Json) -> io::Result<()>;
 
+    /// The job has come to its end, well or not, and all has been shown; in a moment the run is
+    /// marked as ended. What must not be lost then is to be in its place now.
+    ///
+    /// Errors leave the run to be taken up once more.
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Bytes of standard error: whole lines, or a part where a task never ends its line. `task` is
     /// absent when they come in serial order.
     fn error_output(&self, task: Option<&Label>, bytes: &[u8]);

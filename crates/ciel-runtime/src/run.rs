@@ -372,15 +372,10 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
     let result = ending
         .result
         .map(|(name, value)| shown(engine, name, &value));
-    // Whoever takes the run up before it is marked as ended tells the result once more.
-    let told = match &result {
-        Ok(result) if came_to_its_end => engine.face.result(result),
-        Ok(_) | Err(_) => Ok(()),
+    let told = match came_to_its_end {
+        true => tell_end(engine, result.as_ref().ok()),
+        false => Ok(()),
     };
-    let told = told.or_else(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(RunError::Output(error)),
-    });
     let ending_told = (came_to_its_end && told.is_ok()).then(|| Ending {
         failure,
         tasks: counts.spawned,
@@ -411,6 +406,18 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         output_closed,
         resumable,
     })
+}
+
+/// Tells the end of a job that has come to it, with its result if it has one. Whoever takes the run
+/// up before it is marked as ended tells it once more.
+fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
+    let told = result.map_or(Ok(()), |result| engine.face.result(result));
+    let told = told.or_else(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    });
+    told.and_then(|()| engine.face.settle())
+        .map_err(RunError::Output)
 }
 
 /// Leaves the folder in order, and says whether the run can go on from there. A run that has come

@@ -12,6 +12,7 @@ mod damage;
 mod full_disk;
 mod read_only;
 mod removed;
+mod replaced;
 
 use support::{Ended, Place};
 

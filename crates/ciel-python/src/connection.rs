@@ -53,11 +53,11 @@ impl Connection {
         tag: &Bound<'_, Tag>,
         kind: impl Into<worker_message::Kind>,
     ) -> PyResult<()> {
+        self.watch.end_turn();
         self.append_last(py, &WorkerMessage::about(tag.get().wire(), kind))
     }
 
     fn append_last(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
-        self.watch.end_turn();
         let nobody_receives = self.ends.incoming.try_lock().is_ok();
         self.append_as(py, message, nobody_receives)
     }

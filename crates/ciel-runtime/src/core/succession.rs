@@ -45,6 +45,10 @@ impl Core {
         let is_offered = self.follower == Some((next, true)) || self.node.is_lent(next);
         let follows = is_offered && self.graph().awaits_place(next.task, next.attempt);
         if follows {
+            // What is full is written down by who performs orders, and there may be none for long.
+            if self.history.is_full() {
+                self.order(Order::Rearm);
+            }
             self.forget_place(run);
             self.tell_node(now, node::Event::TaskFollowed { run, next });
         } else {
@@ -65,16 +69,11 @@ impl Core {
     }
 
     /// Whether what begins in `worker` now is handed to its conversation, which has just spoken. A
-    /// full history is written down by who performs orders, so that it stays bounded.
+    /// full history is written down by who performs orders, so then it goes that way; but not what
+    /// the worker has begun already.
     pub(super) fn goes_on(&self, worker: WorkerKey) -> bool {
-        if self.speaking != Some(worker) || self.next.is_some() {
-            return false;
-        }
-        let is_full = self.history.is_full();
-        if is_full && self.follower.is_some() {
-            self.order(Order::Rearm);
-        }
-        !is_full || self.follower.is_some()
+        let may_go_on = self.follower.is_some() || !self.history.is_full();
+        self.speaking == Some(worker) && self.next.is_none() && may_go_on
     }
 
     /// That task is over, wherever it was.

@@ -53,11 +53,6 @@ impl Line {
         }
     }
 
-    /// A task begins.
-    fn begin(&mut self) {
-        self.begun = Instant::now();
-    }
-
     /// The start `epoch`, if it was told to follow `before`.
     fn take(&mut self, before: u32, epoch: u32) -> Option<Held> {
         let is_it = |told: &Told| told.before == before && told.held.tag.epoch == epoch;
@@ -112,7 +107,7 @@ impl Line {
 impl Conversation<'_> {
     /// A task has begun in the worker; tells it what may follow.
     pub(super) fn begun(&mut self) -> Talked {
-        self.line.begin();
+        self.line.begun = Instant::now();
         let Some(running) = self.running.as_ref().filter(|_| self.may_tell_ahead()) else {
             return Ok(());
         };
@@ -159,6 +154,9 @@ impl Conversation<'_> {
 
     /// The task of that epoch has ended otherwise, or has waited: nothing follows it.
     pub(super) fn forget_line(&mut self, epoch: u32) {
+        if self.line.told.is_empty() {
+            return;
+        }
         let gone = self.line.forget(vec![epoch]);
         self.take_back(gone);
     }

@@ -347,6 +347,11 @@ fn tell_core(
         return None;
     }
     let ended = match (tell_acts(core, now, run, script, acts), told) {
+        // One of its acts was refused, so the graph has given up the attempt.
+        (Ok(()), _) if core.is_stopping(run) => {
+            core.leave(now, run);
+            return None;
+        }
         (Ok(()), Told::Stays(stay)) => return Some(stay),
         (Ok(()), Told::Finished(Ok(outputs))) => Event::TaskFinished {
             task,

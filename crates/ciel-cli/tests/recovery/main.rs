@@ -10,6 +10,7 @@ mod broken_off;
 mod clock;
 mod damage;
 mod full_disk;
+mod nondeterministic;
 mod read_only;
 mod removed;
 mod replaced;

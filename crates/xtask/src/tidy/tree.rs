@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Folders that hold no source: they are made by tools and ignored by version control.
+/// What holds no source: tools make these folders, and version control ignores them. In a linked
+/// work tree `.git` is a file.
 const PASSED_OVER: &[&str] = &[
     "target",
     ".git",
@@ -93,8 +94,11 @@ fn gather(folder: &Path, prefix: &str, found: &mut Vec<Source>) {
     for entry in fs::read_dir(folder).expect("the source tree can be read") {
         let entry = entry.expect("the source tree can be read");
         let name = entry.file_name().to_string_lossy().into_owned();
+        if PASSED_OVER.contains(&name.as_str()) {
+            continue;
+        }
         let kind = entry.file_type().expect("an entry has a type");
-        if kind.is_dir() && !PASSED_OVER.contains(&name.as_str()) {
+        if kind.is_dir() {
             gather(&entry.path(), &format!("{prefix}{name}/"), found);
         } else if kind.is_file()
             && let Ok(text) = fs::read_to_string(entry.path())

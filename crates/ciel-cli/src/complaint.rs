@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ciel_runtime::RunError;
 use ciel_skywriting::diagnostic::line_column;
 use ciel_skywriting::front::Problems;
+use ciel_view::ViewError;
 
 use crate::display::without_numbers;
 use crate::talk::Paint;
@@ -115,7 +116,7 @@ impl From<RunError> for Complaint {
             RunError::State(_)
             | RunError::OtherVersion { .. }
             | RunError::Changed { .. }
-            | RunError::Undescribed { .. } => WRONG_USAGE,
+            | RunError::View(_) => WRONG_USAGE,
             RunError::Recovery(_)
             | RunError::Journal(_)
             | RunError::Hindered { .. }
@@ -136,9 +137,25 @@ impl From<RunError> for Complaint {
     }
 }
 
+impl From<ViewError> for Complaint {
+    /// A run that cannot be found is wrong usage; one whose journal cannot be read is not.
+    fn from(error: ViewError) -> Complaint {
+        let exit = match &error {
+            ViewError::State(_) | ViewError::Undescribed { .. } => WRONG_USAGE,
+            ViewError::Journal(_) | ViewError::Corrupt(_) => JOB_FAILED,
+        };
+        Complaint::Plain {
+            code: error.code(),
+            message: without_numbers(&error.to_string()),
+            hint: error.hint(),
+            exit,
+        }
+    }
+}
+
 impl From<ciel_store::StoreError> for Complaint {
     fn from(error: ciel_store::StoreError) -> Complaint {
-        RunError::State(error).into()
+        ViewError::State(error).into()
     }
 }
 

@@ -6,9 +6,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ciel_runtime::listing::{self, RunSummary, Standing};
-use ciel_runtime::{Durable, GivenOptions, Resume, RunDescription};
+use ciel_runtime::Resume;
 use ciel_store::StoreError;
+use ciel_view::listing::{self, RunSummary, Standing};
+use ciel_view::{Durable, GivenOptions, RunDescription};
 
 use crate::complaint::Complaint;
 use crate::options::{Durability, ErrorOrder, ResumeOptions, RunOptions, Shared};

@@ -1,13 +1,14 @@
 //! Which folder a run works in: that of a former run that did not come to its end, or a new one.
 //!
 //! A run is taken up by a job with the same key only, and by one process only. It does not know
-//! what the journal says. Read next: `key`, `description`.
+//! what the journal says. Read next: `key`, and `ciel_view::description`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciel_store::{RunEntry, RunFolder, RunState, StateFolder, StoreError};
+use ciel_view::description::VERSION;
+use ciel_view::{RunDescription, ViewError};
 
-use crate::description::{RunDescription, VERSION};
 use crate::error::RunError;
 use crate::face::{Face, Report};
 use crate::settings::{Resume, Settings};
@@ -41,7 +42,7 @@ fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<RunFolder, 
     let run = id.to_string();
     let description = folder.description()?.unwrap_or_default();
     let Ok(description) = serde_json::from_slice::<RunDescription>(&description) else {
-        return Err(RunError::Undescribed { run });
+        return Err(RunError::View(ViewError::Undescribed { run }));
     };
     if description.version != VERSION {
         let version = description.version;
@@ -65,7 +66,7 @@ fn newest(
         .rev()
         .filter(|run| run.state == RunState::Unended);
     for run in unended {
-        let Some(description) = described(run) else {
+        let Some(description) = RunDescription::read(run) else {
             continue;
         };
         if description.key != key {
@@ -90,9 +91,26 @@ fn newest(
     Ok(None)
 }
 
-/// What a run said of itself; none if it cannot be read or understood.
-pub(crate) fn described(run: &RunEntry) -> Option<RunDescription> {
-    serde_json::from_slice(&run.description().ok()??).ok()
+/// What a run with these settings says of itself, as the bytes of its file. None if a path in it is
+/// not UTF-8: such a run cannot be resumed.
+fn description(settings: &Settings, key: &str) -> Option<Vec<u8>> {
+    let mut command = vec![settings.script.to_str()?.to_string()];
+    command.extend(settings.arguments.iter().cloned());
+    let description = RunDescription {
+        version: VERSION.to_string(),
+        key: key.to_string(),
+        command,
+        folder: std::env::current_dir().ok()?,
+        options: settings.given.clone(),
+        started_s: seconds_now(),
+    };
+    serde_json::to_vec_pretty(&description).ok()
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
 }
 
 fn tell_of_other_version(face: &dyn Face, run: &str, version: &str) {
@@ -113,7 +131,7 @@ fn new_folder(
     key: Option<&str>,
 ) -> Result<RunFolder, RunError> {
     let folder = create_folder(state, runs)?;
-    let description = key.and_then(|key| RunDescription::of(settings, key));
+    let description = key.and_then(|key| description(settings, key));
     let described = description.map(|description| folder.describe(&description));
     match described.unwrap_or(Ok(())) {
         Ok(()) => Ok(folder),

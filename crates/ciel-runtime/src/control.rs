@@ -1,21 +1,20 @@
 //! The control socket of a live run: who connects is told all its tasks as records.
 //!
-//! It lies in the user's runtime folder and goes when the run ends. One connection, one answer.
+//! It goes when the run ends. One connection, one answer. Read next: `ciel_view::socket`.
 
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciel_graph::{Situation, TaskView};
 use ciel_model::Label;
 use ciel_node::{Place, Run};
+use ciel_view::records::{Record, TaskRecord, TaskState, words_of};
+use ciel_view::socket;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::history::words_of;
-use crate::records::{Record, TaskRecord, TaskState};
 
 /// Live tasks told of at most.
 const TASKS_TOLD_MAX: usize = 10_000;
@@ -30,28 +29,10 @@ impl Drop for Socket {
     }
 }
 
-/// Where the control socket of a run is.
-pub(crate) fn socket_path(run: &str) -> Option<PathBuf> {
-    Some(runtime_folder()?.join(format!("{run}.sock")))
-}
-
-/// The user's runtime folder, made if need be; only if it is the user's own.
-fn runtime_folder() -> Option<PathBuf> {
-    let user = rustix::process::getuid().as_raw();
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) => PathBuf::from(folder).join("ciel"),
-        None => std::env::temp_dir().join(format!("ciel-{user}")),
-    };
-    // It may be there already; what matters is whose it is.
-    let _ = std::fs::DirBuilder::new().mode(0o700).create(&folder);
-    let found = std::fs::symlink_metadata(&folder).ok()?;
-    (found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0).then_some(folder)
-}
-
 /// Answers who asks until the thread ends. Without a place for a socket there is none, and `why`
 /// knows only what the history tells.
 pub(crate) fn listen(engine: &Arc<Engine>) -> Option<Socket> {
-    let path = socket_path(engine.folder.id())?;
+    let path = socket::path_of(engine.folder.id())?;
     let listener = UnixListener::bind(&path).ok()?;
     let engine = engine.clone();
     tokio::task::spawn_local(async move {
@@ -66,9 +47,7 @@ async fn answer(engine: Arc<Engine>, mut stream: UnixStream) {
     let records = live_records(&engine);
     let mut lines = Vec::new();
     for record in records {
-        if serde_json::to_writer(&mut lines, &record).is_ok() {
-            lines.push(b'\n');
-        }
+        record.append_to(&mut lines);
     }
     // Who hangs up early does not want to know.
     let _ = stream.write_all(&lines).await;

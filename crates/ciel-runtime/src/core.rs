@@ -111,17 +111,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(
-        state: Coordinator,
-        node: Node,
-        history: History,
-        orders: UnboundedSender<Order>,
-    ) -> Core {
+    pub(crate) fn new(state: Coordinator, node: Node, orders: UnboundedSender<Order>) -> Core {
         Core {
             changes: state.changes(),
             state,
             node,
-            history,
+            history: History::default(),
             suspended: FxHashMap::default(),
             preempted: FxHashMap::default(),
             turns: Turns::new(),
@@ -317,7 +312,9 @@ impl Core {
                     let task = summary.label.clone();
                     self.order(Order::TaskFailed { task, failure });
                 }
-                self.history.task_ended(&summary);
+                if self.history.task_ended(summary) {
+                    self.order(Order::WriteHistory);
+                }
             }
             Action::JobEnded(ending) => {
                 self.ending = Some(*ending);

@@ -17,6 +17,7 @@ use crate::core::Core;
 use crate::error::RunError;
 use crate::executors::Registry;
 use crate::face::Face;
+use crate::history_file::HistoryFile;
 use crate::programs::Programs;
 use crate::released::Released;
 use crate::settings::Settings;
@@ -32,6 +33,7 @@ pub(crate) struct Engine {
     pub(crate) face: Arc<dyn Face>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
+    pub(crate) history: HistoryFile,
     /// Where everything is recorded that is needed to go on after this process; none if nothing is.
     pub(crate) journal: Option<Journal>,
     /// Time that earlier processes of the run had.
@@ -79,6 +81,7 @@ impl Engine {
             before: core.state.now(),
             released: Mutex::new(kept.released),
             trouble: Mutex::new(None),
+            history: HistoryFile::open(&folder.history_path()),
             settings,
             folder,
             face: equipment.face,

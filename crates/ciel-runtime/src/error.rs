@@ -7,6 +7,7 @@ use std::fmt;
 
 use ciel_journal::JournalError;
 use ciel_store::StoreError;
+use ciel_view::ViewError;
 
 use crate::hindrance::Hindrance;
 use crate::recovery::RecoveryError;
@@ -39,11 +40,8 @@ pub enum RunError {
         /// About what.
         hindrance: Hindrance,
     },
-    /// The run to resume does not say what it is.
-    Undescribed {
-        /// Its id.
-        run: String,
-    },
+    /// The run to resume cannot be looked at.
+    View(ViewError),
     /// The output cannot be written.
     Output(std::io::Error),
     /// The system refused something the engine needs.
@@ -62,7 +60,7 @@ impl RunError {
             RunError::State(error) => error.code(),
             RunError::OtherVersion { .. } => "run.other-version",
             RunError::Changed { .. } => "run.changed",
-            RunError::Undescribed { .. } => "run.undescribed",
+            RunError::View(error) => error.code(),
             RunError::Recovery(error) => error.code(),
             RunError::Journal(error) => error.code(),
             RunError::Hindered { hindrance, .. } => hindrance.code(),
@@ -82,9 +80,7 @@ impl RunError {
                 "its tasks were run by the code as it was; start afresh: ciel run --new …"
                     .to_string(),
             ),
-            RunError::Undescribed { .. } => {
-                Some("`ciel run` with its script runs the job once more".to_string())
-            }
+            RunError::View(error) => error.hint(),
             RunError::Recovery(_) => {
                 Some("the job can only start afresh: ciel run --new …".to_string())
             }
@@ -105,7 +101,7 @@ impl fmt::Display for RunError {
             RunError::Changed { run } => {
                 write!(f, "the code of the job has changed since run {run} began")
             }
-            RunError::Undescribed { run } => write!(f, "run {run} does not say what it is"),
+            RunError::View(error) => error.fmt(f),
             RunError::Recovery(error) => error.fmt(f),
             RunError::Journal(error) => error.fmt(f),
             RunError::Hindered { hindrance, .. } => hindrance.fmt(f),

@@ -1,82 +1,76 @@
-//! The bounded history of a run, collected in memory until somebody writes it down.
+//! What the history of a run is to receive: a bounded ring between the machines, which append under
+//! the lock, and the input/output thread, which spells it as records and writes them.
 //!
-//! It does not know files; the input/output thread takes what has gathered.
+//! It does not know files or JSON. Read next: `ciel_view::records`.
 
-use ciel_graph::{Moment, TaskSummary};
-use ciel_model::{FailureKind, Label, limits};
+use std::collections::VecDeque;
 
-use crate::records::{LogRecord, Record, TaskRecord, TaskState};
+use ciel_graph::TaskSummary;
+use ciel_model::{Label, limits};
 
-/// Bytes of records that may gather before somebody must write them down.
-const GATHERED_BYTES_MAX: usize = 64 << 10;
+/// Ended tasks after which the input/output thread is asked to write.
+const GATHERED_TASKS: usize = 256;
 
-/// Records that are not written down yet.
+/// Ended tasks that may wait to be written; beyond it the oldest gives way.
+const WAITING_TASKS_MAX: usize = 16 << 10;
+
+/// Bytes of the tasks' own output that a run keeps in all.
+const LOGS_BYTES_MAX: usize = 64 * limits::LOG_BYTES_MAX;
+
+/// A piece of a task's own output.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Log {
+    pub(crate) task: Label,
+    pub(crate) stream: &'static str,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// Oldest first.
+    pub(crate) tasks: VecDeque<Box<TaskSummary>>,
+    pub(crate) logs: Vec<Log>,
+}
+
+/// What happened and is not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    gathered: Vec<u8>,
+    gathered: Gathered,
     log_bytes: usize,
 }
 
 impl History {
-    pub(crate) fn add(&mut self, record: &Record) {
-        let written = serde_json::to_writer(&mut self.gathered, record);
-        written.expect("records have only string keys and finite numbers");
-        self.gathered.push(b'\n');
-    }
-
-    pub(crate) fn task_ended(&mut self, summary: &TaskSummary) {
-        self.add(&Record::Task(Box::new(task_record(summary))));
+    /// A task has ended. True if the input/output thread has to be asked to write now.
+    pub(crate) fn task_ended(&mut self, summary: Box<TaskSummary>) -> bool {
+        let tasks = &mut self.gathered.tasks;
+        if tasks.len() == WAITING_TASKS_MAX {
+            tasks.pop_front();
+        }
+        tasks.push_back(summary);
+        tasks.len() == GATHERED_TASKS
     }
 
     /// Keeps a task's own output, as far as all of it together is bounded.
-    pub(crate) fn log(&mut self, task: &Label, stream: &str, bytes: &[u8]) {
-        if self.log_bytes > 64 * limits::LOG_BYTES_MAX {
+    pub(crate) fn log(&mut self, task: &Label, stream: &'static str, bytes: &[u8]) {
+        if self.log_bytes > LOGS_BYTES_MAX {
             return;
         }
         self.log_bytes += bytes.len();
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        self.add(&Record::Log(LogRecord {
-            task: task.to_string(),
-            stream: stream.to_string(),
-            text,
-        }));
+        self.gathered.logs.push(Log {
+            task: task.clone(),
+            stream,
+            bytes: bytes.to_vec(),
+        });
     }
 
-    /// Whether enough has gathered to be written down now.
+    /// Whether enough has gathered to be written now.
     pub(crate) fn is_full(&self) -> bool {
-        self.gathered.len() >= GATHERED_BYTES_MAX
+        self.gathered.tasks.len() >= GATHERED_TASKS
     }
 
     /// What has gathered since the last time.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    pub(crate) fn take(&mut self) -> Gathered {
         std::mem::take(&mut self.gathered)
     }
-}
-
-fn task_record(summary: &TaskSummary) -> TaskRecord {
-    let state = match &summary.failure {
-        None => TaskState::Finished,
-        Some(failure) if failure.kind == FailureKind::Cancelled => TaskState::Cancelled,
-        Some(_) => TaskState::Failed,
-    };
-    TaskRecord {
-        name: summary.label.name.to_string(),
-        what: summary.label.what.to_string(),
-        executor: summary.executor.to_string(),
-        place: summary.place.clone(),
-        parent: summary.parent.as_ref().map(Label::to_string),
-        state,
-        reasons: Vec::new(),
-        story: words_of(&summary.story),
-        attempts: summary.attempts,
-        ran_us: summary.ran_us,
-        failure: summary.failure.as_ref().map(|failure| failure.to_string()),
-    }
-}
-
-pub(crate) fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, String)> {
-    story
-        .iter()
-        .map(|(at, moment)| (*at, moment.words().to_string()))
-        .collect()
 }

@@ -1,11 +1,11 @@
 //! How much of the disk former runs may take: beyond it the oldest that have ended are removed.
 //! There is a bound to their number too. Runs that can be resumed count, but nobody's unfinished
-//! work is removed unasked. It does not know what is in the folders. Read next: `description` for
-//! what a run says of its size.
+//! work is removed unasked. It does not know what is in the folders. Read next: `ciel_view`
+//! for what a run says of its size.
 
 use ciel_store::{RunEntry, RunState, StateFolder, StoreError};
+use ciel_view::listing::bytes_of_ended;
 
-use crate::description::Ending;
 use crate::face::{Face, Report};
 
 /// Ended runs that are kept, however small: each costs every start a look.
@@ -80,13 +80,6 @@ fn kept(run: &RunEntry) -> Option<Kept> {
         bytes,
         ended,
     })
-}
-
-/// Bytes on disk of a run that has ended, as it said or else as they are found.
-pub(crate) fn bytes_of_ended(run: &RunEntry) -> u64 {
-    let ending = run.ending().ok().flatten().unwrap_or_default();
-    let ending = serde_json::from_slice::<Ending>(&ending);
-    ending.map_or_else(|_| run.bytes_on_disk(), |ending| ending.bytes)
 }
 
 fn excess(kept: &[Kept], keep_bytes: u64) -> Excess {

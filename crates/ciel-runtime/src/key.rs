@@ -15,9 +15,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use blake3::Hasher;
+use ciel_view::Durable;
 
 use crate::run::{Job, script_folder};
-use crate::settings::{Durable, Settings};
+use crate::settings::Settings;
 
 /// Files of Python code that count.
 const FILES_MAX: usize = 2_000;

@@ -2,7 +2,7 @@
 //!
 //! The one crate with tokio. It drives the pure machines (`ciel-graph`, `ciel-node`,
 //! `ciel-ordered`) and decides nothing itself: what happened outside becomes an event, what a
-//! machine wants becomes an act. The door is [`run`]; [`inspect`] looks at runs from outside.
+//! machine wants becomes an act. The door is [`run`]; `ciel-view` looks at runs.
 //! Where to read next: `core` (the machines under one lock), then `engine` (the threads),
 //! `scripts`, `processes`, `output`, `shell`.
 
@@ -10,7 +10,6 @@ mod checkpoints;
 mod choice;
 mod control;
 mod core;
-mod description;
 mod desk;
 mod engine;
 mod error;
@@ -19,12 +18,10 @@ mod face;
 mod guarded;
 mod hindrance;
 mod history;
-pub mod inspect;
+mod history_file;
 mod internal;
-pub mod journaled;
 mod keeping;
 mod key;
-pub mod listing;
 mod objects;
 mod options;
 mod orders;
@@ -33,7 +30,6 @@ mod pipes;
 pub mod place;
 mod processes;
 mod programs;
-pub mod records;
 mod recovery;
 mod released;
 pub mod remains;
@@ -46,9 +42,8 @@ mod translate;
 mod turns;
 mod workers;
 
-pub use description::{Ending, GivenOptions, RunDescription};
 pub use error::RunError;
 pub use face::{Face, Progress, Report};
 pub use hindrance::Hindrance;
 pub use run::{Job, Outcome, run};
-pub use settings::{Durable, Python, Resume, ScriptTrouble, Scripts, Settings};
+pub use settings::{Python, Resume, ScriptTrouble, Scripts, Settings};

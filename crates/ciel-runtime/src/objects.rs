@@ -10,9 +10,9 @@ use ciel_model::{
     Content, Failure, FailureKind, Form, Handle, Label, Name, Resolution, Value, limits,
 };
 use ciel_store::{ObjectName, StoreError};
+use ciel_view::Durable;
 
 use crate::engine::Engine;
-use crate::settings::Durable;
 
 /// The store could not do what was asked.
 #[derive(Debug)]

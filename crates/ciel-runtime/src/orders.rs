@@ -40,6 +40,8 @@ pub(crate) enum Order {
     JournalFailed,
     /// A file of the store can go.
     DropObject(ciel_model::Name),
+    /// Enough has happened to be written into the history.
+    WriteHistory,
     /// A deadline may have changed.
     Rearm,
     /// Tell people.

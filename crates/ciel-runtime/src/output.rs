@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
 use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
+use ciel_view::Durable;
 
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::released::Released;
-use crate::settings::Durable;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
 /// behind ones that run, and those report often.

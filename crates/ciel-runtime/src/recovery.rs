@@ -13,6 +13,7 @@ use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
 use ciel_store::{ObjectName, RunFolder, StoreError};
+use ciel_view::Durable;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Order;
@@ -23,7 +24,7 @@ use crate::guarded::{Panicked, guarded};
 use crate::output::stored;
 use crate::released::Released;
 use crate::run;
-use crate::settings::{Durable, Settings};
+use crate::settings::Settings;
 
 /// A run as this process begins with it.
 pub(crate) struct Begun {

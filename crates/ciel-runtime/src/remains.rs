@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 
 use ciel_spawner::Cookie;
 use ciel_store::{HeldRun, RunEntry, RunState, StateFolder, StoreError};
+use ciel_view::socket;
 
-use crate::{control, run};
+use crate::run;
 
 /// A run that was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ fn clear_run(state: &StateFolder, entry: &RunEntry) -> Option<KilledRun> {
 
 /// Ends the processes of a run that nobody holds, and takes its socket away.
 fn sweep(run: &str) -> Vec<(u32, String)> {
-    if let Some(socket) = control::socket_path(run) {
+    if let Some(socket) = socket::path_of(run) {
         // One that is gone already is as good.
         let _ = std::fs::remove_file(socket);
     }

@@ -12,18 +12,17 @@ use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
 use ciel_store::StateFolder;
+use ciel_view::Ending;
+use ciel_view::records::{EndRecord, Record, RunRecord};
 use serde_json::Value as Json;
 
-use crate::choice::choose_folder;
+use crate::choice::{choose_folder, seconds_now};
 use crate::core::Core;
-use crate::description::{Ending, seconds_now};
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
 use crate::executors::{Registry, python};
 use crate::face::{Face, Report};
-use crate::history::History;
 use crate::programs::Programs;
-use crate::records::{EndRecord, Record, RunRecord};
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
@@ -31,9 +30,6 @@ use crate::{internal, keeping, key, objects, output, scripts, shell, workers};
 
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
-
-/// The folder of a run in which failed Python tasks are kept, so that they can be run again.
-pub(crate) const FAILED: &str = "failed";
 
 /// The folder of a run in which its tasks work.
 pub(crate) const SCRATCH: &str = "scratch";
@@ -99,7 +95,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     };
     tell_of_recovery(&*face, &id, &begun);
     let (is_new, state) = (begun.is_new, begun.state);
-    let core = new_core(&settings, &id, state, orders);
+    let core = new_core(&settings, state, orders);
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());
     let root = root(&settings, &job);
@@ -116,6 +112,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     };
     let engine = Engine::new(settings, folder, equipment, begun.kept, core);
     let engine = Arc::new(engine);
+    engine.record(&Record::Run(run_record(&engine.settings, &id)));
     match is_new {
         true => submit(&engine, root),
         false => take_up(&engine, begun.lost),
@@ -207,7 +204,6 @@ fn take_up(engine: &Engine, mut lost: Vec<Name>) {
 
 fn new_core(
     settings: &Settings,
-    id: &str,
     state: Coordinator,
     orders: tokio::sync::mpsc::UnboundedSender<crate::core::Order>,
 ) -> Core {
@@ -228,9 +224,7 @@ fn new_core(
         threads: cores,
         serial: settings.serial,
     };
-    let mut history = History::default();
-    history.add(&Record::Run(run_record(settings, id)));
-    Core::new(state, Node::new(capacity), history, orders)
+    Core::new(state, Node::new(capacity), orders)
 }
 
 fn run_record(settings: &Settings, id: &str) -> RunRecord {
@@ -357,13 +351,13 @@ fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, 
         .as_ref()
         .err()
         .map(|failure| failure.to_string());
-    core.history.add(&Record::End(EndRecord {
+    drop(core);
+    engine.write_history();
+    engine.record(&Record::End(EndRecord {
         failure: failure.clone(),
         counts,
         elapsed_us,
     }));
-    append_history(engine, &core.history.take());
-    drop(core);
     let mut trouble = engine.take_trouble();
     if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
         trouble.get_or_insert(RunError::of_journal(&run, error));
@@ -448,19 +442,6 @@ fn leave_folder(engine: &Engine, ending: Option<Ending>) -> bool {
     }
     clear_folder(folder.path());
     false
-}
-
-fn append_history(engine: &Engine, bytes: &[u8]) {
-    use std::io::Write;
-    let path = engine.folder.history_path();
-    if let Ok(mut file) = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-    {
-        // A history that cannot be completed is told of by what reads it.
-        let _ = file.write_all(bytes);
-    }
 }
 
 /// What is of no use after a run has ended. Scratch goes last: as long as it is there the folder

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_skywriting::hir::Program;
-use serde::{Deserialize, Serialize};
-
-use crate::description::GivenOptions;
+use ciel_view::{Durable, GivenOptions};
 
 /// How a job is run. Only `script`, `arguments` and the folder say *what* is run.
 #[derive(Clone, Debug)]
@@ -69,19 +67,6 @@ pub enum Resume {
     New,
     /// With this run, by its whole id.
     Run(String),
-}
-
-/// What a run is to survive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durable {
-    /// The death of all its processes, not of the machine.
-    #[default]
-    Process,
-    /// Nothing: no record is kept, and a run that is broken off cannot be resumed.
-    Never,
-    /// A power failure too: output leaves only when its causes are on the disk.
-    Power,
 }
 
 /// How tasks in Python are run.

@@ -43,7 +43,6 @@ struct Shell {
     deadline: Option<Instant>,
     job_deadline: Option<Instant>,
     interrupts: u32,
-    history: Option<std::fs::File>,
 }
 
 /// The life of the thread; ends when the job is over and every process is gone.
@@ -60,11 +59,6 @@ pub(crate) fn run_thread(
         let spawning = Spawning::new(engine.clone(), cookie);
         let workers = Workers::new(engine.clone(), spawning.clone());
         let _socket = control::listen(&engine);
-        let history = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(engine.folder.history_path())
-            .ok();
         let job_deadline = engine
             .settings
             .job_timeout_us
@@ -76,7 +70,6 @@ pub(crate) fn run_thread(
             deadline: None,
             job_deadline,
             interrupts: 0,
-            history,
         };
         shell.run(orders).await
     })?;
@@ -130,9 +123,6 @@ impl Shell {
                 Err(_) => break,
             }
         }
-        if self.engine.lock().history.is_full() {
-            self.write_history();
-        }
         over
     }
 
@@ -166,6 +156,7 @@ impl Shell {
             Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
             Order::DropObject(name) => self.drop_object(name),
             Order::JournalFailed => self.on_journal_failed(),
+            Order::WriteHistory => self.engine.write_history(),
             Order::Rearm => self.rearm(),
             Order::AttemptFailed {
                 task,
@@ -253,21 +244,7 @@ impl Shell {
     fn look(&mut self) {
         let progress = progress_of(&self.engine);
         self.engine.face.report(Report::Progress(&progress));
-        self.write_history();
-    }
-
-    fn write_history(&mut self) {
-        use std::io::Write;
-        let gathered = self.engine.lock().history.take();
-        if let Some(file) = &mut self.history
-            && file.write_all(&gathered).is_err()
-        {
-            self.history = None;
-            self.engine.warn(
-                None,
-                "the run's history cannot be written; it is incomplete",
-            );
-        }
+        self.engine.write_history();
     }
 }
 

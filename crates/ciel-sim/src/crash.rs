@@ -13,6 +13,7 @@ use ciel_ordered::{OrderedStream, Piece};
 
 use crate::kept::{Attempts, Noted, Snapshot};
 use crate::program::{Act, Definition, Scenario};
+use crate::summaries::Summaries;
 use crate::world::{World, capacity_of, policy_of};
 
 /// What a fold has come to.
@@ -134,8 +135,10 @@ impl World<'_> {
         self.kept.gated = survivors;
         self.output.clone_from(&folded.output);
         self.attempts = Attempts::default();
+        self.summaries = Summaries::default();
         for action in folded.actions.iter().flatten() {
             self.attempts.see(action);
+            self.summaries.see(action);
         }
         self.ending = None;
         self.node = Node::new(capacity_of(self.scenario));

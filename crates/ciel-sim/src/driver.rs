@@ -74,6 +74,7 @@ impl World<'_> {
     fn perform(&mut self, action: Action) {
         self.trace.add(self.now, "graph ->", &action);
         self.attempts.see(&action);
+        self.summaries.see(&action);
         match action {
             Action::Offer {
                 task,

@@ -34,6 +34,8 @@ pub struct Shown {
     pub restored: u64,
     /// How often a worker went on by itself.
     pub followed: u64,
+    /// How many tasks handed over to a successor.
+    pub handed_over: u64,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -72,6 +74,7 @@ fn show(scenario: &Scenario) -> Shown {
         crashes: world.crashes,
         restored: world.restored,
         followed: world.followed(),
+        handed_over: world.handed_over(),
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }

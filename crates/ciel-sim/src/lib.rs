@@ -20,6 +20,7 @@ pub mod program;
 pub mod random;
 pub mod script;
 pub mod shrink;
+mod summaries;
 pub mod trace;
 pub mod world;
 

@@ -19,6 +19,7 @@ use crate::oracle::Races;
 use crate::program::{Act, Fault, Kind, Scenario};
 use crate::random::Random;
 use crate::script::{Move, Script, descriptor};
+use crate::summaries::Summaries;
 use crate::trace::Trace;
 
 /// Happenings after which a run is taken to be endless.
@@ -74,6 +75,7 @@ pub struct World<'a> {
     pub(crate) workers: BTreeMap<WorkerKey, Vec<TaskKey>>,
     pub(crate) refused: BTreeSet<Run>,
     pub(crate) attempts: Attempts,
+    pub(crate) summaries: Summaries,
     pub(crate) kept: Kept,
     pub(crate) line: Line,
     pub(crate) trace: Trace,
@@ -113,6 +115,7 @@ impl<'a> World<'a> {
             workers: BTreeMap::new(),
             refused: BTreeSet::new(),
             attempts: Attempts::default(),
+            summaries: Summaries::default(),
             kept,
             line: Line::default(),
             trace: Trace::new(keeps_trace),
@@ -177,6 +180,11 @@ impl<'a> World<'a> {
         self.coordinator.graph().counts()
     }
 
+    /// How many tasks have handed over to a successor, as their summaries tell.
+    pub fn handed_over(&self) -> u64 {
+        self.summaries.handed_over()
+    }
+
     fn check_end(&self) {
         assert!(self.ending.is_some(), "stuck: {:#?}", self.waiting());
         assert_eq!(self.node.placed(), 0, "places taken at the end");
@@ -186,6 +194,7 @@ impl<'a> World<'a> {
             output.stopped_at().is_some() || output.frontier().is_none(),
             "output held for ever"
         );
+        self.summaries.check(&self.counts());
     }
 
     fn waiting(&self) -> Vec<String> {

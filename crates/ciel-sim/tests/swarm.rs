@@ -45,6 +45,8 @@ struct Met {
     restored: u64,
     /// Workers that went on by themselves.
     followed: u64,
+    /// Tasks whose summary says that they handed over to a successor.
+    handed_over: u64,
 }
 
 impl Met {
@@ -62,6 +64,7 @@ impl Met {
         self.crashes += shown.crashes;
         self.restored += shown.restored;
         self.followed += shown.followed;
+        self.handed_over += shown.handed_over;
         self.races += races.filter(|places| places.len() < 2).count() as u64;
     }
 
@@ -77,6 +80,7 @@ impl Met {
             self.crashes,
             self.restored,
             self.followed,
+            self.handed_over,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
     }

@@ -1,12 +1,12 @@
 //! `ciel journal`: what a run has recorded, one record a line.
 //!
 //! The engine reads the records and knows what they mean; here they become words. Read next:
-//! `ciel_runtime::journaled`.
+//! `ciel_view::journal`.
 
 use std::process::ExitCode;
 
-use ciel_runtime::journaled::{self, Act, Entry};
-use ciel_runtime::listing::{self, RunSummary, Standing};
+use ciel_view::journal::{self, Act, Entry};
+use ciel_view::listing::{self, RunSummary, Standing};
 
 use crate::complaint::Complaint;
 use crate::display::{self, counted, duration, size};
@@ -26,7 +26,7 @@ pub fn show(shared: &Shared, options: &JournalOptions) -> Result<ExitCode, Compl
     if !options.json {
         text.push_str(&heading(paint));
     }
-    let has_journal = journaled::entries(&shared.state, &run.id, |entry| {
+    let has_journal = journal::entries(&shared.state, &run.id, |entry| {
         text.push_str(&match options.json {
             true => json(&entry),
             false => line(&entry),

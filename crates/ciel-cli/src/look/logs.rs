@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ciel_runtime::records::LogRecord;
+use ciel_view::records::LogRecord;
 use serde_json::{Value, json};
 
 use super::find;

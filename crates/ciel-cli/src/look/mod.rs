@@ -9,8 +9,8 @@ pub mod replay;
 pub mod runs;
 pub mod why;
 
-use ciel_runtime::inspect::{self, RunView};
-use ciel_runtime::records::{TaskRecord, TaskState};
+use ciel_view::inspect::{self, RunView};
+use ciel_view::records::{TaskRecord, TaskState};
 
 use crate::complaint::Complaint;
 use crate::display::counted;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ciel_runtime::inspect::RunView;
-use ciel_runtime::records::TaskRecord;
+use ciel_view::inspect::RunView;
+use ciel_view::records::TaskRecord;
 use serde_json::{Value, json};
 
 use super::{has_ended, is_origin, newest_first, own_failure};

@@ -6,7 +6,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use ciel_runtime::inspect;
+use ciel_view::inspect;
 
 use super::find;
 use crate::complaint::Complaint;

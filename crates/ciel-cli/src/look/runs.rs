@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ciel_runtime::listing::{self, RunSummary, Standing};
+use ciel_view::listing::{self, RunSummary, Standing};
 use serde_json::{Value, json};
 
 use super::ps::age;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use ciel_runtime::inspect::RunView;
-use ciel_runtime::records::{TaskRecord, TaskState};
+use ciel_view::inspect::RunView;
+use ciel_view::records::{TaskRecord, TaskState};
 use serde_json::json;
 
 use super::{find, has_ended, own_failure};

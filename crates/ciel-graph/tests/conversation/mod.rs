@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use ciel_graph::{
-    Action, Assignment, Continuation, Entry, Event, Graph, Output, Policy, Step, StrandChange,
-    Wait, WaitEnd,
+    Action, Assignment, Continuation, Entry, Event, Graph, Moment, Output, Policy, Step,
+    StrandChange, TaskSummary, Wait, WaitEnd,
 };
 use ciel_model::{
     Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, Needs,
@@ -58,9 +58,7 @@ impl Conversation {
             if let Action::Offer { task, attempt, .. } = &action {
                 self.attempts.insert(*task, *attempt);
             }
-            if !matches!(action, Action::Ended(_)) {
-                writeln!(shown, "  {}", print(&action)).unwrap();
-            }
+            writeln!(shown, "  {}", print(&action)).unwrap();
         }
     }
 
@@ -315,12 +313,40 @@ fn print(action: &Action) -> String {
                 task.what, failure.message
             )
         }
-        Action::Ended(summary) => format!("ended {}", summary.label.what),
+        Action::Ended(summary) => ended(summary),
         Action::JobEnded(ending) => match &ending.result {
             Ok(_) => "job ended well".to_string(),
             Err(failure) => format!("job failed: {} {}", failure.kind, failure.message),
         },
     }
+}
+
+/// The task with its story: its moments, each with its time where that is not 0.
+fn ended(summary: &TaskSummary) -> String {
+    let TaskSummary {
+        label,
+        attempts,
+        story,
+        failure,
+        ran_us,
+        ..
+    } = summary;
+    let moment = |(at, moment): &(u64, Moment)| match at {
+        0 => format!(" {moment:?}"),
+        at => format!(" {moment:?}@{at}"),
+    };
+    let story: String = story.iter().map(moment).collect();
+    let why = failure.as_ref().map_or(String::new(), |failure| {
+        format!(": {} {}", failure.kind, failure.message)
+    });
+    let parent = summary
+        .parent
+        .as_ref()
+        .map_or("nobody", |label| &label.what);
+    format!(
+        "ended {} of {parent}, {attempts} attempts, {ran_us} us:{story}{why}",
+        label.what
+    )
 }
 
 /// How a wait ended whose end depends on time: the places of what was there.

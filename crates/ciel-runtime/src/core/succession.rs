@@ -6,7 +6,7 @@ use ciel_graph::{self as graph, Ahead, Assignment};
 use ciel_model::{Micros, TaskKey};
 use ciel_node::{self as node, Run, WorkerKey};
 
-use super::{Core, Order};
+use super::Core;
 
 impl Core {
     /// Tells the graph the end of a task, then the node that its place is free: what it made ready
@@ -45,10 +45,6 @@ impl Core {
         let is_offered = self.follower == Some((next, true)) || self.node.is_lent(next);
         let follows = is_offered && self.graph().awaits_place(next.task, next.attempt);
         if follows {
-            // What is full is written down by who performs orders, and there may be none for long.
-            if self.history.is_full() {
-                self.order(Order::Rearm);
-            }
             self.forget_place(run);
             self.tell_node(now, node::Event::TaskFollowed { run, next });
         } else {

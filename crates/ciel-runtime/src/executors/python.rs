@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use ciel_model::{Class, Descriptor};
+use ciel_view::inspect::FAILED;
 use serde_json::{Value, json};
 
 use super::WorkerCommand;
-use crate::run::{FAILED, SCRIPT_FOLDER, script_folder};
+use crate::run::{SCRIPT_FOLDER, script_folder};
 use crate::settings::{Python, Settings};
 use crate::spawning::THREAD_VARIABLES;
 

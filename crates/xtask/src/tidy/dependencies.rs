@@ -31,6 +31,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
     ("ciel-store", &[]),
+    (
+        "ciel-view",
+        &[
+            "ciel-coordinator",
+            "ciel-graph",
+            "ciel-journal",
+            "ciel-model",
+            "ciel-ordered",
+            "ciel-store",
+        ],
+    ),
     ("ciel-bench", &[]),
     (
         "ciel-runtime",
@@ -45,6 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-skywriting",
             "ciel-spawner",
             "ciel-store",
+            "ciel-view",
         ],
     ),
     (
@@ -65,6 +77,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-skywriting",
             "ciel-spawner",
             "ciel-store",
+            "ciel-view",
         ],
     ),
     ("xtask", &["ciel-protocol"]),
@@ -279,6 +292,7 @@ mod tests {
             edge("ciel-graph", "ciel-runtime", true, false),
             edge("ciel-graph", "ciel-node", true, true),
             edge("ciel-cli", "ciel-journal", true, false),
+            edge("ciel-view", "ciel-runtime", true, false),
             edge("ciel-store", "tokio", false, true),
             edge("ciel-skywriting", "rustix", false, false),
         ] {

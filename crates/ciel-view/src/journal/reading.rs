@@ -1,6 +1,6 @@
 //! The fold over the records of a run that says of each what it means.
 //!
-//! It does not know where the records lie. Read next: `recovery`, where the same fold goes on.
+//! It does not know where the records lie. Read next: `ciel_coordinator`, which folds.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,7 @@ use ciel_model::{Handle, Label, Site, StrandKey, TaskKey};
 use ciel_ordered::Piece;
 
 use super::{Act, Entry};
-use crate::error::RunError;
-use crate::recovery::RecoveryError;
+use crate::error::ViewError;
 
 /// Characters of what was written that an entry shows.
 const SHOWN_CHARACTERS_MAX: usize = 40;
@@ -36,7 +35,7 @@ impl Reading {
     }
 
     /// That of the first record after `until`, and the entry for the snapshot of all before it.
-    pub(super) fn restored(snapshot: &[u8], until: u64) -> Result<(Reading, Entry), RunError> {
+    pub(super) fn restored(snapshot: &[u8], until: u64) -> Result<(Reading, Entry), ViewError> {
         let mut reading = Reading::new();
         reading.state = Coordinator::restore(snapshot).map_err(corrupt)?;
         let graph = reading.state.graph();
@@ -58,7 +57,7 @@ impl Reading {
     }
 
     /// What the next record says, with the time at which it was made if it has one.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<(Option<u64>, Act), RunError> {
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<(Option<u64>, Act), ViewError> {
         let record = Record::read(bytes).ok_or_else(|| corrupt(Corrupt::Record))?;
         self.state.apply(record.clone(), &mut Vec::new());
         let before = self.spawned;
@@ -194,8 +193,8 @@ impl Reading {
     }
 }
 
-fn corrupt(corrupt: Corrupt) -> RunError {
-    RunError::Recovery(RecoveryError::Corrupt(corrupt))
+fn corrupt(corrupt: Corrupt) -> ViewError {
+    ViewError::Corrupt(corrupt)
 }
 
 fn began(policy: Policy, ordered_errors: bool) -> Act {

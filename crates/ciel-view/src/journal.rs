@@ -12,7 +12,7 @@ use ciel_journal::Journal;
 use ciel_store::StateFolder;
 use serde::Serialize;
 
-use crate::error::RunError;
+use crate::error::ViewError;
 use reading::Reading;
 
 /// One record of a run, or what stands in the place of others.
@@ -219,7 +219,7 @@ pub enum Act {
 ///
 /// # Errors
 /// The state folder or the journal cannot be read, or does not hold a run; those of `each`.
-pub fn entries<E: From<RunError>>(
+pub fn entries<E: From<ViewError>>(
     state: &Path,
     run: &str,
     mut each: impl FnMut(Entry) -> Result<(), E>,
@@ -227,7 +227,7 @@ pub fn entries<E: From<RunError>>(
     let Some(folder) = journal_of(state, run)? else {
         return Ok(false);
     };
-    let recorded = Journal::read(&folder).map_err(RunError::Journal)?;
+    let recorded = Journal::read(&folder).map_err(ViewError::Journal)?;
     let mut reading = match &recorded.snapshot {
         Some(snapshot) => {
             let (reading, entry) = Reading::restored(snapshot, recorded.snapshot_until.0)?;
@@ -256,7 +256,7 @@ pub fn entries<E: From<RunError>>(
     Ok(true)
 }
 
-fn journal_of(state: &Path, run: &str) -> Result<Option<PathBuf>, RunError> {
+fn journal_of(state: &Path, run: &str) -> Result<Option<PathBuf>, ViewError> {
     let Some(folder) = StateFolder::open_existing(state)? else {
         return Ok(None);
     };

@@ -9,10 +9,8 @@ use std::path::Path;
 
 use ciel_store::{RunEntry, RunState, StateFolder};
 
-use crate::choice::described;
 use crate::description::{Ending, RunDescription};
-use crate::error::RunError;
-use crate::keeping::bytes_of_ended;
+use crate::error::ViewError;
 use crate::records::{EndRecord, Record, RunRecord};
 
 /// Bytes of the first record of a history.
@@ -67,7 +65,7 @@ pub enum Standing {
 ///
 /// # Errors
 /// Those of a state folder that cannot be read.
-pub fn runs(state: &Path) -> Result<Vec<RunSummary>, RunError> {
+pub fn runs(state: &Path) -> Result<Vec<RunSummary>, ViewError> {
     let Some(folder) = StateFolder::open_existing(state)? else {
         return Ok(Vec::new());
     };
@@ -79,14 +77,14 @@ pub fn runs(state: &Path) -> Result<Vec<RunSummary>, RunError> {
 /// # Errors
 /// `Undescribed` if it said nothing, or nothing that this version understands; those of a state
 /// folder that cannot be read.
-pub fn description(state: &Path, id: &str) -> Result<RunDescription, RunError> {
+pub fn description(state: &Path, id: &str) -> Result<RunDescription, ViewError> {
     let runs = match StateFolder::open_existing(state)? {
         Some(folder) => folder.runs()?,
         None => Vec::new(),
     };
     let run = runs.iter().find(|run| run.id == id);
-    run.and_then(described)
-        .ok_or_else(|| RunError::Undescribed {
+    run.and_then(RunDescription::read)
+        .ok_or_else(|| ViewError::Undescribed {
             run: id.to_string(),
         })
 }
@@ -116,6 +114,13 @@ fn summary(entry: &RunEntry) -> RunSummary {
     }
 }
 
+/// Bytes on disk of a run that has ended, as it said or else as they are found.
+pub fn bytes_of_ended(run: &RunEntry) -> u64 {
+    let ending = run.ending().ok().flatten().unwrap_or_default();
+    let ending = serde_json::from_slice::<Ending>(&ending);
+    ending.map_or_else(|_| run.bytes_on_disk(), |ending| ending.bytes)
+}
+
 fn standing(state: RunState, ending: Option<Ending>) -> Standing {
     match (state, ending) {
         (RunState::Alive { process }, _) => Standing::Running { process },
@@ -130,7 +135,7 @@ fn standing(state: RunState, ending: Option<Ending>) -> Standing {
 
 /// Command, folder and start, by the description or else by the history.
 fn beginning(entry: &RunEntry, history: &Path) -> (Vec<String>, String, u64) {
-    if let Some(description) = described(entry) {
+    if let Some(description) = RunDescription::read(entry) {
         let folder = description.folder.display().to_string();
         return (description.command, folder, description.started_s);
     }

@@ -3,6 +3,8 @@
 //! The same form is appended to the run's history file, one JSON value a line, and answered by the
 //! control socket while the run lives. It does not know how they are shown.
 
+use ciel_graph::{Moment, TaskSummary};
+use ciel_model::{FailureKind, Label};
 use serde::{Deserialize, Serialize};
 
 /// One record.
@@ -120,6 +122,47 @@ pub struct EndRecord {
     pub counts: ciel_graph::Counts,
     /// Microseconds from start to end.
     pub elapsed_us: u64,
+}
+
+impl Record {
+    /// Appends the record as a line of JSON.
+    pub fn append_to(&self, lines: &mut Vec<u8>) {
+        let written = serde_json::to_writer(&mut *lines, self);
+        written.expect("records have only string keys and finite numbers");
+        lines.push(b'\n');
+    }
+}
+
+impl From<&TaskSummary> for TaskRecord {
+    /// The record of a task that ended.
+    fn from(summary: &TaskSummary) -> TaskRecord {
+        let state = match &summary.failure {
+            None => TaskState::Finished,
+            Some(failure) if failure.kind == FailureKind::Cancelled => TaskState::Cancelled,
+            Some(_) => TaskState::Failed,
+        };
+        TaskRecord {
+            name: summary.label.name.to_string(),
+            what: summary.label.what.to_string(),
+            executor: summary.executor.to_string(),
+            place: summary.place.clone(),
+            parent: summary.parent.as_ref().map(Label::to_string),
+            state,
+            reasons: Vec::new(),
+            story: words_of(&summary.story),
+            attempts: summary.attempts,
+            ran_us: summary.ran_us,
+            failure: summary.failure.as_ref().map(|failure| failure.to_string()),
+        }
+    }
+}
+
+/// A story as records have it.
+pub fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, String)> {
+    story
+        .iter()
+        .map(|(at, moment)| (*at, moment.words().to_string()))
+        .collect()
 }
 
 impl TaskRecord {

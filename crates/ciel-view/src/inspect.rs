@@ -1,20 +1,16 @@
 //! Looking at runs from outside: live ones are asked, ended ones have left their history.
 
 use std::collections::HashMap;
-use std::io::Read;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use ciel_store::{RunEntry, RunState, StateFolder};
 
-use crate::control;
-use crate::error::RunError;
+use crate::error::ViewError;
 use crate::records::{EndRecord, LogRecord, Record, RunRecord, TaskRecord};
-use crate::run::FAILED;
+use crate::socket;
 
-/// How long a live run may take to answer.
-const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// The folder of a run in which failed Python tasks are kept, so that they can be run again.
+pub const FAILED: &str = "failed";
 
 /// A run as it can be seen from outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +33,7 @@ pub struct RunView {
 ///
 /// # Errors
 /// Those of a state folder that cannot be read.
-pub fn runs(state: &Path) -> Result<Vec<RunView>, RunError> {
+pub fn runs(state: &Path) -> Result<Vec<RunView>, ViewError> {
     let Some(folder) = StateFolder::open_existing(state)? else {
         return Ok(Vec::new());
     };
@@ -56,26 +52,11 @@ fn view(entry: &RunEntry) -> Option<RunView> {
     let live = matches!(entry.state, RunState::Alive { .. });
     let mut records = parse(&std::fs::read(entry.path.join("history")).unwrap_or_default());
     if live {
-        records.extend(ask(&entry.id));
+        records.extend(parse(&socket::ask(&entry.id)));
     }
     let resumable = entry.state == RunState::Unended;
     let view = fold(records, live);
     view.map(|view| RunView { resumable, ..view })
-}
-
-fn ask(run: &str) -> Vec<Record> {
-    let Some(path) = control::socket_path(run) else {
-        return Vec::new();
-    };
-    let Ok(mut stream) = UnixStream::connect(path) else {
-        return Vec::new();
-    };
-    let mut answer = Vec::new();
-    let limited = stream.set_read_timeout(Some(ANSWER_TIME));
-    match limited.and_then(|()| stream.read_to_end(&mut answer)) {
-        Ok(_) => parse(&answer),
-        Err(_) => Vec::new(),
-    }
 }
 
 /// The records of whole lines; a torn last one, or one of another version, is passed over.

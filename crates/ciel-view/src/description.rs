@@ -2,18 +2,16 @@
 //!
 //! By the first a later process knows the job again and starts it as it was started; by the second
 //! it knows that there is nothing to go on with. It does not know where the files lie. Read next:
-//! `choice`, `listing`.
+//! `listing`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use ciel_store::RunEntry;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Durable, Settings};
-
 /// The version whose runs this one can take up: its own.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What a run says of itself at its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +65,19 @@ pub struct GivenOptions {
     pub keep_bytes: u64,
 }
 
+/// What a run is to survive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durable {
+    /// The death of all its processes, not of the machine.
+    #[default]
+    Process,
+    /// Nothing: no record is kept, and a run that is broken off cannot be resumed.
+    Never,
+    /// A power failure too: output leaves only when its causes are on the disk.
+    Power,
+}
+
 /// What a run says when it has come to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
@@ -81,30 +92,13 @@ pub struct Ending {
 }
 
 impl RunDescription {
-    /// What a run with these settings says, as the bytes of its file. None if a path in it is not
-    /// UTF-8: such a run cannot be resumed.
-    pub(crate) fn of(settings: &Settings, key: &str) -> Option<Vec<u8>> {
-        let mut command = vec![settings.script.to_str()?.to_string()];
-        command.extend(settings.arguments.iter().cloned());
-        let description = RunDescription {
-            version: VERSION.to_string(),
-            key: key.to_string(),
-            command,
-            folder: std::env::current_dir().ok()?,
-            options: settings.given.clone(),
-            started_s: seconds_now(),
-        };
-        serde_json::to_vec_pretty(&description).ok()
+    /// The description in a run's folder; none if it cannot be read or understood.
+    pub fn read(run: &RunEntry) -> Option<RunDescription> {
+        serde_json::from_slice(&run.description().ok()??).ok()
     }
 
     /// The script.
     pub fn script(&self) -> &Path {
         Path::new(self.command.first().map_or("", String::as_str))
     }
-}
-
-/// Seconds since 1970.
-pub(crate) fn seconds_now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.unwrap_or_default().as_secs()
 }

@@ -1,10 +1,10 @@
 //! The key of a run: which job it is, and in which state its code was when it began.
 //!
-//! A run may be taken up by one with an equal key only. The key is the hash of the script's real
-//! path, its code, its arguments, its packages and the current folder; how the job is run does not
-//! count. The code of a Skywriting script is its text and all that it includes; scripts that tasks
-//! call by their files are not looked at. The code of a Python job is its file and all files
-//! `*.py` in and below its folder, nearest first, in a bounded number, without virtual
+//! A run can be resumed only by one with an equal key. The key is the hash of the user, the
+//! script's real path, its code, its arguments, its packages and the current folder; how the job is
+//! run does not count. The code of a Skywriting script is its text and all that it includes, and no
+//! scripts that tasks call by their files. The code of a Python job is its file and all
+//! files `*.py` in and below its folder, nearest first, in a bounded number, without virtual
 //! environments, hidden folders and installed packages. It has nothing to do with the key that
 //! names tasks (`Settings::key`), in which code does not count. Read next: `choice`.
 
@@ -36,6 +36,8 @@ const FOREIGN_FOLDERS: [&str; 3] = ["__pycache__", "node_modules", "site-package
 /// of which nothing is to be recorded.
 pub(crate) fn run_key(settings: &Settings, job: &Job<'_>) -> Option<String> {
     let mut hasher = Hasher::new();
+    let user = rustix::process::geteuid().as_raw();
+    add(&mut hasher, &user.to_be_bytes());
     match job {
         _ if settings.serial || settings.durable == Durable::Never => return None,
         Job::Session(_) => return None,

@@ -12,7 +12,7 @@ use ciel_graph::Action;
 use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
-use ciel_store::{ObjectName, RunFolder, StoreError};
+use ciel_store::{ObjectName, RunFolder};
 use ciel_view::Durable;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -77,11 +77,8 @@ pub(crate) fn begin_recorded(
     settings: &Settings,
     orders: UnboundedSender<Order>,
 ) -> Result<Begun, RunError> {
-    let path = folder.journal_path();
-    let made = std::fs::create_dir_all(&path);
-    made.map_err(|error| {
-        RunError::of_store(folder.id(), StoreError::of_system("make", &path, error))
-    })?;
+    let path = folder.journal_folder();
+    let path = path.map_err(|error| RunError::of_store(folder.id(), error))?;
     let durability = match settings.durable {
         Durable::Process | Durable::Never => Durability::Process,
         Durable::Power => Durability::Power,

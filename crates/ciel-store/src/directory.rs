@@ -13,12 +13,14 @@ use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFl
 use rustix::io::Errno;
 
 use crate::error::StoreError;
+use crate::owner::Owner;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::RDONLY)
     .union(OFlags::CLOEXEC);
 const FOR_ALL_TO_READ: Mode = Mode::from_raw_mode(0o444);
 const FOR_THE_OWNER: Mode = Mode::from_raw_mode(0o600);
+const FOLDER_FOR_THE_OWNER: Mode = Mode::from_raw_mode(0o700);
 
 /// An open directory and its absolute path.
 #[derive(Debug)]
@@ -46,7 +48,18 @@ impl Directory {
         })
     }
 
-    /// Opens a directory inside this one; none if there is none. A link is not followed.
+    /// Who owns it.
+    pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
+        Owner::of(&self.handle, &self.path)
+    }
+
+    /// Takes all permissions of others from it.
+    pub(crate) fn close_to_others(&self) -> Result<(), StoreError> {
+        self.owner()?.close_to_others(&self.handle, &self.path)
+    }
+
+    /// Opens a directory inside this one; none if there is none. A link is not followed, and one
+    /// that others own or could write to is refused.
     pub(crate) fn inner(&self, name: &str) -> Result<Option<Directory>, StoreError> {
         match fs::openat(
             &self.handle,
@@ -54,10 +67,11 @@ impl Directory {
             DIRECTORY | OFlags::NOFOLLOW,
             Mode::empty(),
         ) {
-            Ok(handle) => Ok(Some(Directory {
-                handle,
-                path: self.path.join(name),
-            })),
+            Ok(handle) => {
+                let path = self.path.join(name);
+                Owner::of(&handle, &path)?.expect_private(&path)?;
+                Ok(Some(Directory { handle, path }))
+            }
             Err(Errno::NOENT) => Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => Err(StoreError::ForeignFolder {
                 path: self.path.clone(),
@@ -78,7 +92,7 @@ impl Directory {
 
     /// Makes a directory; says whether it was missing.
     pub(crate) fn make_inner(&self, name: &str) -> Result<bool, StoreError> {
-        match fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o755)) {
+        match fs::mkdirat(&self.handle, name, FOLDER_FOR_THE_OWNER) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(self.failure("make", name, errno)),
@@ -101,7 +115,8 @@ impl Directory {
         Ok(File::from(handle))
     }
 
-    /// Opens a regular file for reading. A link, folder, pipe or device is refused.
+    /// Opens a regular file for reading. A link, folder, pipe or device is refused, and so is what
+    /// others own or could write to.
     pub(crate) fn open_file(&self, name: &str) -> Result<File, StoreError> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let not_a_file = || StoreError::NotAFile {
@@ -116,18 +131,24 @@ impl Directory {
         let metadata = file
             .metadata()
             .map_err(|source| self.system("read", name, source))?;
-        if metadata.is_file() {
-            Ok(file)
-        } else {
-            Err(not_a_file())
+        if !metadata.is_file() {
+            return Err(not_a_file());
         }
+        let path = self.path_of(name);
+        Owner::of(&file, &path)?.expect_private(&path)?;
+        Ok(file)
     }
 
-    /// Opens a regular file of ours for reading and writing; none if there is no such file.
+    /// Opens a regular file for reading and writing; none if there is no such file. One that others
+    /// own or could write to is refused.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<Option<File>, StoreError> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match fs::openat(&self.handle, name, flags, Mode::empty()) {
-            Ok(handle) => Ok(Some(File::from(handle))),
+            Ok(handle) => {
+                let path = self.path_of(name);
+                Owner::of(&handle, &path)?.expect_private(&path)?;
+                Ok(Some(File::from(handle)))
+            }
             Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => Ok(None),
             Err(errno) => Err(self.failure("open", name, errno)),
         }

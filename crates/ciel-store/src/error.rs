@@ -18,6 +18,26 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// Somebody else owns it; nothing in it was read.
+    #[error("{path} belongs to user {owner}, and this is user {user}")]
+    OtherOwner {
+        /// The file or folder.
+        path: PathBuf,
+        /// The number of the user who owns it.
+        owner: u32,
+        /// The number of the user whose process this is.
+        user: u32,
+        /// Its owner may look foreign only because it is mounted from elsewhere.
+        is_mounted: bool,
+    },
+    /// Others may write to it, so what it holds may be theirs; nothing in it was read.
+    #[error("{path} can be written by other users (mode {mode:o})")]
+    WritableByOthers {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The folder was made by another version.
     #[error("{path} holds state of another version of ciel: {found:?} instead of {expected:?}")]
     OtherFormat {
@@ -186,6 +206,8 @@ impl StoreError {
     pub fn code(&self) -> &'static str {
         match self {
             StoreError::ForeignFolder { .. } => "store.foreign-folder",
+            StoreError::OtherOwner { .. } => "store.other-owner",
+            StoreError::WritableByOthers { .. } => "store.writable-by-others",
             StoreError::OtherFormat { .. } => "store.other-format",
             StoreError::ReadOnly { .. } => "store.read-only",
             StoreError::PathTooLong { .. } => "store.path-too-long",
@@ -225,6 +247,20 @@ impl StoreError {
             StoreError::OtherFormat { .. } => {
                 Some("run `ciel clean` to remove the old state, or choose another with --state")
             }
+            StoreError::OtherOwner {
+                is_mounted: true, ..
+            } => Some(
+                "owners look foreign in mounted folders and containers: choose a folder on a disk \
+                 of this machine with --state",
+            ),
+            StoreError::OtherOwner { .. } => Some(
+                "state of another user could run commands as you: choose a folder of your own \
+                 with --state",
+            ),
+            StoreError::WritableByOthers { .. } => Some(
+                "if you trust all that is in the state folder, `chmod -R go-w` it; else remove it, \
+                 or choose another with --state",
+            ),
             StoreError::ReadOnly { .. } => Some("choose a folder you can write with --state"),
             StoreError::PathTooLong { .. } => {
                 Some("run in a folder with a shorter path, or choose one with --state")

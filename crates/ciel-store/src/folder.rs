@@ -4,7 +4,8 @@
 //! process; nothing has to be cleared by hand. Read next: `run`.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, FlockOperation, flock};
@@ -15,6 +16,9 @@ use crate::error::StoreError;
 use crate::limits::{
     DESCRIPTION_BYTES_MAX, PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX,
 };
+
+/// Permissions of a new state folder: all for its user, none for others.
+const FOLDER_MODE: u32 = 0o700;
 
 /// First words of the `format` file of every version.
 const FORMAT_FAMILY: &str = "ciel-state ";
@@ -112,12 +116,13 @@ impl StateFolder {
     /// Opens the state folder at `path`, made if it is missing or empty.
     ///
     /// # Errors
-    /// `ForeignFolder` for a folder of something else, `OtherFormat`, `ReadOnly`, `PathTooLong`,
-    /// `DiskFull`, `System`.
+    /// `ForeignFolder` for a folder of something else, `OtherOwner`, `WritableByOthers`,
+    /// `OtherFormat`, `ReadOnly`, `PathTooLong`, `DiskFull`, `System`.
     pub fn open(path: &Path) -> Result<StateFolder, StoreError> {
         let path = absolute_within_bound(path)?;
         make_with_parents(&path)?;
         let directory = open_directory(&path)?;
+        close_to_others(&directory)?;
         let format = match read_format(&directory)? {
             Some(line) => Some(line),
             None => write_format_if_unused(&directory)?,
@@ -139,6 +144,7 @@ impl StateFolder {
             return Ok(None);
         }
         let directory = open_directory(&path)?;
+        directory.owner()?.expect_private(&path)?;
         match read_format(&directory)? {
             Some(line) if line == FORMAT => {}
             Some(line) => return Err(other_format(path, line)),
@@ -153,6 +159,7 @@ impl StateFolder {
     pub fn renew(path: &Path, cleaning: Cleaning) -> Result<Cleaned, StoreError> {
         let path = absolute_within_bound(path)?;
         let directory = open_directory(&path)?;
+        directory.owner()?.expect_private(&path)?;
         let line = read_format(&directory)?;
         if !line.is_some_and(|line| line.starts_with(FORMAT_FAMILY)) {
             return Err(StoreError::ForeignFolder { path });
@@ -332,7 +339,15 @@ fn absolute_within_bound(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 fn make_with_parents(path: &Path) -> Result<(), StoreError> {
-    std::fs::create_dir_all(path).map_err(|source| match source.raw_os_error() {
+    let parent = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let made = parent.and_then(|()| {
+        let mut builder = std::fs::DirBuilder::new();
+        match builder.mode(FOLDER_MODE).create(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            made => made,
+        }
+    });
+    made.map_err(|source| match source.raw_os_error() {
         Some(code) => in_the_way(
             path,
             failure(
@@ -347,6 +362,17 @@ fn make_with_parents(path: &Path) -> Result<(), StoreError> {
             source,
         },
     })
+}
+
+/// Makes sure that nobody else can read or write a state folder from now on. One that others could
+/// write to until now is taken only if nothing is in it.
+fn close_to_others(directory: &Directory) -> Result<(), StoreError> {
+    let owner = directory.owner()?;
+    match owner.is_shared() && is_unused(directory)? {
+        true => owner.expect_own(directory.path())?,
+        false => owner.expect_private(directory.path())?,
+    }
+    directory.close_to_others()
 }
 
 fn open_directory(path: &Path) -> Result<Directory, StoreError> {

@@ -13,6 +13,7 @@ pub mod folder;
 pub mod limits;
 pub mod network;
 pub mod objects;
+mod owner;
 pub mod run;
 pub mod scratch;
 pub mod spill;

@@ -114,10 +114,21 @@ impl RunFolder {
         self.directory.path_of(HISTORY_NAME)
     }
 
-    /// Where the run's journal belongs, a folder; it is the caller's to make. A run that has it,
-    /// and a description, can be resumed.
-    pub fn journal_path(&self) -> PathBuf {
-        self.directory.path_of(JOURNAL_NAME)
+    /// Makes the folder of the run's journal if it is missing; its files are the caller's. A run
+    /// that has it, and a description, can be resumed.
+    ///
+    /// # Errors
+    /// `OtherOwner`, `WritableByOthers`, `ReadOnly`, `DiskFull`, `System`.
+    pub fn journal_folder(&self) -> Result<PathBuf, StoreError> {
+        let journal = self.directory.inner_or_new(JOURNAL_NAME)?;
+        for name in journal.names()? {
+            match journal.open_file(&name) {
+                // The journal says itself what is not its file.
+                Ok(_) | Err(StoreError::NotAFile { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(journal.path().to_path_buf())
     }
 
     /// Where the ordered output belongs that was let out so far; the file is the caller's.

@@ -16,7 +16,7 @@ fn state_in(home: &TempDir) -> StateFolder {
 fn recorded_run(state: &StateFolder, id: &str) -> RunFolder {
     let run = RunFolder::create(state, id, u64::MAX).unwrap();
     run.describe(b"{}").unwrap();
-    fs::create_dir(run.journal_path()).unwrap();
+    run.journal_folder().unwrap();
     run
 }
 
@@ -129,7 +129,7 @@ fn run_that_ended_or_left_no_journal_or_never_was_is_refused() {
     recorded_run(&state, "ended").mark_ended(b"").unwrap();
     drop(RunFolder::create(&state, "bare", u64::MAX).unwrap());
     let robbed = recorded_run(&state, "robbed");
-    fs::remove_dir(robbed.journal_path()).unwrap();
+    fs::remove_dir(robbed.journal_folder().unwrap()).unwrap();
     drop(robbed);
     fs::create_dir(state.path().join("runs/notes")).unwrap();
     for (id, code) in [

@@ -11,6 +11,7 @@ mod clock;
 mod damage;
 mod full_disk;
 mod nondeterministic;
+mod other_users;
 mod read_only;
 mod removed;
 mod replaced;

@@ -13,16 +13,17 @@ use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::{self, EngineMessage, WorkerMessage, block_on, worker_message};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use rustix::io::Errno;
 
+use crate::failure::Failure;
+use crate::heard;
 use crate::incoming::{Incoming, ReceiveError, Received};
+use crate::options::TaskOptions;
 use crate::outgoing::Outgoing;
-use crate::said::{self, OptionFields, OutputFields, Spawned};
+use crate::said::{self, OutputFields, Spawned};
 use crate::socket::Socket;
 use crate::tag::Tag;
 use crate::watch::{Ends, Watch};
-use crate::{failure, heard};
 
 /// Starts behind the one that a worker goes on with, from which on the engine need not hurry to
 /// tell more of them.
@@ -73,7 +74,7 @@ impl Connection {
     }
 
     /// A message for Python; one that gives a task its turn is noted.
-    fn heard<'py>(&self, py: Python<'py>, message: EngineMessage) -> PyResult<Bound<'py, PyTuple>> {
+    fn heard<'py>(&self, py: Python<'py>, message: EngineMessage) -> PyResult<Bound<'py, PyAny>> {
         if matches!(message.kind, Some(Kind::Start(_) | Kind::Resume(_))) {
             self.watch.begin_turn(&self.ends);
         }
@@ -161,7 +162,7 @@ impl Connection {
     /// threads run meanwhile. Pings are answered inside. Signal handlers of Python run.
     ///
     /// Raises RuntimeError if what came is no message.
-    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.ends.socket.is_laid_down() {
             // Another thread may have held a lock at the fork.
             return Ok(None);
@@ -249,7 +250,7 @@ impl Connection {
         inputs: Vec<u32>,
         kept: Option<Vec<bool>>,
         outputs: u32,
-        options: Option<OptionFields>,
+        options: Option<Bound<'_, TaskOptions>>,
         label: String,
         code: &[u8],
         file: String,
@@ -281,7 +282,7 @@ impl Connection {
         inputs: Vec<u32>,
         kept: Option<Vec<bool>>,
         outputs: u32,
-        options: Option<OptionFields>,
+        options: Option<Bound<'_, TaskOptions>>,
         label: String,
         code: &[u8],
         file: String,
@@ -490,9 +491,9 @@ impl Connection {
         &self,
         py: Python<'_>,
         tag: &Bound<'_, Tag>,
-        failure: failure::Said<'_>,
+        failure: &Bound<'_, Failure>,
     ) -> PyResult<()> {
-        let failure = Some(failure.into_wire()?);
+        let failure = Some(failure.get().to_wire(py)?);
         self.say_last(py, tag, wire::Error { failure })
     }
 

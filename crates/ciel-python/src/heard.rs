@@ -1,198 +1,300 @@
-//! What the engine says, from messages to the tuples that Python takes apart.
+//! What the engine says: one class for each message.
 //!
-//! Each tuple begins with its kind; `sdk/python/ciel/_native.pyi` lists them. It does not know what
-//! Python does with them.
+//! It does not know what Python does with them. Read `reference.rs` for what they carry.
 
 use ciel_protocol::WireMessage;
 use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::start::Continuation;
-use ciel_protocol::wire::{self, EngineMessage, answer, reference};
+use ciel_protocol::wire::{self, EngineMessage, answer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
 
 use crate::failure;
-use crate::said::{CORES, MEMORY};
+use crate::options::TaskOptions;
+use crate::record::record;
+use crate::reference::{self, handles, number};
 use crate::tag::Tag;
 
-/// A tuple of any length from anything that Python can have.
-macro_rules! tuple {
-    ($py:expr, $($item:expr),+ $(,)?) => {{
-        use pyo3::IntoPyObjectExt as _;
-        pyo3::types::PyTuple::new($py, [$($item.into_bound_py_any($py)?),+])
-    }};
-}
-pub(crate) use tuple;
-
-/// The tuple of a message.
-///
-/// # Errors
-/// RuntimeError if the message is one that an engine never says to such a worker.
-pub fn to_python(py: Python<'_>, message: EngineMessage) -> PyResult<Bound<'_, PyTuple>> {
-    let name = message.kind_name().unwrap_or_default();
-    let EngineMessage { tag, kind } = message;
-    let tag = tag.map(|tag| Bound::new(py, Tag::new(tag))).transpose()?;
-    let told = |what: &str| PyRuntimeError::new_err(format!("the engine said {name} {what}"));
-    let tag = || tag.ok_or_else(|| told("without a tag"));
-    match kind {
-        Some(Kind::Start(start)) => start_tuple(py, tag()?, &start),
-        Some(Kind::Resume(resume)) => {
-            let answers = references(py, &resume.answers)?;
-            tuple!(py, name, tag()?, answers, resume.timed_out)
-        }
-        Some(Kind::Answer(answer)) => {
-            let result = answer_tuple(py, &answer)?;
-            tuple!(py, name, tag()?, answer.request, result)
-        }
-        Some(Kind::Cancel(cancel)) => tuple!(py, name, tag()?, cancel.grace_ms),
-        Some(Kind::Drop(_)) => tuple!(py, name, tag()?),
-        Some(Kind::Shutdown(shutdown)) => tuple!(py, name, failures(py, &shutdown)?),
-        Some(Kind::Hello(hello)) => tuple!(py, name, hello.build, hello.features),
-        Some(Kind::Refusal(refusal)) => tuple!(py, name, refusal.reason, refusal.hint),
-        Some(Kind::Ping(_)) | None => Err(told("to who does not hear it")),
+record! {
+    /// The engine's greeting.
+    Hello {
+        /// Name and version.
+        build: PyString,
+        /// Names of what it can do beyond the protocol's core.
+        features: PyList,
     }
 }
 
-/// The failures that a shutdown tells of.
-fn failures<'py>(py: Python<'py>, shutdown: &wire::Shutdown) -> PyResult<Bound<'py, PyList>> {
-    let tuples: Vec<_> = shutdown
-        .failures
-        .iter()
-        .map(|one| failure::to_python(py, one))
-        .collect::<PyResult<_>>()?;
-    PyList::new(py, tuples)
+record! {
+    /// The engine refuses the connection.
+    Refusal {
+        /// Why.
+        reason: PyString,
+        /// What may help.
+        hint: PyString,
+    }
 }
 
-fn start_tuple<'py>(
-    py: Python<'py>,
-    tag: Bound<'py, Tag>,
-    start: &wire::Start,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let default = wire::Environment::default();
-    let environment = start.environment.as_ref().unwrap_or(&default);
+record! {
+    /// A task begins.
+    Start {
+        /// The attempt.
+        tag: PyAny,
+        /// What the spawn gave.
+        payload: PyBytes,
+        /// References, whose handles are their places.
+        inputs: PyList,
+        /// Number of outputs.
+        outputs: PyInt,
+        /// The task's name for people.
+        label: PyString,
+        /// Fixes random numbers.
+        seed: PyInt,
+        /// The task's name: 16 bytes, or none.
+        position: PyBytes,
+        /// Cores that it may keep busy.
+        cores: PyInt,
+        /// A folder of its own, or an empty text.
+        scratch: PyString,
+        /// The job's working folder.
+        folder: PyString,
+        /// A `Recording` if the task runs again, else `None`.
+        replay: PyAny,
+        /// `TaskOptions`.
+        options: TaskOptions,
+    }
+}
+
+record! {
+    /// What a strand did before: its replay gets the same answers.
+    Recording {
+        /// References that it holds and that are resolved.
+        references: PyList,
+        /// `Observation`s, in order.
+        observations: PyList,
+    }
+}
+
+record! {
+    /// An input that a strand took from its environment, or an answer about timing.
+    Observation {
+        /// What was asked.
+        kind: PyString,
+        /// The answer.
+        value: PyBytes,
+        /// Handles that the answer is about.
+        handles: PyTuple,
+    }
+}
+
+record! {
+    /// A strand that has blocked continues.
+    Resume {
+        /// The attempt.
+        tag: PyAny,
+        /// References that it waited for.
+        references: PyList,
+        /// Whether the time was up first.
+        timed_out: PyBool,
+    }
+}
+
+record! {
+    /// The answer to a request.
+    Answer {
+        /// The attempt.
+        tag: PyAny,
+        /// The request's number.
+        request: PyInt,
+        /// A reference, `Opened`, `Observed`, or the `Failure` of a refusal.
+        result: PyAny,
+    }
+}
+
+record! {
+    /// A file was opened for writing.
+    Opened {
+        /// Where it is.
+        path: PyString,
+    }
+}
+
+record! {
+    /// A question was answered.
+    Observed {
+        /// The answer as JSON.
+        value: PyBytes,
+    }
+}
+
+record! {
+    /// A task is to end.
+    Cancel {
+        /// The attempt.
+        tag: PyAny,
+        /// Time to clean up, in milliseconds.
+        grace_ms: PyInt,
+    }
+}
+
+record! {
+    /// A parked strand is not resumed any more.
+    Drop {
+        /// The attempt.
+        tag: PyAny,
+    }
+}
+
+record! {
+    /// The connection ends.
+    Shutdown {
+        /// `Failure`s that nobody has asked for.
+        failures: PyList,
+    }
+}
+
+/// The object for a message.
+///
+/// # Errors
+/// RuntimeError if the message is one that an engine never says to such a worker.
+pub fn to_python(py: Python<'_>, message: EngineMessage) -> PyResult<Bound<'_, PyAny>> {
+    let name = message.kind_name().unwrap_or_default();
+    let EngineMessage { tag, kind } = message;
+    let tag = tag.map(|tag| Py::new(py, Tag::new(tag))).transpose()?;
+    let refused = |what: &str| PyRuntimeError::new_err(format!("the engine said {name} {what}"));
+    let tag = || Ok::<_, PyErr>(tag.ok_or_else(|| refused("without a tag"))?.into_any());
+    match kind {
+        Some(Kind::Start(start)) => object(py, start_of(py, tag()?, start)?),
+        Some(Kind::Resume(resume)) => object(
+            py,
+            Resume {
+                tag: tag()?,
+                references: reference::list(py, &resume.answers)?,
+                timed_out: PyBool::new(py, resume.timed_out).to_owned().unbind(),
+            },
+        ),
+        Some(Kind::Answer(answer)) => object(
+            py,
+            Answer {
+                tag: tag()?,
+                request: number(py, answer.request),
+                result: result(py, &answer)?.unbind(),
+            },
+        ),
+        Some(Kind::Cancel(cancel)) => {
+            let grace_ms = number(py, cancel.grace_ms);
+            object(
+                py,
+                Cancel {
+                    tag: tag()?,
+                    grace_ms,
+                },
+            )
+        }
+        Some(Kind::Drop(_)) => object(py, Drop { tag: tag()? }),
+        Some(other) => {
+            about_connection(py, other)?.ok_or_else(|| refused("to who does not hear it"))
+        }
+        None => Err(refused("to who does not hear it")),
+    }
+}
+
+/// The object for a message without a tag; none if Python never receives such a one.
+fn about_connection(py: Python<'_>, kind: Kind) -> PyResult<Option<Bound<'_, PyAny>>> {
+    let text = |text: &str| PyString::new(py, text).unbind();
+    match kind {
+        Kind::Hello(hello) => {
+            let (build, features) = (
+                text(&hello.build),
+                PyList::new(py, hello.features)?.unbind(),
+            );
+            object(py, Hello { build, features }).map(Some)
+        }
+        Kind::Refusal(refusal) => {
+            let (reason, hint) = (text(&refusal.reason), text(&refusal.hint));
+            object(py, Refusal { reason, hint }).map(Some)
+        }
+        Kind::Shutdown(shutdown) => {
+            let failures: Vec<_> = shutdown
+                .failures
+                .iter()
+                .map(|one| failure::to_python(py, one))
+                .collect::<PyResult<_>>()?;
+            let failures = PyList::new(py, failures)?.unbind();
+            object(py, Shutdown { failures }).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn object<'py, R>(py: Python<'py>, record: R) -> PyResult<Bound<'py, PyAny>>
+where
+    R: Into<pyo3::PyClassInitializer<R>> + pyo3::PyClass,
+{
+    Ok(Bound::new(py, record)?.into_any())
+}
+
+fn start_of(py: Python<'_>, tag: Py<PyAny>, start: wire::Start) -> PyResult<Start> {
+    let environment = start.environment.unwrap_or_default();
     let replay = match &start.continuation {
-        Some(Continuation::Replay(recording)) => Some(recording_tuple(py, recording)?),
+        Some(Continuation::Replay(recording)) => object(py, recording_of(py, recording)?)?.unbind(),
         Some(Continuation::Saved(_)) => {
             let message = "the engine said start with a saved strand, which no worker has saved";
             return Err(PyRuntimeError::new_err(message));
         }
-        None => None,
+        None => py.None(),
     };
-    tuple!(
-        py,
-        "start",
+    Ok(Start {
         tag,
-        PyBytes::new(py, &start.payload),
-        references(py, &start.inputs)?,
-        start.outputs,
-        &start.label,
-        start.seed,
-        PyBytes::new(py, &start.position),
-        environment.cores,
-        &environment.scratch,
-        &environment.folder,
+        payload: PyBytes::new(py, &start.payload).unbind(),
+        inputs: reference::list(py, &start.inputs)?,
+        outputs: number(py, start.outputs),
+        label: PyString::new(py, &start.label).unbind(),
+        seed: number(py, start.seed),
+        position: PyBytes::new(py, &start.position).unbind(),
+        cores: number(py, environment.cores),
+        scratch: PyString::new(py, &environment.scratch).unbind(),
+        folder: PyString::new(py, &environment.folder).unbind(),
         replay,
-        options_tuple(py, start.options.as_ref())?,
-    )
+        options: Py::new(py, TaskOptions::of_wire(start.options.unwrap_or_default()))?,
+    })
 }
 
-fn options_tuple<'py>(
-    py: Python<'py>,
-    options: Option<&wire::Options>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let default = wire::Options::default();
-    let options = options.unwrap_or(&default);
-    let others = PyDict::new(py);
-    for (name, amount) in &options.resources {
-        if name != CORES && name != MEMORY {
-            others.set_item(name, amount)?;
-        }
-    }
-    tuple!(
-        py,
-        options.resources.get(CORES),
-        options.resources.get(MEMORY),
-        (!others.is_empty()).then_some(others),
-        options.retries,
-        options.timeout_ms,
-        options.lazy,
-        options.purity,
-        options.live,
-    )
+fn recording_of(py: Python<'_>, recording: &wire::Recording) -> PyResult<Recording> {
+    let observation = |one: &wire::Observation| {
+        let observation = Observation {
+            kind: PyString::new(py, &one.kind).unbind(),
+            value: PyBytes::new(py, &one.value).unbind(),
+            handles: handles(py, &one.references)?,
+        };
+        Bound::new(py, observation)
+    };
+    let observations: Vec<_> = recording
+        .observations
+        .iter()
+        .map(observation)
+        .collect::<PyResult<_>>()?;
+    Ok(Recording {
+        references: reference::list(py, &recording.references)?,
+        observations: PyList::new(py, observations)?.unbind(),
+    })
 }
 
-fn recording_tuple<'py>(
-    py: Python<'py>,
-    recording: &wire::Recording,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let observations = PyList::empty(py);
-    for one in &recording.observations {
-        let value = PyBytes::new(py, &one.value);
-        observations.append(tuple!(py, &one.kind, value, &one.references)?)?;
-    }
-    tuple!(py, references(py, &recording.references)?, observations)
-}
-
-fn answer_tuple<'py>(py: Python<'py>, answer: &wire::Answer) -> PyResult<Bound<'py, PyTuple>> {
+fn result<'py>(py: Python<'py>, answer: &wire::Answer) -> PyResult<Bound<'py, PyAny>> {
     match &answer.result {
-        Some(answer::Result::Reference(one)) => tuple!(py, "reference", reference(py, one)?),
-        Some(answer::Result::Opened(opened)) => tuple!(py, "opened", &opened.path),
+        Some(answer::Result::Reference(one)) => reference::to_python(py, one),
+        Some(answer::Result::Opened(opened)) => {
+            let path = PyString::new(py, &opened.path).unbind();
+            object(py, Opened { path })
+        }
         Some(answer::Result::Observed(observed)) => {
-            tuple!(py, "observed", PyBytes::new(py, &observed.value))
+            let value = PyBytes::new(py, &observed.value).unbind();
+            object(py, Observed { value })
         }
-        Some(answer::Result::Refused(one)) => {
-            tuple!(py, "refused", failure::to_python(py, one)?)
-        }
+        Some(answer::Result::Refused(one)) => Ok(failure::to_python(py, one)?.into_any()),
         None => Err(PyRuntimeError::new_err(
             "the engine said answer without a result",
         )),
-    }
-}
-
-fn references<'py>(py: Python<'py>, all: &[wire::Reference]) -> PyResult<Bound<'py, PyList>> {
-    let tuples: Vec<Bound<'py, PyTuple>> = all
-        .iter()
-        .map(|one| reference(py, one))
-        .collect::<PyResult<_>>()?;
-    PyList::new(py, tuples)
-}
-
-/// The name of a form; each is one object, however many values have it.
-fn form<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyString> {
-    PyString::intern(py, name)
-}
-
-/// The handles inside a value; mostly there are none, which is one object for all.
-fn handles<'py>(py: Python<'py>, inside: &[u32]) -> PyResult<Bound<'py, PyTuple>> {
-    match inside {
-        [] => Ok(PyTuple::empty(py)),
-        inside => PyTuple::new(py, inside),
-    }
-}
-
-/// The tuple of a reference. What is being written is not there yet, as no stream was asked for.
-fn reference<'py>(py: Python<'py>, one: &wire::Reference) -> PyResult<Bound<'py, PyTuple>> {
-    match &one.state {
-        Some(reference::State::Future(_) | reference::State::Stream(_)) | None => {
-            tuple!(py, one.handle, 0)
-        }
-        Some(reference::State::Value(value)) => {
-            let (bytes, form) = (PyBytes::new(py, &value.data), form(py, &value.form));
-            tuple!(
-                py,
-                one.handle,
-                1,
-                bytes,
-                form,
-                handles(py, &value.references)?
-            )
-        }
-        Some(reference::State::Concrete(file)) => {
-            let (form, references) = (form(py, &file.form), handles(py, &file.references)?);
-            tuple!(py, one.handle, 2, &file.path, file.length, form, references)
-        }
-        Some(reference::State::Error(error)) => {
-            tuple!(py, one.handle, 3, failure::to_python(py, error)?)
-        }
     }
 }

@@ -17,7 +17,10 @@ mod failure;
 mod heard;
 mod incoming;
 mod names;
+mod options;
 mod outgoing;
+mod record;
+mod reference;
 mod said;
 mod socket;
 mod tag;
@@ -33,7 +36,18 @@ mod native {
     #[pymodule_export]
     use crate::environment::tell_seed;
     #[pymodule_export]
+    use crate::failure::{Failure, Frame};
+    #[pymodule_export]
+    use crate::heard::{
+        Answer, Cancel, Drop, Hello, Observation, Observed, Opened, Recording, Refusal, Resume,
+        Shutdown, Start,
+    };
+    #[pymodule_export]
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
+    #[pymodule_export]
+    use crate::options::TaskOptions;
+    #[pymodule_export]
+    use crate::reference::{Failed, File, Pending, Value};
     #[pymodule_export]
     use crate::tag::Tag;
 }

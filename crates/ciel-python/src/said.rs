@@ -3,31 +3,13 @@
 //! It checks shapes, not meaning: whether a handle exists is the engine's to say. Read
 //! `connection.rs` for the verbs, `heard.rs` for the other direction.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use ciel_protocol::wire::{Data, Descriptor, Input, Options, Output, Purity, Site};
+use ciel_protocol::wire::{Data, Descriptor, Input, Output, Site};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// The resource counted in thousandths of a core.
-pub const CORES: &str = "cores";
-/// The resource counted in bytes.
-pub const MEMORY: &str = "memory";
-
-/// Options of a spawn: cores_milli, memory, others, retries, timeout_ms, lazy, purity, live.
-#[derive(FromPyObject)]
-pub struct OptionFields(
-    Option<u64>,
-    Option<u64>,
-    Option<BTreeMap<String, u64>>,
-    Option<u32>,
-    Option<u64>,
-    bool,
-    i32,
-    bool,
-);
+use crate::options::TaskOptions;
 
 /// One output given by value: its number, bytes, form, references.
 pub type OutputFields<'py> = (u32, Bound<'py, PyBytes>, String, Vec<u32>);
@@ -39,7 +21,7 @@ pub struct Spawned<'a> {
     pub inputs: Vec<u32>,
     pub kept: Option<Vec<bool>>,
     pub outputs: u32,
-    pub options: Option<OptionFields>,
+    pub options: Option<Bound<'a, TaskOptions>>,
     pub label: String,
     pub code: &'a [u8],
     pub file: String,
@@ -50,7 +32,7 @@ impl Spawned<'_> {
     /// The task as the protocol has it.
     ///
     /// # Errors
-    /// ValueError if `kept` is not as long as `inputs`, or if there is no such purity.
+    /// ValueError if `kept` is not as long as `inputs`.
     pub fn into_wire(self) -> PyResult<Descriptor> {
         let is_placed = !self.file.is_empty() || self.line > 0;
         Ok(Descriptor {
@@ -58,7 +40,7 @@ impl Spawned<'_> {
             executor: self.executor,
             payload: Bytes::copy_from_slice(self.payload),
             outputs: self.outputs,
-            options: self.options.map(OptionFields::into_wire).transpose()?,
+            options: self.options.map(|options| options.get().to_wire()),
             label: self.label,
             code: Bytes::copy_from_slice(self.code),
             site: is_placed.then_some(Site {
@@ -81,25 +63,6 @@ fn inputs(handles: &[u32], kept: Option<&[bool]>) -> PyResult<Vec<Input>> {
         locality_percent: 0,
     };
     Ok(handles.iter().enumerate().map(input).collect())
-}
-
-impl OptionFields {
-    fn into_wire(self) -> PyResult<Options> {
-        let OptionFields(cores, memory, others, retries, timeout_ms, lazy, purity, live) = self;
-        let mut resources = others.unwrap_or_default();
-        resources.extend(cores.map(|amount| (CORES.to_owned(), amount)));
-        resources.extend(memory.map(|amount| (MEMORY.to_owned(), amount)));
-        let no_purity = |_| PyValueError::new_err(format!("{purity} is no purity"));
-        Ok(Options {
-            resources,
-            retries,
-            timeout_ms,
-            lazy,
-            purity: Purity::try_from(purity).map_err(no_purity)?.into(),
-            live,
-            ..Options::default()
-        })
-    }
 }
 
 /// Bytes with what is needed to read them.

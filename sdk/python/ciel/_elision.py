@@ -17,11 +17,12 @@ from greenlet import getcurrent, greenlet
 
 from ciel import _native
 from ciel._code import identify
-from ciel._errors import CielError, FailureTuple, Refused, WaitError, call_text, error_of
+from ciel._errors import CielError, Refused, WaitError, call_text, error_of
 from ciel._errors import failure_of
 from ciel._faults import explained
-from ciel._freeze import frozen_whole, revived
+from ciel._freeze import Snapshot
 from ciel._future import Future
+from ciel._native import Failure
 from ciel._options import Options
 from ciel._payload import Arguments, Copy, arguments_now
 from ciel._random import SEED, tell_seed
@@ -29,27 +30,34 @@ from ciel._strand import Call, Strand, check_may_wait, here
 from ciel._surroundings import Surroundings
 from ciel._task import Tail
 
-PENDING, THERE, FAILED = 0, 1, 2
 IDLE_MAX = 64
 
 
 class Box:
-    """What is behind a future of the serial program; `asked` once somebody looked at it."""
+    """What is behind a future of the serial program: a snapshot or a failure, once it is resolved.
 
-    __slots__ = ("state", "content", "asked", "start")
+    `asked` is set when somebody looks at it; `start` runs a lazy task.
+    """
+
+    __slots__ = ("snapshot", "failure", "asked", "start")
 
     def __init__(self) -> None:
-        """Pending until the task has run."""
-        self.state = PENDING
-        self.content: Any = None
+        """Unresolved until the task has run."""
+        self.snapshot: Snapshot | None = None
+        self.failure: Failure | None = None
         self.asked = False
         self.start: Callable[[], None] | None = None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the task has run."""
+        return self.snapshot is not None or self.failure is not None
 
 
 class ArgumentFailed(Exception):  # noqa: N818
     """A task cannot start: the value of an argument failed. Carries that failure as it is."""
 
-    def __init__(self, failure: FailureTuple) -> None:
+    def __init__(self, failure: Failure) -> None:
         """`failure` becomes the task's own."""
         super().__init__(failure)
         self.failure = failure
@@ -94,8 +102,8 @@ class Elision:
     def raise_unasked(self) -> None:
         """Raises the earliest failure that nobody asked for, if there is one."""
         for box in self.failed:
-            if not box.asked:
-                raise error_of(box.content)
+            if box.failure is not None and not box.asked:
+                raise error_of(box.failure)
 
     def __enter__(self) -> Elision:
         """The code that follows is the root's, in this thread."""
@@ -180,8 +188,8 @@ class ElisionStrand(Strand):
         identity = call.task.identity or identify(call.task)
         identity.check()
         copy = Copy(call)
-        futures = self._futures(options.count)
-        boxes = [future._known for future in futures]
+        boxes = [Box() for _ in range(options.count)]
+        futures = self._futures(boxes)
         position = _native.position_of_spawn(self.position, self.spawned)
         self.spawned += 1
         child = ElisionStrand(self.run, position, _native.label_of(call.label, position))
@@ -217,8 +225,7 @@ class ElisionStrand(Strand):
             self._fail(boxes, error.failure)
         except BaseException as error:  # what leaves a task is its failure, whatever it is
             text = call_text(call.label, args, kwargs)
-            failure = failure_of(error, self.label, text)
-            self._fail(boxes, (*failure[:8], failure[8] or self.label, failure[9]))
+            self._fail(boxes, failure_of(error, self.label, text, self.label))
 
     def _next(self, call: Call) -> Arguments:
         """The arguments of a tail; the strand takes one step."""
@@ -240,44 +247,42 @@ class ElisionStrand(Strand):
 
     def _settle(self, boxes: list[Box], value: Any, call: Call) -> None:
         outputs = outputs_of(value, call.task.options_now.outputs)
-        for box, (what, part) in zip(boxes, outputs, strict=True):
-            try:
-                box.content = frozen_whole(part)
-            except Exception as error:  # whatever the classes of results raise
-                raise explained(what, part, error) from None
-        for box in boxes:
-            box.state = THERE
+        snapshots = [_snapshot(what, part) for what, part in outputs]
+        for box, snapshot in zip(boxes, snapshots, strict=True):
+            box.snapshot = snapshot
 
-    def _fail(self, boxes: list[Box], failure: FailureTuple) -> None:
+    def _fail(self, boxes: list[Box], failure: Failure) -> None:
         for box in boxes:
-            box.state, box.content = FAILED, failure
+            box.failure = failure
         self.run.failed.extend(boxes)
 
     def argument(self, future: Future[Any]) -> Any:
         """The value of a future among the arguments; raises ArgumentFailed."""
         box = self._box(future)
-        if box.state == FAILED:
-            raise ArgumentFailed(box.content)
+        if box.failure is not None:
+            raise ArgumentFailed(box.failure)
         return self._read(box)
 
     def result(self, future: Future[Any]) -> Any:
         """A copy of the value, or the task's exception."""
         self._check_owner(future)
         box = self._box(future)
-        if box.state == FAILED:
-            raise error_of(box.content)
+        if box.failure is not None:
+            raise error_of(box.failure)
         return self._read(box)
 
     def _read(self, box: Box) -> Any:
-        return revived(box.content, self._mine)
+        assert box.snapshot is not None, "a box is read when it is resolved"
+        return box.snapshot.revived(self._mine)
 
     def _mine(self, future: Future[Any]) -> Future[Any]:
         return Future(self, future._handle, future._known)
 
     def _box(self, future: Future[Any]) -> Box:
-        box: Box = future._known
+        box = future._known
+        assert isinstance(box, Box), f"{future!r} is not one of the serial program"
         box.asked = True
-        if box.state == PENDING:
+        if not box.is_resolved:
             if box.start is None:
                 raise CielError(f"{self.label} waits for itself")
             check_may_wait()
@@ -289,17 +294,13 @@ class ElisionStrand(Strand):
             future._check_here()
             raise WaitError(f"{future!r} is used in {self.label}: pass it as an argument")
 
-    def _futures(self, count: int) -> tuple[Future[Any], ...]:
-        return tuple([Future(self, index, Box()) for index in range(count)])
+    def _futures(self, boxes: list[Box]) -> tuple[Future[Any], ...]:
+        return tuple([Future(self, index, box) for index, box in enumerate(boxes)])
 
     def put(self, value: Any) -> Future[Any]:
         """A copy of `value` behind a future."""
         box = Box()
-        try:
-            box.content = frozen_whole(value)
-        except Exception as error:  # whatever the classes of values raise
-            raise explained("value", value, error) from None
-        box.state = THERE
+        box.snapshot = _snapshot("value", value)
         return Future(self, 0, box)
 
     def wait(
@@ -314,7 +315,7 @@ class ElisionStrand(Strand):
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Everything is there but what is lazy and was not asked for."""
-        return [future._known.state != PENDING for future in futures]
+        return [future._known is not None and future._known.is_resolved for future in futures]
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Takes it: nothing is replayed here."""
@@ -335,24 +336,29 @@ class ElisionStrand(Strand):
         self.spawned += 1
         label = label or executor
         moved = moved_futures(arguments, lambda future: outer.put(self.argument(future)))
-        futures = self._futures(outputs)
-        for future, theirs in zip(
-            futures, outer.spawn_executor(executor, moved, outputs, options, label), strict=True
-        ):
-            box: Box = future._known
+        boxes = [Box() for _ in range(outputs)]
+        spawned = outer.spawn_executor(executor, moved, outputs, options, label)
+        for box, theirs in zip(boxes, spawned, strict=True):
             self._take_over(box, outer, theirs, _native.label_of(label, position))
-        return futures
+        return self._futures(boxes)
 
     def _take_over(self, box: Box, outer: Strand, theirs: Future[Any], label: str) -> None:
         before = here.strand
         here.strand = outer
         try:
-            box.content = frozen_whole(outer.result(theirs))
-            box.state = THERE
+            box.snapshot = Snapshot(outer.result(theirs))
         except Exception as error:  # the failure of that task, kept until somebody asks
             self._fail([box], failure_of(error, label))
         finally:
             here.strand = before
+
+
+def _snapshot(what: str, value: Any) -> Snapshot:
+    """A copy of `value`; raises NotSerializable with the path from `what`."""
+    try:
+        return Snapshot(value)
+    except Exception as error:  # whatever the classes of values raise
+        raise explained(what, value, error) from None
 
 
 def outputs_of(value: Any, count: int | None) -> list[tuple[str, Any]]:

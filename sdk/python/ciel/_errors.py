@@ -16,16 +16,13 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from ciel._native import Failure, Frame
+
 FRAMES_MAX = 32
 NOTES_MAX = 12
 CHAIN_MAX = 8
 ORIGIN = "__ciel_task__"
 """Where an exception that came out of a task keeps that task's name."""
-
-Frame = tuple[str, int, str, str]
-FailureTuple = tuple[
-    str, str, str, str, "list[Frame]", str, "bool | None", "tuple[str, bytes] | None", str, str
-]
 
 _OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen importlib")
 """Where code lies that is no part of the user's program: this package, and what imports modules."""
@@ -142,18 +139,21 @@ def _rebuilt(kind: type[CielError], args: tuple[Any, ...], state: dict[str, Any]
     return error
 
 
-def failure_of(error: BaseException, task: str = "", call: str = "") -> FailureTuple:
-    """What is told of an exception that leaves a task.
+def failure_of(
+    error: BaseException, task: str = "", call: str = "", origin: str = ""
+) -> Failure:
+    """The failure that stands for an exception which leaves a task.
 
     `task` and `call` are the task's printed name and its call as the user wrote it, for the note
-    that the exception gets here.
+    that the exception gets here. `origin` names the task that failed first if the exception does
+    not know it.
     """
     if call:
         add_note(error, f"in task {task}, {call}" if task else f"in {call}")
     kind = getattr(error, "kind", None) if isinstance(error, (CielError, Cancelled)) else None
     name = getattr(error, "type_name", "") or type(error).__qualname__
     message = str(error.args[0]) if isinstance(error, CielError) and error.args else _text(error)
-    return (
+    return Failure(
         kind or ("OUT_OF_MEMORY" if isinstance(error, MemoryError) else "TASK_ERROR"),
         "python",
         name,
@@ -162,7 +162,7 @@ def failure_of(error: BaseException, task: str = "", call: str = "") -> FailureT
         getattr(error, "hint", "") if kind else "",
         None,
         _carried(error),
-        getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else ""),
+        getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else "") or origin,
         _excerpt_of(error),
     )
 
@@ -171,7 +171,7 @@ def _place_of(error: BaseException) -> list[Frame]:
     """The line that a syntax error is about: it was never run, so it is in no traceback."""
     if not isinstance(error, SyntaxError) or not error.filename:
         return []
-    return [(error.filename, error.lineno or 0, "", (error.text or "").strip())]
+    return [Frame(error.filename, error.lineno or 0, "", (error.text or "").strip())]
 
 
 def _excerpt_of(error: BaseException) -> str:
@@ -184,23 +184,28 @@ def _excerpt_of(error: BaseException) -> str:
     return f"{bare}\n{' ' * column}^"
 
 
-def error_of(failure: FailureTuple) -> BaseException:
+def error_of(failure: Failure) -> BaseException:
     """The exception that stands for a failure: the user's own if it was carried, else ours."""
-    kind, _, type_name, message, frames, hint, _, exception, task, excerpt = failure
-    if exception is not None and exception[0] == "pickle":
+    form, data = failure.exception or ("", b"")
+    if form == "pickle":
         try:
-            return _originated(_restored(pickle.loads(exception[1])), task)
+            return _originated(_restored(pickle.loads(data)), failure.task)
         except Exception:  # the user's own class may refuse in any way
             pass
-    made = _KINDS.get(kind, TaskError)
-    whole = message if kind != "TASK_ERROR" or not type_name else f"{type_name}: {message}"
-    if excerpt:
-        whole = f"{whole}\n{excerpt}"
-    error = made(whole)
-    error.hint, error.task = hint, task
+    error = _KINDS.get(failure.kind, TaskError)(_text_of(failure))
+    error.hint, error.task = failure.hint, failure.task
     if isinstance(error, TaskError):
-        error.type_name = type_name
-    return _originated(error, task).with_traceback(_chain([_plain(frame) for frame in frames]))
+        error.type_name = failure.type_name
+    frames = [(frame.file, frame.function, frame.line) for frame in failure.frames]
+    return _originated(error, failure.task).with_traceback(_chain(frames))
+
+
+def _text_of(failure: Failure) -> str:
+    """The message, with the type of an exception that could not be carried, and the excerpt."""
+    text = failure.message
+    if failure.kind == "TASK_ERROR" and failure.type_name:
+        text = f"{failure.type_name}: {text}"
+    return f"{text}\n{failure.excerpt}" if failure.excerpt else text
 
 
 def _originated(error: BaseException, task: str) -> BaseException:
@@ -253,7 +258,7 @@ def frames_of(trace: TracebackType | None) -> list[Frame]:
     for found in _entries(trace):
         code = found.tb_frame.f_code
         source = linecache.getline(code.co_filename, found.tb_lineno).strip()
-        frames.append((code.co_filename, found.tb_lineno, code.co_name, source))
+        frames.append(Frame(code.co_filename, found.tb_lineno, code.co_name, source))
     return frames
 
 
@@ -347,10 +352,6 @@ def _restored(state: tuple[Any, ...]) -> BaseException:
     error.__context__ = _restored(context) if context is not None else error.__cause__
     error.__suppress_context__ = suppressed
     return error.with_traceback(_chain(frames))
-
-
-def _plain(frame: Frame) -> tuple[str, str, int]:
-    return (frame[0], frame[2], frame[1])
 
 
 def _chain(frames: list[tuple[str, str, int]]) -> TracebackType | None:

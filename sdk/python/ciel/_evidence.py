@@ -11,7 +11,10 @@ import json
 import os
 import pickle
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ciel._future import Known
+from ciel._native import File
 
 FOLDER = "CIEL_FAILED"
 """The variable with the folder to keep it in."""
@@ -19,16 +22,14 @@ FOLDER = "CIEL_FAILED"
 KEPT_MAX = 20
 """Failed tasks that one worker keeps; a program may use failures as ordinary answers."""
 
-FUTURE, VALUE, FILE = 0, 1, 2
-
 
 class Evidence(NamedTuple):
-    """A failed task. `inputs` are references as `ciel._native` tells them, whose files lie beside
-    the evidence; `path` is where modules were looked for, `folder` the working folder."""
+    """A failed task. `inputs` are references of the engine, whose files lie beside the evidence;
+    `path` is where modules were looked for, `folder` the working folder."""
 
     label: str
     payload: bytes
-    inputs: list[tuple[Any, ...]]
+    inputs: list[Known]
     position: bytes
     cores: int
     path: list[str]
@@ -40,7 +41,7 @@ _kept = 0
 
 
 def keep(
-    label: str, payload: bytes, inputs: list[tuple[Any, ...]], position: bytes, cores: int
+    label: str, payload: bytes, inputs: list[Known], position: bytes, cores: int
 ) -> None:
     """Keeps a failed task, if there is room; a system that refuses is no second failure."""
     global _kept
@@ -67,12 +68,12 @@ def load(path: str) -> Evidence:
         return Evidence(*pickle.load(file))
 
 
-def _linked(known: tuple[Any, ...], target: str) -> tuple[Any, ...]:
+def _linked(known: Known, target: str) -> Known:
     """The same reference with a file of its own, which outlives the object."""
-    if known[1] != FILE:
+    if type(known) is not File:
         return known
-    os.link(known[2], target)
-    return (known[0], known[1], target, *known[3:])
+    os.link(known.path, target)
+    return File(known.handle, target, known.length, known.form, known.references)
 
 
 def describe(evidence: Evidence) -> str:

@@ -113,20 +113,23 @@ def thaw_reference(number: int) -> Any:
     return found(number)
 
 
-def frozen_whole(value: Any) -> Any:
-    """Bytes of `value` that keep their meaning when it changes; for `revived`."""
-    if type(value) in ATOMS:
-        return (value,)
-    frozen = freeze(value)
-    return (frozen.data, frozen.references, [bytes(buffer) for buffer in frozen.buffers])
+class Snapshot:
+    """A copy of a value that stays as it is when the value changes."""
 
+    __slots__ = ("_atom", "_frozen", "_buffers")
 
-def revived(whole: Any, mine: Callable[[Future[Any]], Any]) -> Any:
-    """A fresh copy of what `frozen_whole` kept; `mine` makes its futures the reader's."""
-    if len(whole) == 1:
-        return whole[0]
-    data, references, buffers = whole
-    return thaw(data, lambda number: mine(references[number]), buffers)
+    def __init__(self, value: Any) -> None:
+        """Copies `value` now; raises whatever pickle raises."""
+        self._atom = value if type(value) in ATOMS else None
+        self._frozen = None if type(value) in ATOMS else freeze(value)
+        self._buffers = [] if self._frozen is None else [bytes(b) for b in self._frozen.buffers]
+
+    def revived(self, mine: Callable[[Future[Any]], Any]) -> Any:
+        """A fresh copy; `mine` makes its futures those of the reader."""
+        if self._frozen is None:
+            return self._atom
+        futures = self._frozen.references
+        return thaw(self._frozen.data, lambda number: mine(futures[number]), self._buffers)
 
 
 def object_of(value: Any) -> tuple[str, list[Any], list[Future[Any]]]:

@@ -9,7 +9,7 @@ This module knows neither how to wait nor what bytes look like. Read next: `_str
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from ciel._errors import CielError, NotSerializable, WaitError, as_told
 from ciel._freeze import freezing, thaw_reference
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Known(Protocol):
+    """What a strand knows of the value behind one of its futures.
+
+    A worker's strand has a reference of the engine, a session a `Watched`, the serial program a
+    `Box`.
+    """
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the value, or the failure, can be read without waiting."""
+        ...
+
+
 class Future(Generic[T]):
     """A value that is there later.
 
@@ -30,8 +43,8 @@ class Future(Generic[T]):
 
     __slots__ = ("_strand", "_handle", "_known", "_waited", "__weakref__")
 
-    def __init__(self, strand: Strand, handle: int, known: Any = None) -> None:
-        """For strands only: `handle` and `known` are the strand's own words."""
+    def __init__(self, strand: Strand, handle: int, known: Known | None = None) -> None:
+        """For strands only: `handle` is the strand's own number for it."""
         self._strand = strand
         self._handle = handle
         self._known = known
@@ -59,10 +72,7 @@ class Future(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         """Waits in asyncio code outside of tasks, for futures of a session."""
-        awaiting = getattr(self._strand, "awaiting", None)
-        if awaiting is None:
-            raise WaitError("tasks are plain functions: call .result() instead of await")
-        return cast("Generator[Any, None, T]", awaiting(self))
+        return cast("Generator[Any, None, T]", self._strand.awaiting(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Gives the reference while ciel freezes a value; refuses anybody else's pickle."""
@@ -84,7 +94,7 @@ class Future(Generic[T]):
     def _check_here(self) -> None:
         owner = self._strand
         running = here.strand
-        if running is not owner and not hasattr(owner, "awaiting"):
+        if running is not owner and not owner.any_thread:
             where = running.label if running is not None else "a thread that runs no task"
             raise WaitError(
                 f"this future belongs to {owner.label} and is used in {where}: "

@@ -13,7 +13,7 @@ import signal
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from greenlet import getcurrent, greenlet
 
@@ -21,10 +21,14 @@ from ciel import _native, _streams
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
+from ciel._native import Cancel, Drop, Resume, Shutdown, Start
 from ciel._random import tell_seed
 from ciel._strand import here, note_worker
 from ciel._surroundings import Surroundings
 from ciel._worker import WorkerStrand
+
+if TYPE_CHECKING:
+    from ciel._native import Message, Tag
 
 DROPPED_MAX = 256
 IDLE_MAX = 64
@@ -51,9 +55,9 @@ class Hub:
         self._owners: dict[threading.Thread, WorkerStrand | None] = {}
         self._told: set[threading.Thread] = set()
         self._idle: list[greenlet] = []
-        self._parked: dict[Any, WorkerStrand] = {}
+        self._parked: dict[Tag, WorkerStrand] = {}
         self._dropped: list[WorkerStrand] = []
-        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._waiting: deque[Message] = deque()
         self._functions: dict[bytes, Callable[..., Any]] = {}
         self._by_value: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
         self._lock = threading.Lock()
@@ -65,25 +69,26 @@ class Hub:
                 # The last word of the strand before would wait for the next `receive`.
                 self.connection.flush()
             message = self._waiting.popleft() if self._waiting else self.connection.receive()
-            if message is None or message[0] == "shutdown":
+            if message is None or type(message) is Shutdown:
                 return
             self.handle(message)
 
-    def handle(self, message: tuple[Any, ...]) -> None:
+    def handle(self, message: Message) -> None:
         """Does what a message asks for; those about tasks not held here are stale."""
-        kind = message[0]
-        if kind == "start":
+        if type(message) is Start:
             runner = self._idle.pop() if self._idle else greenlet(self._loop)
             strand = WorkerStrand(self, message)
             self._give_turn(strand, runner, strand)
-        elif kind == "resume":
-            parked = self._parked.pop(message[1], None)
+        elif type(message) is Resume:
+            parked = self._parked.pop(message.tag, None)
             if parked is not None and parked.where is not None:
-                self._give_turn(parked, parked.where, (message[2], message[3]))
-        elif kind == "drop" or kind == "cancel":
-            self._drop(message[1])
+                self._give_turn(parked, parked.where, message)
+        elif isinstance(message, (Drop, Cancel)):
+            self._drop(message.tag)
 
-    def _give_turn(self, strand: WorkerStrand, runner: greenlet, word: Any) -> None:
+    def _give_turn(
+        self, strand: WorkerStrand, runner: greenlet, word: WorkerStrand | Resume
+    ) -> None:
         """Lets a strand run until it parks or ends."""
         self.running = here.strand = strand
         tell_seed(strand.seed)
@@ -106,28 +111,29 @@ class Hub:
             self._idle.append(me)
             strand = self._greenlet.switch()
 
-    def park(self, strand: WorkerStrand) -> Any:
+    def park(self, strand: WorkerStrand) -> Resume:
         """Gives the turn away; comes back with the answers of the engine."""
         self._note_threads(strand)
         strand.where = getcurrent()
         self._parked[strand.tag] = strand
-        return self._greenlet.switch()
+        resume: Resume = self._greenlet.switch()
+        return resume
 
-    def _drop(self, tag: Any) -> None:
+    def _drop(self, tag: Tag) -> None:
         strand = self._parked.pop(tag, None)
         if strand is not None:
             strand.ended = True
             self._dropped.append(strand)
             self.used_up = self.used_up or len(self._dropped) > DROPPED_MAX
 
-    def receive(self) -> tuple[Any, ...]:
+    def receive(self) -> Message:
         """The next message, for a strand that needs an answer at once; ends if there is none."""
         message = self.connection.receive()
-        if message is None or message[0] == "shutdown":
+        if message is None or type(message) is Shutdown:
             self.leave()
         return message
 
-    def put_off(self, message: tuple[Any, ...]) -> None:
+    def put_off(self, message: Message) -> None:
         """Keeps a message for later."""
         self._waiting.append(message)
 
@@ -247,7 +253,7 @@ class Hub:
             message = self.connection.receive()
             if message is None:
                 self.leave()
-            if message[0] == "cancel" and message[1] == running.tag:
+            if type(message) is Cancel and message.tag == running.tag:
                 raise Cancelled("the task was cancelled")
             self._waiting.append(message)
 

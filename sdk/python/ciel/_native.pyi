@@ -13,46 +13,374 @@ what is said to it is lost, and `receive` gives None.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
 from typing_extensions import Buffer
 
-# File, line, function, source.
-Frame: TypeAlias = tuple[str, int, str, str]
-# Kind such as "TASK_ERROR", language, type_name, message, frames with the outermost first, hint,
-# retryable (None: as the kind says), exception as form and bytes, task, excerpt.
-Failure: TypeAlias = tuple[
-    str,
-    str,
-    str,
-    str,
-    list[Frame],
-    str,
-    bool | None,
-    tuple[str, bytes] | None,
-    str,
-    str,
-]
-# cores_milli, memory in bytes, other resources in thousandths by name, retries, timeout_ms, lazy,
-# purity (0 as the executor says, 1 pure, 2 impure), live.
-Options: TypeAlias = tuple[
-    int | None,
-    int | None,
-    dict[str, int] | None,
-    int | None,
-    int | None,
-    bool,
-    int,
-    bool,
-]
+@final
+class Frame:
+    """One call of a traceback; `line` counts from 1, `source` is the text of that line."""
+
+    __match_args__ = ("file", "line", "function", "source")
+    def __new__(cls, file: str, line: int, function: str, source: str) -> Frame: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+@final
+class Failure:
+    """Why a task failed.
+
+    `kind` is that of the protocol without its prefix, such as `TASK_ERROR`; frames have the
+    outermost call first; `retryable` is `None` if the kind decides; `exception` is the exception
+    itself as form and bytes; `task` names the task that failed first.
+    """
+
+    __match_args__ = (
+        "kind",
+        "language",
+        "type_name",
+        "message",
+        "frames",
+        "hint",
+        "retryable",
+        "exception",
+        "task",
+        "excerpt",
+    )
+    def __new__(
+        cls,
+        kind: str,
+        language: str,
+        type_name: str,
+        message: str,
+        frames: list[Frame],
+        hint: str,
+        retryable: bool | None,
+        exception: tuple[str, bytes] | None,
+        task: str,
+        excerpt: str,
+    ) -> Failure: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def type_name(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def frames(self) -> list[Frame]: ...
+    @property
+    def hint(self) -> str: ...
+    @property
+    def retryable(self) -> bool | None: ...
+    @property
+    def exception(self) -> tuple[str, bytes] | None: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def excerpt(self) -> str: ...
+
+@final
+class TaskOptions:
+    """What a spawn asks for, and what a start grants; `None` means the run's default.
+
+    `resources` holds others than cores and memory, by name, in thousandths.
+    """
+
+    def __new__(
+        cls,
+        cores_milli: int | None = None,
+        memory_bytes: int | None = None,
+        resources: dict[str, int] = ...,
+        retries: int | None = None,
+        timeout_ms: int | None = None,
+        lazy: bool = False,
+        pure: bool | None = None,
+        live: bool = False,
+    ) -> TaskOptions: ...
+    @property
+    def cores_milli(self) -> int | None: ...
+    @property
+    def memory_bytes(self) -> int | None: ...
+    @property
+    def resources(self) -> dict[str, int]: ...
+    @property
+    def retries(self) -> int | None: ...
+    @property
+    def timeout_ms(self) -> int | None: ...
+    @property
+    def lazy(self) -> bool: ...
+    @property
+    def pure(self) -> bool | None: ...
+    @property
+    def live(self) -> bool: ...
+
 # An output given by value: number, bytes, form, handles of the references inside.
 Output: TypeAlias = tuple[int, bytes, str, Sequence[int]]
-# What is known behind a handle, by its second entry:
-#   (handle, 0)                                       not there yet
-#   (handle, 1, data, form, references)               the bytes themselves
-#   (handle, 2, path, length, form, references)       a file
-#   (handle, 3, failure)                              its task failed
-Reference: TypeAlias = tuple[Any, ...]
+
+@final
+class Pending:
+    """The state of a reference whose value is not ready."""
+
+    __match_args__ = ("handle",)
+    def __new__(cls, handle: int) -> Pending: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def is_resolved(self) -> bool: ...
+
+@final
+class Value:
+    """The state of a reference whose value is `data`; `references` are the handles inside."""
+
+    __match_args__ = ("handle", "data", "form", "references")
+    def __new__(
+        cls, handle: int, data: bytes, form: str, references: tuple[int, ...]
+    ) -> Value: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def references(self) -> tuple[int, ...]: ...
+    @property
+    def is_resolved(self) -> bool: ...
+
+@final
+class File:
+    """The state of a reference whose value is in a file of `length` bytes."""
+
+    __match_args__ = ("handle", "path", "length", "form", "references")
+    def __new__(
+        cls, handle: int, path: str, length: int, form: str, references: tuple[int, ...]
+    ) -> File: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def references(self) -> tuple[int, ...]: ...
+    @property
+    def is_resolved(self) -> bool: ...
+
+@final
+class Failed:
+    """The state of a reference whose task failed."""
+
+    __match_args__ = ("handle", "failure")
+    def __new__(cls, handle: int, failure: Failure) -> Failed: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def failure(self) -> Failure: ...
+    @property
+    def is_resolved(self) -> bool: ...
+
+Resolved: TypeAlias = Value | File | Failed
+Reference: TypeAlias = Pending | Resolved
+
+@final
+class Observation:
+    """An input that a strand took from its environment, or an answer about timing."""
+
+    __match_args__ = ("kind", "value", "handles")
+    def __new__(cls, kind: str, value: bytes, handles: tuple[int, ...]) -> Observation: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def value(self) -> bytes: ...
+    @property
+    def handles(self) -> tuple[int, ...]: ...
+
+@final
+class Recording:
+    """What a strand did in an earlier attempt; its replay gets the same answers.
+
+    `references` are those that it held and that are resolved.
+    """
+
+    __match_args__ = ("references", "observations")
+    def __new__(
+        cls, references: list[Reference], observations: list[Observation]
+    ) -> Recording: ...
+    @property
+    def references(self) -> list[Reference]: ...
+    @property
+    def observations(self) -> list[Observation]: ...
+
+@final
+class Hello:
+    """The engine's greeting: its name with its version, and the features that it has."""
+
+    __match_args__ = ("build", "features")
+    def __new__(cls, build: str, features: list[str]) -> Hello: ...
+    @property
+    def build(self) -> str: ...
+    @property
+    def features(self) -> list[str]: ...
+
+@final
+class Refusal:
+    """The engine refuses the connection."""
+
+    __match_args__ = ("reason", "hint")
+    def __new__(cls, reason: str, hint: str) -> Refusal: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
+
+@final
+class Start:
+    """A task begins; handles of `inputs` are their indices.
+
+    `position` is the task's name, 16 bytes; `cores` says how many it may keep busy; `scratch` is
+    empty if it has no folder of its own; `replay` is set if the task runs again.
+    """
+
+    __match_args__ = (
+        "tag",
+        "payload",
+        "inputs",
+        "outputs",
+        "label",
+        "seed",
+        "position",
+        "cores",
+        "scratch",
+        "folder",
+        "replay",
+        "options",
+    )
+    def __new__(
+        cls,
+        tag: Tag,
+        payload: bytes,
+        inputs: list[Reference],
+        outputs: int,
+        label: str,
+        seed: int,
+        position: bytes,
+        cores: int,
+        scratch: str,
+        folder: str,
+        replay: Recording | None,
+        options: TaskOptions,
+    ) -> Start: ...
+    @property
+    def tag(self) -> Tag: ...
+    @property
+    def payload(self) -> bytes: ...
+    @property
+    def inputs(self) -> list[Reference]: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def position(self) -> bytes: ...
+    @property
+    def cores(self) -> int: ...
+    @property
+    def scratch(self) -> str: ...
+    @property
+    def folder(self) -> str: ...
+    @property
+    def replay(self) -> Recording | None: ...
+    @property
+    def options(self) -> TaskOptions: ...
+
+@final
+class Resume:
+    """A strand that has blocked continues, with the references that it waited for."""
+
+    __match_args__ = ("tag", "references", "timed_out")
+    def __new__(cls, tag: Tag, references: list[Reference], timed_out: bool) -> Resume: ...
+    @property
+    def tag(self) -> Tag: ...
+    @property
+    def references(self) -> list[Reference]: ...
+    @property
+    def timed_out(self) -> bool: ...
+
+@final
+class Opened:
+    """A file was opened for writing."""
+
+    __match_args__ = ("path",)
+    def __new__(cls, path: str) -> Opened: ...
+    @property
+    def path(self) -> str: ...
+
+@final
+class Observed:
+    """A question was answered; `value` is JSON."""
+
+    __match_args__ = ("value",)
+    def __new__(cls, value: bytes) -> Observed: ...
+    @property
+    def value(self) -> bytes: ...
+
+Result: TypeAlias = Reference | Opened | Observed
+
+@final
+class Answer:
+    """The answer to a request; a `Failure` says why it was refused."""
+
+    __match_args__ = ("tag", "request", "result")
+    def __new__(cls, tag: Tag, request: int, result: Result | Failure) -> Answer: ...
+    @property
+    def tag(self) -> Tag: ...
+    @property
+    def request(self) -> int: ...
+    @property
+    def result(self) -> Result | Failure: ...
+
+@final
+class Cancel:
+    """A task is to end within `grace_ms`."""
+
+    __match_args__ = ("tag", "grace_ms")
+    def __new__(cls, tag: Tag, grace_ms: int) -> Cancel: ...
+    @property
+    def tag(self) -> Tag: ...
+    @property
+    def grace_ms(self) -> int: ...
+
+@final
+class Drop:
+    """A parked strand is not resumed any more."""
+
+    __match_args__ = ("tag",)
+    def __new__(cls, tag: Tag) -> Drop: ...
+    @property
+    def tag(self) -> Tag: ...
+
+@final
+class Shutdown:
+    """The connection ends; `failures` are those that nobody has asked for."""
+
+    __match_args__ = ("failures",)
+    def __new__(cls, failures: list[Failure]) -> Shutdown: ...
+    @property
+    def failures(self) -> list[Failure]: ...
+
+Message: TypeAlias = Hello | Refusal | Start | Resume | Answer | Cancel | Drop | Shutdown
 
 @final
 class Tag:
@@ -79,19 +407,8 @@ class Connection:
     ) -> None:
         """Greets the engine; the first thing said."""
 
-    def receive(self) -> tuple[Any, ...] | None:
-        """The next message, None when the engine has gone; other threads run while it waits.
-
-        By its first entry:
-          ("hello", build, features)  ("refusal", reason, hint)
-          ("start", tag, payload, inputs, outputs, label, seed, position, cores, scratch, folder,
-           replay, options), where inputs is a list of references, position is 16 bytes, and replay
-           is None or (references, [(kind, value, handles), ...])
-          ("resume", tag, references, timed_out)
-          ("answer", tag, request, result), where result is ("reference", reference),
-           ("opened", path), ("observed", data) or ("refused", failure)
-          ("cancel", tag, grace_ms)  ("drop", tag)  ("shutdown", failures)
-        """
+    def receive(self) -> Message | None:
+        """The next message, None when the engine has gone; other threads run while it waits."""
 
     def poll(self, timeout_ms: int = 0) -> bool:
         """Whether `receive` would return at once, now or within `timeout_ms`.
@@ -116,7 +433,7 @@ class Connection:
         inputs: Sequence[int],
         kept: Sequence[bool] | None,
         outputs: int,
-        options: Options | None,
+        options: TaskOptions | None,
         label: str,
         code: bytes,
         file: str,
@@ -135,7 +452,7 @@ class Connection:
         inputs: Sequence[int],
         kept: Sequence[bool] | None,
         outputs: int,
-        options: Options | None,
+        options: TaskOptions | None,
         label: str,
         code: bytes,
         file: str,

@@ -11,16 +11,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ciel._native import TaskOptions
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 
 OUTPUTS_MAX = 10_000
 RETRIES_MAX = 1_000
-
-Wire = tuple[
-    "int | None", "int | None", "dict[str, int] | None", "int | None", "int | None", bool, int, bool
-]
 
 
 def bytes_of(amount: int | str) -> int:
@@ -75,7 +73,7 @@ class Options:
             object.__setattr__(self, "memory", bytes_of(self.memory))
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise TypeError(f"name is text, not {self.name!r}")
-        object.__setattr__(self, "_wire", self._told())
+        object.__setattr__(self, "_wire", self._encoded())
 
     @property
     def count(self) -> int:
@@ -83,9 +81,9 @@ class Options:
         return 1 if self.outputs is None else self.outputs
 
     @property
-    def wire(self) -> Wire | None:
+    def wire(self) -> TaskOptions | None:
         """As `ciel._native.Connection.spawn` takes them; `None` if nothing is asked for."""
-        wire: Wire | None = self._wire  # type: ignore[attr-defined]
+        wire: TaskOptions | None = self._wire  # type: ignore[attr-defined]
         return wire
 
     def changed(self, **changes: Any) -> Options:
@@ -96,14 +94,15 @@ class Options:
             changes["resources"] = tuple(sorted(changes["resources"].items()))
         return replace(self, **changes)
 
-    def _told(self) -> Wire | None:
+    def _encoded(self) -> TaskOptions | None:
         cores = None if self.cores is None else max(1, round(self.cores * 1000))
         others = {name: max(1, round(amount * 1000)) for name, amount in self.resources}
         limit = None if self.timeout is None else max(1, round(self.timeout * 1000))
         memory = None if self.memory is None else bytes_of(self.memory)
-        purity = 0 if self.pure is None else 1 if self.pure else 2
-        wire = (cores, memory, others or None, self.retries, limit, self.lazy, purity, self.live)
-        return None if wire == (None, None, None, None, None, False, 0, False) else wire
+        wire = TaskOptions(
+            cores, memory, others, self.retries, limit, self.lazy, self.pure, self.live
+        )
+        return None if wire == TaskOptions() else wire
 
 
 def _check_number(name: str, value: object, above: float) -> None:

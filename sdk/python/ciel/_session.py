@@ -25,6 +25,7 @@ from ciel._calling import Argument, spawn_script
 from ciel._engine import Engine, EngineOptions
 from ciel._errors import CielError, NoRun, WorkerLost, error_of, failure_of
 from ciel._future import Future
+from ciel._native import Answer, Failure, Observed, Opened, Refusal, Shutdown, Start
 from ciel._options import Options
 from ciel._shell import spawn_command
 from ciel._speaking import Speaker
@@ -34,6 +35,8 @@ from ciel._task import AnyTask, BoundTask, Task
 if TYPE_CHECKING:
     import os
 
+    from ciel._native import Result, Tag
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -42,21 +45,32 @@ _NULL = (0, b"null", "json", ())
 
 
 class Watched:
-    """An object that somebody waits for: what became of it, and whom to tell."""
+    """The answer to a request that somebody waits for, and whom to call when it has come.
 
-    __slots__ = ("reference", "there", "callbacks")
+    `is_lost` is set instead if the engine went without an answer.
+    """
+
+    __slots__ = ("answer", "is_lost", "there", "callbacks")
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
-        self.reference: tuple[Any, ...] | None = None
+        """There is no answer yet."""
+        self.answer: Result | Failure | None = None
+        self.is_lost = False
         self.there = threading.Event()
         self.callbacks: list[Callable[[], None]] = []
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nobody needs to wait any more."""
+        return self.answer is not None or self.is_lost
 
 
 class Client(Speaker):
     """The root strand of a session: spoken to from any thread."""
 
-    def __init__(self, connection: _native.Connection, tag: Any, label: str) -> None:
+    any_thread = True
+
+    def __init__(self, connection: _native.Connection, tag: Tag, label: str) -> None:
         """The connection has been greeted and the strand was started."""
         super().__init__(connection, tag, 0)
         self.label = label
@@ -65,27 +79,29 @@ class Client(Speaker):
         self._answers: dict[int, Watched] = {}
         self._expected: dict[int, Watched] = {}
         self._lost: CielError | None = None
-        self.failures: list[Any] = []
+        self.failures: list[Failure] = []
         self.closed = threading.Event()
 
     def hear(self) -> None:
         """Hears what the engine says until it is gone; runs in a thread of its own."""
-        said: tuple[Any, ...] | None = None
+        is_well = False
         try:
-            while (said := self.connection.receive()) is not None and said[0] != "shutdown":
-                if said[0] == "answer":
-                    self._answered(said[2], said[3])
+            while (message := self.connection.receive()) is not None:
+                if type(message) is Answer:
+                    self._answered(message.request, message.result)
+                elif type(message) is Shutdown:
+                    self.failures, is_well = message.failures, True
+                    break
         finally:
-            if said is not None:
-                self.failures = said[1]
-            self._end(said is not None)
+            self._end(is_well)
 
-    def _answered(self, request: int, result: tuple[Any, ...]) -> None:
+    def _answered(self, request: int, answer: Result | Failure | None) -> None:
         watched = self._answers.pop(request, None)
         if watched is None:
             return
         with self._telling:
-            watched.reference = result
+            watched.answer = answer
+            watched.is_lost = answer is None
             told = watched.callbacks
             watched.callbacks = []
         watched.there.set()
@@ -97,7 +113,7 @@ class Client(Speaker):
         self._lost = NoRun(why) if well else WorkerLost(why)
         self.closed.set()
         for request in list(self._answers):
-            self._answered(request, ("lost",))
+            self._answered(request, None)
 
     def _ask(self, say: Callable[[int], None]) -> Watched:
         """Says a request and gives what its answer will come into."""
@@ -110,17 +126,16 @@ class Client(Speaker):
             self.connection.flush()
         return watched
 
-    def _taken(self, watched: Watched) -> tuple[Any, ...]:
+    def _taken(self, watched: Watched) -> Result:
         watched.there.wait()
-        result = watched.reference
-        assert result is not None
-        if result[0] == "lost":
+        answer = watched.answer
+        if answer is None:
             raise self._lost or WorkerLost("the engine of the session has ended")
-        if result[0] == "refused":
-            raise error_of(result[1])
-        return result
+        if isinstance(answer, Failure):
+            raise error_of(answer)
+        return answer
 
-    def answer(self, request: int) -> tuple[Any, ...]:
+    def answer(self, request: int) -> Result:
         """Waits for the answer to a request that was said just now."""
         self.connection.flush()
         return self._taken(self._expected.pop(request))
@@ -160,8 +175,8 @@ class Client(Speaker):
         """Asks for a future once, however many wait for it."""
         handle = self.handle_of(future)
         with self.saying:
-            known: Watched | None = future._known
-            if known is None:
+            known = future._known
+            if not isinstance(known, Watched):
                 known = future._known = self._ask(
                     lambda request: self.connection.open_reference(self.tag, request, handle, True)
                 )
@@ -169,7 +184,9 @@ class Client(Speaker):
 
     def result(self, future: Future[Any]) -> Any:
         """Waits in this thread; other threads go on."""
-        return self.read(self._taken(self.watch(future))[1])
+        answer = self._taken(self.watch(future))
+        assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
+        return self.read(answer)
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
@@ -178,7 +195,7 @@ class Client(Speaker):
         watched = [self.watch(future) for future in futures]
         changed = threading.Semaphore(0)
         with self._telling:
-            missing = [one for one in watched if one.reference is None]
+            missing = [one for one in watched if not one.is_resolved]
             for one in missing:
                 one.callbacks.append(changed.release)
         wanted = len(missing) if not count_first else min(1, len(missing))
@@ -190,7 +207,7 @@ class Client(Speaker):
             if not changed.acquire(timeout=left):
                 break
         pairs = zip(futures, watched, strict=True)
-        return [future for future, one in pairs if one.reference is not None]
+        return [future for future, one in pairs if one.is_resolved]
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Asks the engine."""
@@ -198,7 +215,9 @@ class Client(Speaker):
         asked = self._ask(
             lambda request: self.connection.ask(self.tag, request, "done", handles)
         )
-        found: list[bool] = json.loads(self._taken(asked)[1])
+        answer = self._taken(asked)
+        assert isinstance(answer, Observed), f"a question was answered by {answer!r}"
+        found: list[bool] = json.loads(answer.value)
         return found
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
@@ -216,7 +235,7 @@ class Client(Speaker):
                 there.set_result(None)
 
         with self._telling:
-            is_there = watched.reference is not None
+            is_there = watched.is_resolved
             if not is_there:
                 watched.callbacks.append(lambda: _call_soon(loop, tell))
         if not is_there:
@@ -441,12 +460,12 @@ def _greeted(engine: Engine) -> Client:
     """Says hello and waits for the start of the root."""
     connection = engine.connection
     connection.hello(f"ciel-python {sys.version.split()[0]}", "", "session", ["watching"], True, 0)
-    while (said := connection.receive()) is not None:
-        if said[0] == "start":
-            return Client(connection, said[1], said[5])
-        if said[0] == "refusal":
+    while (message := connection.receive()) is not None:
+        if type(message) is Start:
+            return Client(connection, message.tag, message.label)
+        if type(message) is Refusal:
             engine.end()
-            raise CielError(said[1], hint=said[2])
+            raise CielError(message.reason, hint=message.hint)
     raise engine.failed()
 
 

@@ -18,24 +18,24 @@ from ciel._elision import moved_futures
 from ciel._errors import WaitError, error_of
 from ciel._faults import explained
 from ciel._freeze import object_of, value_of, value_of_file
-from ciel._future import Future
+from ciel._future import Future, Known
+from ciel._native import Failed, File, Opened, Value
 from ciel._payload import OBJECT_BYTES_MIN, pack
 from ciel._strand import Call, Strand
 
 if TYPE_CHECKING:
+    from ciel._native import Reference, Result, Tag
     from ciel._options import Options
 
 EXECUTOR = "python"
 REQUESTS_FROM = 1 << 16
 """Requests that store objects count from here; those of outputs are their numbers."""
 
-Reference = tuple[Any, ...]
-
 
 class Speaker(Strand):
     """A strand that has a connection and a tag."""
 
-    def __init__(self, connection: _native.Connection, tag: Any, inputs: int) -> None:
+    def __init__(self, connection: _native.Connection, tag: Tag, inputs: int) -> None:
         """`inputs` is how many handles the strand was given."""
         self.scopes = []
         self.connection = connection
@@ -47,8 +47,14 @@ class Speaker(Strand):
         self._stored: dict[bytes, int] | None = None
 
     @abstractmethod
-    def answer(self, request: int) -> tuple[Any, ...]:
+    def answer(self, request: int) -> Result:
         """Waits for the answer to a request; raises the failure if it was refused."""
+
+    def path(self, request: int) -> str:
+        """Waits for the file that a request opens; gives its path."""
+        answer = self.answer(request)
+        assert type(answer) is Opened, f"a request for a file was answered by {answer!r}"
+        return answer.path
 
     def tidy(self) -> None:
         """Sends what the strand has printed, so that it comes before what is said next."""
@@ -160,7 +166,7 @@ class Speaker(Strand):
         else:
             request = self.next_request()
             self.connection.open_construct(self.tag, request)
-            write_file(self.answer(request)[1], pieces)
+            write_file(self.path(request), pieces)
             self.connection.commit(self.tag, request, form, references)
         handle = self.next_handle
         self.next_handle = handle + 1
@@ -179,14 +185,14 @@ class Speaker(Strand):
         except Exception as error:  # whatever the classes of values raise
             raise explained(what, value, error) from None
 
-    def read(self, reference: Reference) -> Any:
-        """The value behind a reference that is there; raises the failure of one that failed."""
-        state = reference[1]
-        if state == 1:
-            return value_of(reference[2], reference[3], self._inside(reference[4]))
-        if state == 2:
-            return value_of_file(reference[2], reference[4], self._inside(reference[5]))
-        raise error_of(reference[2])
+    def read(self, known: Known) -> Any:
+        """The value behind a resolved reference; raises the failure of one that failed."""
+        if type(known) is Value:
+            return value_of(known.data, known.form, self._inside(known.references))
+        if type(known) is File:
+            return value_of_file(known.path, known.form, self._inside(known.references))
+        assert type(known) is Failed, f"{known!r} is read before it is resolved"
+        raise error_of(known.failure)
 
     def _inside(self, handles: Sequence[int]) -> Callable[[int], Future[Any]]:
         return lambda number: Future(self, handles[number], self.recorded.get(handles[number]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel import _native
@@ -56,7 +56,7 @@ class Strand(ABC):
     A strand is used by the code that runs in it and by nobody else; a session is used from any
     thread. `label` is its printed name, `position` the 16 bytes of its name, `step` counts its
     tails, `cores` is how many cores it may keep busy; `pure` is whether equal calls share its
-    result.
+    result; `any_thread` is whether threads may use its futures that run no task.
     """
 
     label: str = ""
@@ -64,6 +64,7 @@ class Strand(ABC):
     step: int = 0
     cores: int = 1
     pure: bool = False
+    any_thread: bool = False
     generator: random.Random | None = None
 
     def __init__(self) -> None:
@@ -109,6 +110,10 @@ class Strand(ABC):
     @abstractmethod
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Takes bytes from outside, or what a replay has recorded of them."""
+
+    def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
+        """Waits for a future in asyncio code; raises WaitError where nothing can be awaited."""
+        raise WaitError("tasks are plain functions: call .result() instead of await")
 
     def note(self, futures: Sequence[Future[Any]]) -> None:
         """Remembers what is spawned inside the innermost `ciel.scope()`."""

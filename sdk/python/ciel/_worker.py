@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ciel import _native
 from ciel._advice import advise
 from ciel._code import code_hash, find, function_of, identify, identity_of, load_file
 from ciel._elision import ArgumentFailed, Elision, outputs_of
 from ciel._errors import (
     Cancelled,
-    FailureTuple,
     Refused,
     WaitError,
     call_text,
@@ -30,11 +30,12 @@ from ciel._errors import (
     failure_of,
 )
 from ciel._freeze import ATOMS, freezing, object_of
-from ciel._future import Future
+from ciel._future import Future, Known
 from ciel._inputs import answer_in_words, changed, question_in_words
+from ciel._native import Answer, Cancel, Failed, File, Observation, Observed, Pending, Value
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked, arguments_now, filled
 from ciel._random import tell_seed
-from ciel._speaking import Reference, Speaker, joined, size_of, write_file
+from ciel._speaking import Speaker, joined, size_of, write_file
 from ciel._strand import Call, check_may_wait, here
 from ciel._task import Tail
 
@@ -42,17 +43,14 @@ if TYPE_CHECKING:
     from greenlet import greenlet
 
     from ciel._hub import Hub
+    from ciel._native import Failure, Output, Reference, Result, Start
+    from ciel._surroundings import Changed
 
 IN_PLACE_S = 0.010
 """A tail runs in place while its task is younger than this; then it is said, so that little is
 lost with a worker."""
 
 KEEP_AS_SAID, KEEP_END = 0, 3
-PURE = 1
-"""The purity that a start tells of a task whose result equal calls share."""
-
-Said = tuple[int, bytes, str, Sequence[int]]
-"""An output given by value: number, bytes, form, handles."""
 
 _clock = time.monotonic
 
@@ -62,29 +60,32 @@ class WorkerStrand(Speaker):
 
     replaying: bool = False
     where: greenlet | None = None
-    aside: Any = None
+    aside: Changed | None = None
     ended: bool = False
     _many: bool = False
-    _observations: deque[tuple[Any, ...]] | None = None
+    _observations: deque[Observation] | None = None
     _call: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
     _given: dict[int, Future[Any]] | None = None
 
-    def __init__(self, hub: Hub, start: tuple[Any, ...]) -> None:
-        """Takes the words of `start` as `Connection.receive` gives them."""
-        _, tag, self._payload, self._inputs, self._outputs, self.label = start[:6]
-        super().__init__(hub.connection, tag, len(self._inputs))
+    def __init__(self, hub: Hub, start: Start) -> None:
+        """Nothing of the task has run yet."""
+        self._payload = start.payload
+        self._inputs = inputs = start.inputs
+        self._outputs = start.outputs
+        self.label = start.label
+        super().__init__(hub.connection, start.tag, len(inputs))
         self.hub = hub
-        self.position = start[7]
-        self.cores = start[8]
-        self.pure = start[12][6] == PURE
+        self.position = start.position
+        self.cores = start.cores
+        self.pure = start.options.pure is True
         self.pieces: list[bytes] = []
         self.errors: list[bytes] = []
         self._begun = _clock()
-        replay = start[11]
+        replay = start.replay
         if replay is not None:
             self.replaying = True
-            self.recorded = {known[0]: known for known in replay[0] if known[1]}
-            self._observations = deque(replay[1])
+            self.recorded = {one.handle: one for one in replay.references if one.is_resolved}
+            self._observations = deque(replay.observations)
 
     def run(self) -> None:
         """Runs the task and says how it ended; never raises."""
@@ -114,8 +115,9 @@ class WorkerStrand(Speaker):
     def _function(self, payload: Unpacked) -> Callable[..., Any]:
         if not payload.flags & BY_VALUE:
             return self.hub.function(payload.header)
-        first = self._inputs[0]
-        function = self.hub.function_by_value(first[2], lambda: bytes(self.raw(0)))
+        known = self._input(0)
+        key = known.path if type(known) is File else self.raw(0)
+        function = self.hub.function_by_value(key, lambda: bytes(self.raw(0)))
         self._functions = {identity_of(function, self.label): 0}
         return function
 
@@ -162,8 +164,8 @@ class WorkerStrand(Speaker):
 
     def _argument(self, future: Future[Any]) -> Any:
         known = future._known or self._wait_one(future)
-        if known[1] == 3:
-            raise ArgumentFailed(known[2])
+        if type(known) is Failed:
+            raise ArgumentFailed(known.failure)
         return self.read(known)
 
     def _finish(self, value: Any) -> None:
@@ -173,11 +175,12 @@ class WorkerStrand(Speaker):
             hub.check_forked(None)
         if type(value) in ATOMS and not self._many:
             form, pieces, _ = object_of(value)
-            if len(pieces[0]) < OBJECT_BYTES_MIN:
-                self._exit([(0, pieces[0], form, ())])
+            data = pieces[0]
+            if len(data) < OBJECT_BYTES_MIN:
+                self._exit([(0, data, form, ())])
                 return
         outputs = outputs_of(value, self._outputs) if self._many else [("result", value)]
-        said: list[Said] = []
+        said: list[Output] = []
         for number, (what, part) in enumerate(outputs):
             form, pieces, references = self.frozen(what, part)
             handles = [self.handle_of(future) for future in references] if references else ()
@@ -191,10 +194,10 @@ class WorkerStrand(Speaker):
         self, number: int, form: str, pieces: list[Any], handles: Sequence[int]
     ) -> None:
         self.connection.open_output(self.tag, number, number)
-        write_file(self.answer(number)[1], pieces)
+        write_file(self.path(number), pieces)
         self.connection.commit(self.tag, number, form, handles)
 
-    def _exit(self, said: list[Said]) -> None:
+    def _exit(self, said: list[Output]) -> None:
         if self._observations:
             self._check_asked()
         self.tidy()
@@ -212,12 +215,12 @@ class WorkerStrand(Speaker):
     def _keep_evidence(self) -> None:
         from ciel._evidence import keep
 
-        found = list(self._inputs)
+        found: list[Known] = list(self._inputs)
         for number, future in (self._given or {}).items():
             found[number] = future._known or found[number]
         keep(self.label, self._payload, found, self.position, self.cores)
 
-    def _say_error(self, failure: FailureTuple) -> None:
+    def _say_error(self, failure: Failure) -> None:
         self.tidy()
         self.hub.note_end(self)
         self.connection.error(self.tag, failure)
@@ -261,7 +264,7 @@ class WorkerStrand(Speaker):
     def _finish_json(self, value: Any) -> None:
         """Other languages read JSON, bytes and text; what is none of these stays a pickle."""
         parts = [value] if self._outputs == 1 else [v for _, v in outputs_of(value, self._outputs)]
-        said: list[Said] = []
+        said: list[Output] = []
         for number, part in enumerate(parts):
             form, pieces, references = self.frozen("result", part)
             data = joined(pieces) if form != "pickle" else None
@@ -284,7 +287,9 @@ class WorkerStrand(Speaker):
     def future(self, number: int) -> Future[Any]:
         """The future of an input."""
         known = self._inputs[number]
-        made: Future[Any] = Future(self, number, known if known[1] else self.recorded.get(number))
+        made: Future[Any] = Future(
+            self, number, known if known.is_resolved else self.recorded.get(number)
+        )
         if self._given is None:
             self._given = {}
         self._given[number] = made
@@ -293,17 +298,18 @@ class WorkerStrand(Speaker):
     def raw(self, number: int) -> Any:
         """The bytes of an input, read-only."""
         known = self._input(number)
-        if known[1] == 1:
-            return known[2]
-        with open(known[2], "rb", buffering=0) as file:
+        if type(known) is Value:
+            return known.data
+        assert type(known) is File, f"input {number} of {self.label} is {known!r}"
+        with open(known.path, "rb", buffering=0) as file:
             return memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
 
-    def _input(self, number: int) -> Reference:
-        known: Reference = self._inputs[number]
-        if known[1] == 0:
+    def _input(self, number: int) -> Known:
+        known: Known = self._inputs[number]
+        if type(known) is Pending:
             known = self._wait_one(self.future(number))
-        if known[1] == 3:
-            raise ArgumentFailed(known[2])
+        if type(known) is Failed:
+            raise ArgumentFailed(known.failure)
         return known
 
     def result(self, future: Future[Any]) -> Any:
@@ -317,12 +323,12 @@ class WorkerStrand(Speaker):
         future._waited = True
         return self.read(known)
 
-    def _wait_one(self, future: Future[Any]) -> Reference:
-        known: Reference | None = future._known
+    def _wait_one(self, future: Future[Any]) -> Known:
+        known = future._known
         if known is None:
             handle = future._handle
-            for answer in self._block([handle], False, None)[0]:
-                if answer[0] == handle:
+            for answer in self._block([handle], False, None):
+                if answer.handle == handle:
                     known = answer
             if known is None:
                 raise WaitError(f"the engine resumed {self.label} without what it waited for")
@@ -331,8 +337,8 @@ class WorkerStrand(Speaker):
 
     def _block(
         self, handles: list[int], first: bool, timeout_ms: int | None
-    ) -> tuple[list[Reference], bool]:
-        """Parks this strand until the engine resumes it."""
+    ) -> list[Reference]:
+        """Parks this strand until the engine resumes it; gives what it waited for."""
         if here.strand is not self:
             where = here.strand.label if here.strand is not None else "a thread of its own"
             raise WaitError(f"{self.label} cannot wait in {where}: wait in the task itself")
@@ -344,8 +350,7 @@ class WorkerStrand(Speaker):
         self.tidy()
         self.connection.block(self.tag, handles, first, timeout_ms)
         self.replaying = False
-        resumed: tuple[list[Reference], bool] = self.hub.park(self)
-        return resumed
+        return self.hub.park(self).references
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
@@ -372,7 +377,7 @@ class WorkerStrand(Speaker):
     def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
         missing = {future._handle: None for future in futures if future._known is None}
         if missing:
-            answers = {answer[0]: answer for answer in self._block([*missing], False, None)[0]}
+            answers = {answer.handle: answer for answer in self._block([*missing], False, None)}
             for future in futures:
                 if future._known is None:
                     future._known = answers.get(future._handle)
@@ -385,12 +390,12 @@ class WorkerStrand(Speaker):
     ) -> list[Future[Any]]:
         """Those that came first, as recorded or as the engine says; none after a timeout."""
         if self._observations:
-            kind, value = self._next_observation("first", "timeout")
-            if kind == "timeout":
+            observed = self._next_observation("first", "timeout")
+            if observed.kind == "timeout":
                 return []
-            return [futures[place] for place in json.loads(value)]
-        answers, _ = self._block([future._handle for future in futures], True, timeout_ms)
-        found = {answer[0]: answer for answer in answers if answer[1]}
+            return [futures[index] for index in json.loads(observed.value)]
+        answers = self._block([future._handle for future in futures], True, timeout_ms)
+        found = {answer.handle: answer for answer in answers if answer.is_resolved}
         arrived = [future for future in futures if future._handle in found]
         for future in arrived:
             future._known = found[future._handle]
@@ -400,17 +405,18 @@ class WorkerStrand(Speaker):
         """Asks the engine, which records the answer."""
         handles = [self.handle_of(future) for future in futures]
         if self._observations:
-            return [bool(part) for part in json.loads(self._next_observation("done")[1])]
+            return [bool(part) for part in json.loads(self._next_observation("done").value)]
         self.tidy()
         request = self.next_request()
         self.connection.ask(self.tag, request, "done", handles)
-        return [bool(part) for part in json.loads(self.answer(request)[1])]
+        answer = self.answer(request)
+        assert type(answer) is Observed, f"a question was answered by {answer!r}"
+        return [bool(part) for part in json.loads(answer.value)]
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """What was recorded, or what is taken now."""
         if self._observations:
-            value: bytes = self._next_observation(kind)[1]
-            return value
+            return self._next_observation(kind).value
         if self.hub.forked:
             raise WaitError(f"a process forked in {self.label} must not use ciel: ask in the task")
         taken = take()
@@ -418,29 +424,31 @@ class WorkerStrand(Speaker):
         self.connection.observe(self.tag, kind, taken)
         return taken
 
-    def _next_observation(self, *kinds: str) -> tuple[Any, ...]:
+    def _next_observation(self, kind: str, *others: str) -> Observation:
         assert self._observations, "the caller has looked"
-        kind, value = self._observations.popleft()[:2]
-        if kind not in kinds:
-            raise changed(self.label, question_in_words(kinds[0]), answer_in_words(kind, value))
-        return kind, value
+        found = self._observations.popleft()
+        if found.kind != kind and found.kind not in others:
+            before = answer_in_words(found.kind, found.value)
+            raise changed(self.label, question_in_words(kind), before)
+        return found
 
     def _check_asked(self) -> None:
         """A replay that ends must have asked all that was asked before."""
         if self._observations:
-            before = answer_in_words(*self._observations[0][:2])
+            first = self._observations[0]
+            before = answer_in_words(first.kind, first.value)
             raise changed(self.label, "nothing more", before)
 
-    def answer(self, request: int) -> tuple[Any, ...]:
+    def answer(self, request: int) -> Result:
         """Waits for the answer, with this strand still at its turn."""
         while True:
             message = self.hub.receive()
-            if message[0] == "answer" and message[1] == self.tag and message[2] == request:
-                answer: tuple[Any, ...] = message[3]
-                if answer[0] == "refused":
-                    raise error_of(answer[1])
-                return answer
-            if message[0] == "cancel" and message[1] == self.tag:
+            if type(message) is Answer and message.tag == self.tag and message.request == request:
+                result = message.result
+                if isinstance(result, _native.Failure):
+                    raise error_of(result)
+                return result
+            if type(message) is Cancel and message.tag == self.tag:
                 raise Cancelled("the task was cancelled")
             self.hub.put_off(message)
 

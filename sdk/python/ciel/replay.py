@@ -19,10 +19,11 @@ from typing import Any
 
 from ciel._code import find, function_of, load_file
 from ciel._elision import Elision
-from ciel._errors import CielError
-from ciel._evidence import FILE, FUTURE, Evidence, describe, load
+from ciel._errors import CielError, error_of
+from ciel._evidence import Evidence, describe, load
 from ciel._freeze import thaw, value_of, value_of_file
 from ciel._future import Future
+from ciel._native import Failed, File, Value
 from ciel._payload import BY_VALUE, Unpacked, filled
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -39,9 +40,9 @@ class Kept:
     def value(self, number: int) -> Any:
         """The value of an input; raises CielError if only the engine had it."""
         known = self._known(number)
-        if known[1] == FILE:
-            return value_of_file(known[2], known[4], self._inside)
-        return value_of(known[2], known[3], self._inside)
+        if type(known) is File:
+            return value_of_file(known.path, known.form, self._inside)
+        return value_of(known.data, known.form, self._inside)
 
     def future(self, number: int) -> Future[Any]:
         """An input that the task was given as a future: it is there already."""
@@ -50,15 +51,17 @@ class Kept:
     def raw(self, number: int) -> Any:
         """The bytes of an input, read-only."""
         known = self._known(number)
-        if known[1] != FILE:
-            return known[2]
-        with open(known[2], "rb", buffering=0) as file:
+        if type(known) is Value:
+            return known.data
+        with open(known.path, "rb", buffering=0) as file:
             return memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
 
-    def _known(self, number: int) -> tuple[Any, ...]:
+    def _known(self, number: int) -> Value | File:
         known = self._inputs[number]
-        if known[1] == FUTURE:
-            raise CielError(f"input {number} was not there yet when the task failed")
+        if isinstance(known, Failed):
+            raise error_of(known.failure)
+        if not isinstance(known, (Value, File)):
+            raise CielError(f"input {number} was not ready when the task failed")
         return known
 
     def _inside(self, number: int) -> Any:

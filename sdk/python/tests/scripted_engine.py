@@ -13,19 +13,40 @@ import random
 import tempfile
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
+from ciel._native import (
+    Answer,
+    Drop,
+    Failed,
+    Failure,
+    File,
+    Observation,
+    Observed,
+    Opened,
+    Pending,
+    Recording,
+    Resume,
+    Start,
+    Tag,
+    TaskOptions,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from ciel._native import Message, Reference
 
 DELIVERED_FROM = 1 << 31
 
 
 class Object:
-    """Data that is there or not: a state as in a reference, without the handle."""
+    """Data that is ready or not: a reference whose handle means nothing, and what is inside."""
 
     def __init__(self) -> None:
-        """Not there yet."""
-        self.state: tuple[Any, ...] | None = None
+        """Not ready yet."""
+        self.state: Value | File | Failed | None = None
+        self.inside: list[Object] = []
         self.waiters: list[Task] = []
 
 
@@ -40,7 +61,7 @@ class Task:
         self.options: Any = None
         self.outputs: list[Object] = []
         self.facts: list[tuple[Any, ...]] = []
-        self.observed: list[tuple[Any, ...]] = []
+        self.observed: list[Observation] = []
         self.spawned = 0
         self.begin()
 
@@ -55,6 +76,11 @@ class Task:
         self.waits: tuple[list[int], bool] | None = None
 
 
+def tag(task: Task) -> Tag:
+    """The tag of a task, here its number."""
+    return cast(Tag, task.tag)
+
+
 class Engine:
     """The connection of a hub to an engine that lives in the same process."""
 
@@ -66,7 +92,7 @@ class Engine:
         self.ready: deque[int] = deque()
         self.again: deque[int] = deque()
         self.woken: deque[Task] = deque()
-        self.messages: deque[tuple[Any, ...]] = deque()
+        self.messages: deque[Message] = deque()
         self.logged: list[str] = []
         self.keeps: list[int] = []
         self.written = bytearray()
@@ -85,7 +111,7 @@ class Engine:
         self.ready.append(task.tag)
         return task
 
-    def receive(self) -> tuple[Any, ...] | None:
+    def receive(self) -> Message | None:
         """The next message: answers, resumed strands, then starts."""
         if self.messages:
             return self.messages.popleft()
@@ -106,28 +132,34 @@ class Engine:
         states = [task.table[handle].state is not None for handle in task.waits[0]]
         return any(states) if task.waits[1] else all(states)
 
-    def _resumed(self, task: Task) -> tuple[Any, ...]:
+    def _resumed(self, task: Task) -> Message:
         assert task.waits is not None
         handles, first = task.waits
         task.waits = None
         there = [handle for handle in handles if task.table[handle].state is not None]
         if first:
             places = [place for place, handle in enumerate(handles) if handle in there]
-            task.observed.append(("first", json.dumps(places).encode(), []))
-        return ("resume", task.tag, [self._told(task, handle) for handle in there], False)
+            task.observed.append(Observation("first", json.dumps(places).encode(), ()))
+        return Resume(tag(task), [self._reference(task, handle) for handle in there], False)
 
-    def _settle(self, entry: Object, state: tuple[Any, ...]) -> None:
+    def _settle(
+        self, entry: Object, state: Value | File | Failed, inside: list[Object] | None = None
+    ) -> None:
         entry.state = state
+        entry.inside = inside or []
         self.woken.extend(entry.waiters)
         entry.waiters.clear()
 
-    def _told(self, task: Task, handle: int) -> tuple[Any, ...]:
+    def _reference(self, task: Task, handle: int) -> Reference:
         state = task.table[handle].state
         if state is None:
-            return (handle, 0)
-        if state[0] == 3:
-            return (handle, *state)
-        return (handle, *state[:-1], [self._deliver(task, inner) for inner in state[-1]])
+            return Pending(handle)
+        if isinstance(state, Failed):
+            return Failed(handle, state.failure)
+        inside = tuple([self._deliver(task, inner) for inner in task.table[handle].inside])
+        if isinstance(state, Value):
+            return Value(handle, state.data, state.form, inside)
+        return File(handle, state.path, state.length, state.form, inside)
 
     @staticmethod
     def _deliver(task: Task, inner: Object) -> int:
@@ -135,19 +167,19 @@ class Engine:
         task.delivered += 1
         return task.delivered - 1
 
-    def _start(self, task: Task, again: bool) -> tuple[Any, ...]:
+    def _start(self, task: Task, again: bool) -> Message:
         made = dict(task.table)
         task.begin()
         replay = None
         if again:
             task.table |= {handle: entry for handle, entry in made.items() if handle < 1 << 31}
-            known = [self._told(task, handle) for handle in list(task.table)]
-            replay = ([entry for entry in known if entry[1]], list(task.observed))
-        inputs = [self._told(task, place) for place in range(len(task.inputs))]
-        options = task.options or (None, None, None, None, None, False, 0, False)
-        return (
-            "start", task.tag, task.payload, inputs, len(task.outputs), task.label,
-            _native.seed_of(task.position), task.position, 1, "", "/", replay, options,
+            known = [self._reference(task, handle) for handle in list(task.table)]
+            replay = Recording([one for one in known if one.is_resolved], list(task.observed))
+        inputs = [self._reference(task, place) for place in range(len(task.inputs))]
+        return Start(
+            tag(task), task.payload, inputs, len(task.outputs), task.label,
+            _native.seed_of(task.position), task.position, 1, "", "/", replay,
+            task.options or TaskOptions(),
         )  # fmt: skip
 
     def _made(self, task: Task, what: tuple[Any, ...], entries: list[Object]) -> bool:
@@ -198,7 +230,7 @@ class Engine:
         """An object."""
         task = self.tasks[tag]
         entry = Object()
-        self._settle(entry, (1, data, form, [task.table[handle] for handle in references]))
+        self._settle(entry, Value(0, data, form, ()), [task.table[one] for one in references])
         self._made(task, ("construct", data), [entry])
 
     def open_construct(self, tag: int, request: int) -> None:
@@ -214,7 +246,7 @@ class Engine:
             self.folder = tempfile.TemporaryDirectory(prefix="ciel-test-")
         path = os.path.join(self.folder.name, f"{tag}-{request}-{random.random()}")
         self.tasks[tag].opened[request] = (path, output)
-        self.messages.append(("answer", tag, request, ("opened", path)))
+        self.messages.append(Answer(cast(Tag, tag), request, Opened(path)))
 
     def commit(self, tag: int, request: int, form: str, references: Any) -> None:
         """The file is complete."""
@@ -222,7 +254,7 @@ class Engine:
         path, output = task.opened.pop(request)
         inner = [task.table[handle] for handle in references]
         entry = Object() if output is None else task.outputs[output]
-        self._settle(entry, (2, path, os.path.getsize(path), form, inner))
+        self._settle(entry, File(0, path, os.path.getsize(path), form, ()), inner)
         self._made(task, ("commit", request), [entry])
 
     def block(self, tag: int, handles: list[int], first: bool, timeout_ms: int | None) -> None:
@@ -231,12 +263,12 @@ class Engine:
         task.waits = (list(handles), first)
         if timeout_ms is not None and not self._there(task):
             task.waits = None
-            task.observed.append(("timeout", b"", []))
-            self.messages.append(("resume", tag, [], True))
+            task.observed.append(Observation("timeout", b"", ()))
+            self.messages.append(Resume(cast(Tag, tag), [], True))
         elif self.chance is not None and self.chance.random() < 0.4:
             self.drops += 1
             task.waits = None
-            self.messages.append(("drop", tag))
+            self.messages.append(Drop(cast(Tag, tag)))
             self.again.append(tag)
         else:
             self.woken.append(task)
@@ -252,30 +284,30 @@ class Engine:
 
     def observe(self, tag: int, kind: str, value: bytes) -> None:
         """A recorded input."""
-        self.tasks[tag].observed.append((kind, value, []))
+        self.tasks[tag].observed.append(Observation(kind, value, ()))
 
     def ask(self, tag: int, request: int, kind: str, handles: list[int]) -> None:
         """Which are there."""
         task = self.tasks[tag]
         answer = json.dumps([task.table[handle].state is not None for handle in handles]).encode()
-        task.observed.append((kind, answer, []))
-        self.messages.append(("answer", tag, request, ("observed", answer)))
+        task.observed.append(Observation(kind, answer, ()))
+        self.messages.append(Answer(cast(Tag, tag), request, Observed(answer)))
 
     def log(self, tag: int, level: int, message: str) -> None:
         """For people."""
         self.logged.append(message)
 
-    def error(self, tag: int, failure: tuple[Any, ...]) -> None:
+    def error(self, tag: int, failure: Failure) -> None:
         """The task failed."""
         for entry in self.tasks[tag].outputs:
-            self._settle(entry, (3, failure))
+            self._settle(entry, Failed(0, failure))
 
     def exit(self, tag: int, outputs: Any, keep: int) -> None:
         """The task ended well."""
         task = self.tasks[tag]
         for number, data, form, references in outputs:
             inner = [task.table[handle] for handle in references]
-            self._settle(task.outputs[number], (1, data, form, inner))
+            self._settle(task.outputs[number], Value(0, data, form, ()), inner)
         self.keeps.append(keep)
 
     def poll(self, timeout_ms: int = 0) -> bool:
@@ -333,8 +365,8 @@ def run_in_worker(
         sys.stdout = before
     state = engine.root.outputs[0].state
     assert state is not None, "the root never ended"
-    if state[0] == 3:
-        raise error_of(state[1])
+    if isinstance(state, Failed):
+        raise error_of(state.failure)
     return values[-1], engine
 
 

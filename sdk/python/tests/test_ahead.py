@@ -8,15 +8,11 @@ import itertools
 import socket
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from test_native import DEADLINE_S, heard, read_frame, vector
 
-from ciel._native import Connection, Tag
-
-if TYPE_CHECKING:
-    from ciel._native import Failure
+from ciel._native import Connection, Failure, Resume, Shutdown, Start, Tag, Value
 
 KEEP_AS_SAID, KEEP_END = 0, 3
 TAG = bytes.fromhex("0a10000102030405060708090a0b0c0d0e0f")
@@ -72,9 +68,9 @@ class Worker:
     def begin(self) -> None:
         """The next task begins."""
         found = heard(self.connection)
-        assert found[0] == "start"
-        self.tag = found[1]
-        self.inputs = [entry[2] if entry[1] else None for entry in found[3]]
+        assert isinstance(found, Start)
+        self.tag = found.tag
+        self.inputs = [one.data if isinstance(one, Value) else None for one in found.inputs]
 
     def exit(self, text: bytes = b"done", output: int = 0, keep: int = KEEP_AS_SAID) -> int | None:
         """The task ends; gives the epoch of the start that follows, if one does."""
@@ -103,7 +99,7 @@ def worker() -> Iterator[Worker]:
 def quiet(worker: Worker) -> bool:
     """Whether there is nothing to begin; a word that is on its way has come by then."""
     worker.tell(vector("engine-shutdown"))
-    return heard(worker.connection) == ("shutdown", [])
+    return heard(worker.connection) == Shutdown([])
 
 
 def test_vectors_of_what_follows_are_heard_and_said(worker: Worker) -> None:
@@ -174,7 +170,7 @@ def test_task_that_has_blocked_is_not_followed(worker: Worker) -> None:
     worker.connection.block(worker.tag, [0], False, None)
     resume = message(1, 5, b"")
     worker.tell(start(3, 1), resume)
-    assert heard(worker.connection)[0] == "resume"
+    assert isinstance(heard(worker.connection), Resume)
     read_frame(worker.engine)
     assert worker.exit() is None
     assert quiet(worker)
@@ -190,7 +186,7 @@ def test_worker_that_is_used_up_goes_on_with_nothing(worker: Worker) -> None:
 def test_task_that_fails_is_not_followed(worker: Worker) -> None:
     worker.tell(start(1), start(2, 1))
     worker.begin()
-    failure: Failure = ("TASK_ERROR", "python", "KeyError", "'tea'", [], "", None, None, "", "")
+    failure = Failure("TASK_ERROR", "python", "KeyError", "'tea'", [], "", None, None, "", "")
     worker.connection.error(worker.tag, failure)
     assert quiet(worker)
 

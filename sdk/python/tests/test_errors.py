@@ -10,6 +10,7 @@ import pytest
 import ciel
 from ciel import testing
 from ciel._errors import FRAMES_MAX, call_text, error_of, failure_of
+from ciel._native import Failure, Frame
 
 
 class Priced(Exception):
@@ -103,10 +104,10 @@ def test_traceback_reads_as_one_program_across_tasks() -> None:
     assert [name for name in names if name in ("order", "price", "<genexpr>")] == [
         "order", "<genexpr>", "price",
     ]  # fmt: skip
-    frames = failure_of(found.value)[4]
-    assert [frame[2] for frame in frames][-3:] == ["order", "<genexpr>", "price"]
-    assert frames[-1][3] == "raise Priced(item, 7)"
-    assert not any("/ciel/_" in frame[0] for frame in frames)
+    frames = failure_of(found.value).frames
+    assert [frame.function for frame in frames][-3:] == ["order", "<genexpr>", "price"]
+    assert frames[-1].source == "raise Priced(item, 7)"
+    assert not any("/ciel/_" in frame.file for frame in frames)
 
 
 def test_notes_name_each_task_with_its_call() -> None:
@@ -151,7 +152,7 @@ def test_system_exit_in_a_task_is_the_failure_of_the_task() -> None:
 
 
 def test_memory_error_is_told_as_out_of_memory() -> None:
-    assert failure_of(MemoryError())[0] == "OUT_OF_MEMORY"
+    assert failure_of(MemoryError()).kind == "OUT_OF_MEMORY"
     assert isinstance(caught("memory"), MemoryError)
 
 
@@ -163,7 +164,9 @@ def test_memory_error_is_told_as_out_of_memory() -> None:
     ],
 )  # fmt: skip
 def test_failure_of_the_engine_becomes_its_exception_with_hint_and_task(kind: Any) -> None:
-    failure: Any = (kind.kind, "", "", "what happened", [], "what helps", None, None, "fib@3f", "")
+    failure = Failure(
+        kind.kind, "", "", "what happened", [], "what helps", None, None, "fib@3f", ""
+    )
     error: Any = error_of(failure)
     assert type(error) is kind
     assert (error.hint, error.task, error.args) == ("what helps", "fib@3f", ("what happened",))
@@ -172,8 +175,8 @@ def test_failure_of_the_engine_becomes_its_exception_with_hint_and_task(kind: An
 
 
 def test_failure_of_another_language_has_its_type_name_and_place() -> None:
-    frames = [("job.java", 7, "price", "throw missing;")]
-    failure: Any = ("TASK_ERROR", "java", "Missing", "no tea", frames, "", None, None, "p@1", "")
+    frames = [Frame("job.java", 7, "price", "throw missing;")]
+    failure = Failure("TASK_ERROR", "java", "Missing", "no tea", frames, "", None, None, "p@1", "")
     error = error_of(failure)
     assert str(error) == "Missing: no tea"
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -204,5 +207,5 @@ def test_notes_of_a_deep_chain_are_bounded() -> None:
 def test_failure_that_passes_through_tasks_names_the_task_that_failed_first() -> None:
     with testing.serial(), pytest.raises(Priced) as found:
         order.spawn(["tea"]).result()
-    assert failure_of(found.value, "main@1", "main()")[8].startswith("price@")
-    assert failure_of(ValueError("new"), "main@1", "main()")[8] == ""
+    assert failure_of(found.value, "main@1", "main()").task.startswith("price@")
+    assert failure_of(ValueError("new"), "main@1", "main()").task == ""

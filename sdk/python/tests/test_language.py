@@ -15,6 +15,7 @@ import pytest
 
 import ciel
 from ciel import Future, testing
+from ciel._elision import Box
 
 
 @ciel.task
@@ -240,7 +241,7 @@ def test_lazy_task_runs_on_demand_only() -> None:
         assert not second.done()
         assert second.result() == 2
     assert ran == [2]
-    assert not first._known.asked
+    assert isinstance(first._known, Box) and not first._known.asked
 
 
 def test_gather_gives_values_in_order_and_the_first_failure_in_order() -> None:

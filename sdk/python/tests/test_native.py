@@ -3,23 +3,42 @@
 What is said is compared with the bytes of `protocol/vectors`, so it knows no other codec.
 """
 
-import fcntl
 import json
-import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ciel import _native
-from ciel._native import Connection, Tag
+from ciel._native import (
+    Answer,
+    Cancel,
+    Connection,
+    Drop,
+    Failed,
+    Failure,
+    File,
+    Frame,
+    Hello,
+    Observation,
+    Observed,
+    Opened,
+    Pending,
+    Recording,
+    Refusal,
+    Resume,
+    Shutdown,
+    Start,
+    Tag,
+    TaskOptions,
+    Value,
+)
 
 if TYPE_CHECKING:
-    from ciel._native import Failure
+    from ciel._native import Message
 
 VECTORS = Path(__file__).resolve().parents[3] / "protocol" / "vectors"
 AHEAD = {"engine-start-ahead", "worker-exit-next", "worker-give-back"}  # see test_ahead.py
@@ -27,9 +46,6 @@ AHEAD = {"engine-start-ahead", "worker-exit-next", "worker-give-back"}  # see te
 DEADLINE_S = 20.0
 
 Wire = tuple[Connection, socket.socket]
-
-# Newer versions of Python warn of what these tests are about.
-FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 
 
 def vector(name: str) -> bytes:
@@ -50,7 +66,7 @@ def wire() -> Iterator[Wire]:
         yield connection, engine
 
 
-def heard(connection: Connection) -> tuple[Any, ...]:
+def heard(connection: Connection) -> "Message":
     message = connection.receive()
     assert message is not None
     return message
@@ -59,9 +75,9 @@ def heard(connection: Connection) -> tuple[Any, ...]:
 def tag_from(wire: Wire) -> Tag:
     connection, engine = wire
     engine.sendall(vector("engine-cancel"))
-    tag = heard(connection)[1]
-    assert isinstance(tag, Tag)
-    return tag
+    message = heard(connection)
+    assert isinstance(message, Cancel) and isinstance(message.tag, Tag)
+    return message.tag
 
 
 def read_exactly(engine: socket.socket, count: int) -> bytes:
@@ -86,7 +102,7 @@ SAID: dict[str, Callable[[Connection, Tag], None]] = {
     "worker-construct": lambda c, tag: c.construct(tag, b'[{"$ref":0}]', "json", [1 << 31]),
     "worker-construct-text": lambda c, tag: c.construct(tag, "té".encode(), "text", ()),
     "worker-error-not-retryable": lambda c, tag: c.error(
-        tag, ("TASK_ERROR", "python", "KeyError", "'tea'", [], "", False, EXCEPTION, "", "")
+        tag, Failure("TASK_ERROR", "python", "KeyError", "'tea'", [], "", False, EXCEPTION, "", "")
     ),
     "worker-exit-as-committed": lambda c, tag: c.exit(tag, [], 0),
     "worker-exit-used-up": lambda c, tag: c.exit(tag, [(0, b"1", "json", [])], 3),
@@ -133,7 +149,7 @@ def test_verb_said_gives_the_bytes_of_its_vector(wire: Wire, name: str) -> None:
 def test_spawn_said_has_the_bytes_of_its_task(wire: Wire) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    options = (None, None, None, None, None, True, 0, False)
+    options = TaskOptions(lazy=True)
     payload = b'{"do":"piece"}'
     connection.spawn(tag, "wordfreq", payload, [0], [True], 1, options, "", b"", "", 0)
     connection.flush()
@@ -145,7 +161,7 @@ def test_spawn_said_has_the_bytes_of_its_task(wire: Wire) -> None:
 def test_options_of_a_spawn_are_all_said(wire: Wire) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    options = (1500, 1 << 30, {"gpu": 1000}, 0, 5000, False, 2, True)
+    options = TaskOptions(1500, 1 << 30, {"gpu": 1000}, 0, 5000, False, False, True)
     connection.spawn(tag, "python", b"p", [1], None, 2, options, "fib", b"\x01", "job.py", 12)
     connection.flush()
     # As in the vector, without its cache keys, which stand before `live`.
@@ -167,51 +183,52 @@ def test_hello_said_names_executor_features_and_pool(wire: Wire) -> None:
     assert read_frame(engine) == expected
 
 
-REFUSED: "Failure" = ("REFUSED", "", "", "there is no handle 9", [], "", None, None, "", "")
-FAILED: "Failure" = (
-    *("TASK_ERROR", "", "ValueError", "négatif", [], ""),
-    *(None, None, "f@3f9c12ab", ""),
+REFUSED = Failure("REFUSED", "", "", "there is no handle 9", [], "", None, None, "", "")
+FAILED = Failure(
+    "TASK_ERROR", "", "ValueError", "négatif", [], "", None, None, "f@3f9c12ab", ""
 )
-TOLD: "Failure" = (
+TOLD = Failure(
     "TASK_ERROR",
     "python",
     "ValueError",
     "négatif",
-    [("job.py", 7, "root", "x = f(-1)")],
+    [Frame("job.py", 7, "root", "x = f(-1)")],
     "",
     True,
     EXCEPTION,
     "root@3f9c12ab",
     "",
 )
-CANCELLED: "Failure" = ("CANCELLED", "", "", "cancelled", [], "", None, None, "fib@3f9c12ab", "")
-FILE = (1, 2, "/run/objects/ab", 4096, "pickle", (1 << 31,))
+CANCELLED = Failure("CANCELLED", "", "", "cancelled", [], "", None, None, "fib@3f9c12ab", "")
+FILE = File(1, "/run/objects/ab", 4096, "pickle", (1 << 31,))
+TEXT = Value(4, "té".encode(), "text", ())
+SEVEN = Value(0, b"7", "json", ())
 POSITION = bytes.fromhex("3f9c12ab000102030405060708090a0b")
-NO_OPTIONS = (None, None, None, None, None, False, 0, False)
-# What is heard of each vector, without the tag.
-HEARD: dict[str, tuple[Any, ...]] = {
-    "engine-answer-error": ("answer", 6, ("reference", (2, 3, TOLD))),
-    "engine-answer-observed": ("answer", 4, ("observed", b"[true,false]")),
-    "engine-answer-opened": ("answer", 2, ("opened", "/run/scratch/1/output")),
-    "engine-answer-reference": ("answer", 1, ("reference", (1 << 31, 1, b"7", "json", ()))),
-    "engine-answer-refused": ("answer", 5, ("refused", REFUSED)),
-    "engine-cancel": ("cancel", 1000),
-    "engine-drop": ("drop",),
-    "engine-hello": ("hello", "ciel 0.1.0", ["parked"]),
-    "engine-refusal": (
-        "refusal",
-        "this worker speaks protocol 9",
-        "install the executor that came with this ciel",
+NO_OPTIONS = TaskOptions()
+SAME = cast(Tag, None)
+"""Stands below for the tag of the message."""
+# What is heard of each vector.
+HEARD: dict[str, "Message"] = {
+    "engine-answer-error": Answer(SAME, 6, Failed(2, TOLD)),
+    "engine-answer-observed": Answer(SAME, 4, Observed(b"[true,false]")),
+    "engine-answer-opened": Answer(SAME, 2, Opened("/run/scratch/1/output")),
+    "engine-answer-reference": Answer(SAME, 1, Value(1 << 31, b"7", "json", ())),
+    "engine-answer-refused": Answer(SAME, 5, REFUSED),
+    "engine-cancel": Cancel(SAME, 1000),
+    "engine-drop": Drop(SAME),
+    "engine-hello": Hello("ciel 0.1.0", ["parked"]),
+    "engine-refusal": Refusal(
+        "this worker speaks protocol 9", "install the executor that came with this ciel"
     ),
-    "engine-resume": ("resume", [FILE], False),
-    "engine-resume-first": ("resume", [(4, 1, "té".encode(), "text", ())], False),
-    "engine-resume-timed-out": ("resume", [], True),
-    "engine-shutdown": ("shutdown", []),
-    "engine-shutdown-failures": ("shutdown", [FAILED]),
-    "engine-start": (
-        "start",
+    "engine-resume": Resume(SAME, [FILE], False),
+    "engine-resume-first": Resume(SAME, [TEXT], False),
+    "engine-resume-timed-out": Resume(SAME, [], True),
+    "engine-shutdown": Shutdown([]),
+    "engine-shutdown-failures": Shutdown([FAILED]),
+    "engine-start": Start(
+        SAME,
         b'{"do":"count"}',
-        [(0, 1, b"7", "json", ()), FILE, (2, 0), (3, 3, CANCELLED), (4, 0)],
+        [SEVEN, FILE, Pending(2), Failed(3, CANCELLED), Pending(4)],
         1,
         "count@3f9c12ab",
         11400714819323198485,
@@ -220,20 +237,23 @@ HEARD: dict[str, tuple[Any, ...]] = {
         "/run/scratch/1",
         "/home/user",
         None,
-        (1000, *NO_OPTIONS[1:]),
+        TaskOptions(cores_milli=1000),
     ),
-    "engine-start-position": (
-        *("start", b"\x01\x02", [], 1, "fib@3f9c12ab", 0, POSITION, 2, "", "/home/user"),
+    "engine-start-position": Start(
+        *(SAME, b"\x01\x02", [], 1, "fib@3f9c12ab", 0, POSITION, 2, "", "/home/user"),
         *(None, NO_OPTIONS),
     ),
-    "engine-start-replay": (
-        *("start", b'{"do":"count"}', [(0, 1, b"7", "json", ())], 1, "count@3f9c12ab", 0, b""),
-        *(0, "", "", ([FILE], [("clock", b"1700000000.5", []), ("first", b"", [1])])),
+    "engine-start-replay": Start(
+        SAME, b'{"do":"count"}', [SEVEN], 1, "count@3f9c12ab", 0, b"", 0, "", "",
+        Recording(
+            [FILE], [Observation("clock", b"1700000000.5", ()), Observation("first", b"", (1,))]
+        ),
         NO_OPTIONS,
-    ),
-    "engine-start-replay-first": (
-        *("start", b"\x01\x02", [], 1, "fib@3f9c12ab", 0, POSITION, 0, "", ""),
-        *(([], [("first", b"[1]", [4]), ("timeout", b"[]", [])]), NO_OPTIONS),
+    ),  # fmt: skip
+    "engine-start-replay-first": Start(
+        *(SAME, b"\x01\x02", [], 1, "fib@3f9c12ab", 0, POSITION, 0, "", ""),
+        Recording([], [Observation("first", b"[1]", (4,)), Observation("timeout", b"[]", ())]),
+        NO_OPTIONS,
     ),
 }
 NOT_HEARD = {
@@ -248,14 +268,16 @@ def test_vectors_of_the_engine_are_heard_or_have_their_reason() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(HEARD))
-def test_vector_of_the_engine_gives_its_tuple(wire: Wire, name: str) -> None:
+def test_vector_of_the_engine_gives_its_message(wire: Wire, name: str) -> None:
     connection, engine = wire
     engine.sendall(vector(name))
-    message = heard(connection)
-    untagged = [part for part in message if not isinstance(part, Tag)]
-    has_tag = name.split("-")[1] not in ("hello", "refusal", "shutdown")
-    assert len(message) - len(untagged) == has_tag
-    assert tuple(untagged) == HEARD[name]
+    message, expected = heard(connection), HEARD[name]
+    assert type(message) is type(expected)
+    fields = type(message).__match_args__
+    assert ("tag" in fields) == (name.split("-")[1] not in ("hello", "refusal", "shutdown"))
+    for field in fields:
+        found = getattr(message, field)
+        assert isinstance(found, Tag) if field == "tag" else found == getattr(expected, field)
 
 
 @pytest.mark.parametrize("name", ["engine-start-saved", "engine-start-saved-timed-out"])
@@ -264,13 +286,13 @@ def test_saved_strand_is_refused_with_a_reason(wire: Wire, name: str) -> None:
     engine.sendall(vector(name) + vector("engine-shutdown"))
     with pytest.raises(RuntimeError, match="no worker has saved"):
         connection.receive()
-    assert connection.receive() == ("shutdown", [])
+    assert connection.receive() == Shutdown([])
 
 
 def test_ping_among_messages_is_answered_and_not_heard(wire: Wire) -> None:
     connection, engine = wire
     engine.sendall(vector("engine-ping") + vector("engine-shutdown"))
-    assert connection.receive() == ("shutdown", [])
+    assert connection.receive() == Shutdown([])
     connection.flush()
     assert read_frame(engine) == vector("worker-pong")
 
@@ -279,7 +301,9 @@ def test_tags_of_one_attempt_are_equal_and_hash_alike(wire: Wire) -> None:
     connection, engine = wire
     first, second = tag_from(wire), tag_from(wire)
     engine.sendall(vector("engine-cancel").replace(b"\x10\x03", b"\x10\x04"))
-    other = heard(connection)[1]
+    message = heard(connection)
+    assert isinstance(message, Cancel)
+    other = message.tag
     assert first == second and hash(first) == hash(second)
     assert first != other and len({first, second, other}) == 2
 
@@ -294,7 +318,7 @@ def test_messages_cut_anywhere_come_whole_and_in_order(wire: Wire) -> None:
 
     sender = threading.Thread(target=send)
     sender.start()
-    assert [heard(connection)[0] for _ in range(3)] == ["start", "cancel", "shutdown"]
+    assert [type(heard(connection)) for _ in range(3)] == [Start, Cancel, Shutdown]
     sender.join()
 
 
@@ -303,7 +327,7 @@ def test_poll_waits_for_what_is_on_its_way(wire: Wire) -> None:
     sender = threading.Timer(0.01, engine.sendall, [vector("engine-drop")])
     sender.start()
     assert connection.poll(60_000)
-    assert heard(connection)[0] == "drop"
+    assert isinstance(heard(connection), Drop)
     sender.join()
 
 
@@ -314,9 +338,9 @@ def test_poll_tells_whether_receive_would_wait(wire: Wire) -> None:
     assert not connection.poll()
     engine.sendall(vector("engine-drop") * 2)
     assert connection.poll()
-    assert heard(connection)[0] == "drop"
+    assert isinstance(heard(connection), Drop)
     assert connection.poll()
-    assert heard(connection)[0] == "drop"
+    assert isinstance(heard(connection), Drop)
     assert not connection.poll()
     engine.close()
     assert connection.poll()
@@ -418,7 +442,7 @@ def test_end_inside_a_message_is_the_end(wire: Wire) -> None:
     connection, engine = wire
     engine.sendall(vector("engine-drop") + vector("engine-start")[:-1])
     engine.close()
-    assert heard(connection)[0] == "drop"
+    assert isinstance(heard(connection), Drop)
     assert connection.receive() is None
 
 
@@ -433,7 +457,7 @@ def test_bytes_that_are_no_message_raise_every_time(wire: Wire) -> None:
 def test_close_by_another_thread_ends_the_wait(wire: Wire) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    results: list[tuple[Any, ...] | None] = []
+    results: list[Message | None] = []
     receiver = threading.Thread(target=lambda: results.append(connection.receive()))
     receiver.start()
     connection.write(tag, 0, b"a line\n")
@@ -480,66 +504,12 @@ def test_signal_during_a_wait_runs_its_handler(wire: Wire) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     engine.sendall(vector("engine-drop"))
-    assert heard(connection)[0] == "drop"
+    assert isinstance(heard(connection), Drop)
 
 
-@FORKS
-def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
-    connection, engine = wire
-    tag = tag_from(wire)
-    connection.write(tag, 0, b"a line\n")
-    child = os.fork()
-    if child == 0:
-        connection.forked()
-        connection.write(tag, 0, b"not heard")
-        connection.flush()
-        is_well = connection.receive() is None and connection.poll()
-        connection.close()
-        os._exit(0 if is_well else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    connection.write(tag, 0, b"a line\n")
-    connection.flush()
-    assert read_frame(engine) + read_frame(engine) == vector("worker-write") * 2
-    engine.sendall(vector("engine-drop"))
-    assert heard(connection)[0] == "drop"
-
-
-@FORKS
-def test_child_forked_while_a_thread_receives_is_not_held(wire: Wire) -> None:
-    """A thread that receives holds a lock; in a child forked meanwhile nobody lets it go."""
-    connection, engine = wire
-    results: list[tuple[Any, ...] | None] = []
-    receiver = threading.Thread(target=lambda: results.append(connection.receive()))
-    receiver.start()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(int(DEADLINE_S))
-        connection.forked()
-        os._exit(0 if connection.receive() is None and connection.poll() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    engine.sendall(vector("engine-shutdown"))
-    receiver.join(DEADLINE_S)
-    assert results == [("shutdown", [])]
-
-
-def test_socket_taken_over_is_closed_on_exec() -> None:
-    engine, worker = socket.socketpair()
-    worker.set_inheritable(True)
-    descriptor = worker.detach()
-    connection = Connection(descriptor)
-    assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
-    engine.close()
-    assert connection.receive() is None
-
-
-def test_descriptor_that_is_no_socket_is_refused(tmp_path: Path) -> None:
-    with open(tmp_path / "file", "wb") as file:
-        for descriptor in (-1, 1 << 20, file.fileno()):
-            with pytest.raises(OSError):
-                Connection(descriptor)
-        file.write(b"still open")
-
-
+NO_FRAME = Failure(
+    "REFUSED", "", "", "", [7], "", None, None, "", ""  # type: ignore[list-item]
+)
 BAD: list[tuple[type[Exception], Callable[[Connection, Any], None]]] = [
     (TypeError, lambda c, tag: c.write("no tag", 0, b"")),  # type: ignore[arg-type]
     (TypeError, lambda c, tag: c.write(tag, 0, "text")),  # type: ignore[arg-type]
@@ -554,12 +524,19 @@ BAD: list[tuple[type[Exception], Callable[[Connection, Any], None]]] = [
         lambda c, tag: c.spawn(tag, "python", b"", [1], [], 1, None, "", b"", "", 0),
     ),
     (
-        ValueError,
+        TypeError,
         lambda c, tag: c.spawn(
-            tag, "p", b"", [], None, 1, (*NO_OPTIONS[:6], 3, False), "", b"", "", 0
+            tag, "p", b"", [], None, 1, 3, "", b"", "", 0  # type: ignore[arg-type]
         ),
     ),
-    (ValueError, lambda c, tag: c.error(tag, ("NO_KIND", "", "", "", [], "", None, None, "", ""))),
+    (
+        ValueError,
+        lambda c, tag: c.error(tag, Failure("NO_KIND", "", "", "", [], "", None, None, "", "")),
+    ),
+    (
+        TypeError,
+        lambda c, tag: c.error(tag, NO_FRAME),
+    ),
     (UnicodeEncodeError, lambda c, tag: c.log(tag, 0, "\ud800")),
     (ValueError, lambda c, tag: c.write(tag, 0, bytes(64 << 20))),
 ]
@@ -575,26 +552,3 @@ def test_bad_argument_raises_and_nothing_is_said(
         act(connection, tag)
     connection.write(tag, 0, b"a line\n")
     assert read_frame(engine) == vector("worker-write")
-
-
-def test_hash_of_nothing_is_that_of_the_standard() -> None:
-    assert _native.hash_of(b"").hex() == "af1349b9f5f9a1a6a0404dea36dcc949"
-
-
-def test_hash_of_any_contiguous_buffer_is_that_of_its_bytes() -> None:
-    data = bytes(range(256)) * 1000
-    assert _native.hash_of(bytearray(data)) == _native.hash_of(data)
-    assert _native.hash_of(memoryview(data)[256:]) == _native.hash_of(data[256:])
-    with pytest.raises(BufferError):
-        _native.hash_of(memoryview(data)[::2])
-
-
-def test_names_are_hashes_of_the_path_to_the_task() -> None:
-    root = _native.position_of_root(b"job")
-    assert root == _native.hash_of(b"job")
-    child = _native.position_of_spawn(root, 3)
-    assert child == _native.hash_of(root + b"\x01" + (3).to_bytes(8, "big"))
-    assert _native.label_of("fib", POSITION) == "fib@3f9c12ab"
-    assert _native.seed_of(POSITION) == int.from_bytes(POSITION[8:], "big")
-    with pytest.raises(ValueError):
-        _native.seed_of(b"short")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import ciel
+from ciel._native import TaskOptions
 from ciel._options import Options, bytes_of
 
 
@@ -48,9 +49,9 @@ def test_default_options_tell_the_engine_nothing() -> None:
 
 def test_options_are_told_in_small_units() -> None:
     options = Options(cores=0.5, memory="1 KiB", retries=2, timeout=1.5, pure=True)
-    assert options.wire == (500, 1024, None, 2, 1500, False, 1, False)
-    assert options.changed(pure=False, resources={"gpu": 1}).wire == (
-        500, 1024, {"gpu": 1000}, 2, 1500, False, 2, False,
+    assert options.wire == TaskOptions(500, 1024, {}, 2, 1500, False, True, False)
+    assert options.changed(pure=False, resources={"gpu": 1}).wire == TaskOptions(
+        500, 1024, {"gpu": 1000}, 2, 1500, False, False, False,
     )  # fmt: skip
 
 

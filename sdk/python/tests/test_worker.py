@@ -11,15 +11,19 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import ciel
 from ciel import Future, _hub, _native
+from ciel._native import Answer, Cancel, Drop, Failed, Observed, Resume, Tag, Value
 from ciel._strand import current
 from ciel._streams import Captured, StrandText
 from scripted_engine import Engine, Nothing, Task, run_in_worker
+
+if TYPE_CHECKING:
+    from ciel._native import Message
 
 RAN: list[int] = []
 LEFT: list[threading.Event] = []
@@ -346,7 +350,7 @@ def test_forked_child_that_leaves_its_task_says_so_and_says_nothing_else() -> No
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         assert b"a process forked in main@" in pipe.read()
-    assert engine.root.outputs[0].state == (1, _pickled(0), "pickle", [])
+    assert engine.root.outputs[0].state == Value(0, _pickled(0), "pickle", ())
     assert not found
 
 
@@ -362,9 +366,9 @@ def test_interrupt_raises_cancelled_in_the_running_strand_only() -> None:
     before = signal.signal(signal.SIGUSR2, hub.on_interrupt)
 
     def main() -> None:
-        engine.messages.append(("cancel", 99, 1000))
+        engine.messages.append(Cancel(cast(Tag, 99), 1000))
         os.kill(os.getpid(), signal.SIGUSR2)
-        engine.messages.append(("cancel", engine.root.tag, 1000))
+        engine.messages.append(Cancel(cast(Tag, engine.root.tag), 1000))
         os.kill(os.getpid(), signal.SIGUSR2)
         raise AssertionError("it went on")
 
@@ -376,22 +380,26 @@ def test_interrupt_raises_cancelled_in_the_running_strand_only() -> None:
     finally:
         signal.signal(signal.SIGUSR2, before)
     state = engine.root.outputs[0].state
-    assert state is not None and state[1][0] == "CANCELLED"
+    assert isinstance(state, Failed) and state.failure.kind == "CANCELLED"
 
 
 def test_too_many_dropped_strands_use_the_worker_up() -> None:
     engine = Engine()
     hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
     for number in range(_hub.DROPPED_MAX + 2):
-        hub._parked[number] = type("Strand", (), {"ended": False})()
-        hub.handle(("drop", number))
+        dropped = cast(Tag, number)
+        hub._parked[dropped] = type("Strand", (), {"ended": False})()
+        hub.handle(Drop(dropped))
     assert hub.used_up and len(hub._dropped) == _hub.DROPPED_MAX + 2
 
 
 def test_words_about_tasks_that_are_not_held_are_dropped() -> None:
     hub = _hub.Hub(Engine(), Nothing())  # type: ignore[arg-type]
-    words: list[tuple[Any, ...]] = [("resume", 7, [], False), ("drop", 7), ("cancel", 7, 1)]
-    for message in [*words, ("answer", 7, 1, ())]:
+    tag = cast(Tag, 7)
+    messages: list[Message] = [
+        Resume(tag, [], False), Drop(tag), Cancel(tag, 1), Answer(tag, 1, Observed(b"")),
+    ]  # fmt: skip
+    for message in messages:
         hub.handle(message)
     assert hub.running is None
 
@@ -401,7 +409,7 @@ def test_root_of_a_file_gives_its_value_as_json(tmp_path: Path) -> None:
     path.write_text("def main(*args):\n    return {'args': args, 'other': 1j}\n")
     with served(task_json(main=str(path), args=["a", "b"])) as engine:
         state = engine.root.outputs[0].state
-    assert state == (1, b'{"args": ["a", "b"], "other": "1j"}', "json", [])
+    assert state == Value(0, b'{"args": ["a", "b"], "other": "1j"}', "json", ())
 
 
 def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
@@ -409,7 +417,7 @@ def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
     path.write_text("")
     with served(task_json(main=str(path))) as engine:
         state = engine.root.outputs[0].state
-    assert state is not None and "has no function main" in state[1][3]
+    assert isinstance(state, Failed) and "has no function main" in state.failure.message
 
 
 def test_serial_root_runs_its_tasks_in_place(tmp_path: Path) -> None:
@@ -419,23 +427,23 @@ def test_serial_root_runs_its_tasks_in_place(tmp_path: Path) -> None:
         "def main(n): return f.spawn(int(n)).result()\n"
     )
     with served(task_json(main=str(path), args=["4"]), serial=True) as engine:
-        assert engine.root.outputs[0].state == (1, b"5", "json", [])
+        assert engine.root.outputs[0].state == Value(0, b"5", "json", ())
         assert len(engine.tasks) == 1
 
 
 def test_call_from_another_language_gets_values_and_gives_json() -> None:
     with served(task_json(function="test_worker:double", args=[21])) as engine:
-        assert engine.root.outputs[0].state == (1, b"42", "json", [])
+        assert engine.root.outputs[0].state == Value(0, b"42", "json", ())
     engine = Engine(task_json(function="test_worker:double", kwargs={"n": {"$ref": 0}}))
     engine.root.inputs.append(_object(b"[1]"))
     engine.root.begin()
     _hub.Hub(engine, Nothing()).serve()  # type: ignore[arg-type]
-    assert engine.root.outputs[0].state == (1, b"[1, 1]", "json", [])
+    assert engine.root.outputs[0].state == Value(0, b"[1, 1]", "json", ())
 
 
 def _object(data: bytes) -> Any:
     entry = type(Engine().root.outputs[0])()
-    entry.state = (1, data, "json", [])
+    entry.state = Value(0, data, "json", ())
     return entry
 
 

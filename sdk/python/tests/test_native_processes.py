@@ -1,0 +1,81 @@
+"""The native half where processes fork, and what it asks of its descriptor."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from test_native import DEADLINE_S, Wire, heard, read_frame, tag_from, vector, wire
+
+from ciel._native import Connection, Drop, Shutdown
+
+if TYPE_CHECKING:
+    from ciel._native import Message
+
+__all__ = ["wire"]
+
+# Newer versions of Python warn of what these tests are about.
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+
+@FORKS
+def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    connection.write(tag, 0, b"a line\n")
+    child = os.fork()
+    if child == 0:
+        connection.forked()
+        connection.write(tag, 0, b"not heard")
+        connection.flush()
+        is_well = connection.receive() is None and connection.poll()
+        connection.close()
+        os._exit(0 if is_well else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    connection.write(tag, 0, b"a line\n")
+    connection.flush()
+    assert read_frame(engine) + read_frame(engine) == vector("worker-write") * 2
+    engine.sendall(vector("engine-drop"))
+    assert isinstance(heard(connection), Drop)
+
+
+@FORKS
+def test_child_forked_while_a_thread_receives_is_not_held(wire: Wire) -> None:
+    """A thread that receives holds a lock; in a child forked meanwhile nobody lets it go."""
+    connection, engine = wire
+    results: list[Message | None] = []
+    receiver = threading.Thread(target=lambda: results.append(connection.receive()))
+    receiver.start()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(DEADLINE_S))
+        connection.forked()
+        os._exit(0 if connection.receive() is None and connection.poll() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    engine.sendall(vector("engine-shutdown"))
+    receiver.join(DEADLINE_S)
+    assert results == [Shutdown([])]
+
+
+def test_socket_taken_over_is_closed_on_exec() -> None:
+    engine, worker = socket.socketpair()
+    worker.set_inheritable(True)
+    descriptor = worker.detach()
+    connection = Connection(descriptor)
+    assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+    engine.close()
+    assert connection.receive() is None
+
+
+def test_descriptor_that_is_no_socket_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "file", "wb") as file:
+        for descriptor in (-1, 1 << 20, file.fileno()):
+            with pytest.raises(OSError):
+                Connection(descriptor)
+        file.write(b"still open")

@@ -135,6 +135,52 @@ fn builtins_on_surroundings() {
     assert_eq!(eval("package(\"nothing\")").unwrap_err().kind, "KeyError");
 }
 
+/// The original's `env` is a dictionary and its `argv` a list; here they were functions only, so
+/// `env["HOME"]` was an error in most programs that were written for it.
+#[test]
+fn env_and_argv_are_containers_as_well_as_functions() {
+    let plan = Plan {
+        surroundings: surroundings(),
+        ..Plan::default()
+    };
+    let eval = |program: &str| run_as(program, &plan).result.map_err(Box::new);
+    for (program, expected) in [
+        ("return env[\"HOME\"];", json!("/home")),
+        ("return [argv[0], argv[-1]];", json!(["first", "second"])),
+        (
+            "l = []; for (k in env) { l += k; } return l;",
+            json!(["HOME"]),
+        ),
+        (
+            "l = []; for (a in argv) { l += a; } return l;",
+            json!(["first", "second"]),
+        ),
+        ("return [len(env), len(argv)];", json!([1, 2])),
+        (
+            "return [has_key(env, \"HOME\"), has_key(env, \"PATH\")];",
+            json!([true, false]),
+        ),
+        ("return get_key(env, \"PATH\", 5);", json!(5)),
+        ("return keys(env);", json!(["HOME"])),
+        (
+            "e = env; return e[\"HOME\"] + e()[\"HOME\"];",
+            json!("/home/home"),
+        ),
+    ] {
+        assert_eq!(eval(program), Ok(expected), "{program}");
+    }
+    let thrown = eval("return env[\"HOMER\"];").unwrap_err();
+    assert_eq!(thrown.kind, "KeyError");
+    assert_eq!(thrown.hint.as_deref(), Some("did you mean \"HOME\"?"));
+    assert_eq!(eval("return argv[2];").unwrap_err().kind, "IndexError");
+    assert_eq!(eval("return argv[\"x\"];").unwrap_err().kind, "TypeError");
+}
+
+#[test]
+fn print_gives_true() {
+    assert_eq!(run("return print(1);").value(), &json!(true));
+}
+
 #[test]
 fn print_shows_each_kind() {
     let program = "

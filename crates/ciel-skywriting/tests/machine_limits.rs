@@ -49,6 +49,32 @@ fn an_endless_loop_is_preempted_each_time_at_the_same_point() {
     assert_eq!(one.save(), two.save());
 }
 
+/// Each assignment to the element behind the last one doubled the room of the list, also when there
+/// was enough: the 23rd element took 256 MiB. Lists were filled by `+=` in our own programs only.
+#[test]
+fn list_filled_by_index_takes_memory_and_steps_in_proportion() {
+    let flat = |count: usize| {
+        format!("x = []; for (i in range({count})) {{ x[i] = i; }} return [len(x), x[-1]];")
+    };
+    let at_end = "x = [0]; for (i in range(99999)) { x[len(x)] = i; } return len(x);";
+    let nested = "m = []; for (i in range(300)) { m[i] = []; for (j in range(300)) \
+        { m[i][j] = i * j; } } return m[299][299];";
+    assert_eq!(
+        run_as(&flat(100_000), &small(8)).value(),
+        &json!([100_000, 99_999])
+    );
+    assert_eq!(run_as(at_end, &small(8)).value(), &json!(100_000));
+    assert_eq!(run_as(nested, &small(8)).value(), &json!(299 * 299));
+    let fuel = |count: usize| {
+        let mut machine = Machine::for_script(compile(&flat(count)), Arc::default());
+        (1..)
+            .find(|_| machine.run(&mut Silent, 1_000) != Step::Preempted)
+            .unwrap()
+    };
+    let (small, large) = (fuel(1_000), fuel(100_000));
+    assert!(large <= 110 * small, "{small} and {large} thousand steps");
+}
+
 #[test]
 fn whatever_grows_without_end_runs_out_of_memory_at_its_line() {
     for program in [

@@ -282,26 +282,23 @@ impl Heap {
 
     /// Appends to a list.
     pub(crate) fn append(&mut self, index: Index, value: Value) -> Result<(), Pause> {
-        let Object::List(items) = self.object(index) else {
-            return Ok(());
-        };
-        if items.len() == items.capacity() {
-            self.grow_list(index, 1)?;
-        }
+        self.reserve_in_list(index, 1)?;
         if let Object::List(items) = self.object_mut(index) {
             items.push(value);
         }
         Ok(())
     }
 
-    /// Makes room for more elements, at least doubling.
-    pub(crate) fn grow_list(&mut self, index: Index, more: usize) -> Result<(), Pause> {
+    /// Makes room for more elements; a list that has too little of it at least doubles.
+    pub(crate) fn reserve_in_list(&mut self, index: Index, more: usize) -> Result<(), Pause> {
         let Object::List(items) = self.object(index) else {
             return Ok(());
         };
-        let wanted = (items.len().saturating_add(more))
-            .max(items.capacity() * 2)
-            .max(4);
+        let needed = items.len().saturating_add(more);
+        if needed <= items.capacity() {
+            return Ok(());
+        }
+        let wanted = needed.max(items.capacity() * 2).max(4);
         let bytes = (wanted - items.capacity()).saturating_mul(VALUE_BYTES);
         self.room(bytes)?;
         self.charge(bytes);

@@ -6,6 +6,7 @@ use super::Machine;
 use super::failure::{Failure, Pause, fail};
 use super::json::brief;
 use super::numbers;
+use crate::builtins::Builtin;
 use crate::code::{Operator, Update};
 use crate::value::{Index, KeyView, Object, Value};
 
@@ -26,6 +27,8 @@ impl Machine {
                 }
             }
             Value::Constant(_) | Value::Text { .. } => self.character(base, key),
+            Value::Builtin(Builtin::Env) => self.environment_variable(key, None),
+            Value::Builtin(Builtin::Argv) => self.argument(key),
             _ => {
                 let shown = brief(&self.heap, base);
                 let message = format!("cannot take an element of {}: {shown}", base.a_type());
@@ -220,7 +223,7 @@ impl Machine {
             _ => self.position(key, length, "list")?,
         };
         if at >= length {
-            self.heap.grow_list(index, at - length + 1)?;
+            self.heap.reserve_in_list(index, at - length + 1)?;
             self.burn((at - length) / 8);
         }
         if let Object::List(items) = self.heap.object_mut(index) {

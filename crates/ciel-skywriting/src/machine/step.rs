@@ -353,7 +353,8 @@ impl Machine {
 
     fn start_walk(&mut self) -> Result<(), Pause> {
         self.force_top(1, 0)?;
-        let value = self.top();
+        let value = self.as_container(self.top())?;
+        *self.stack.last_mut().expect("it was forced just now") = value;
         match value {
             Value::List(_) | Value::Dictionary(_) | Value::Constant(_) | Value::Text { .. } => {
                 self.stack.push(Value::Int(0));

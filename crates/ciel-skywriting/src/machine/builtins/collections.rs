@@ -13,7 +13,7 @@ use crate::value::{Index, Value};
 
 impl Machine {
     pub(super) fn length(&mut self, first: usize) -> Result<Value, Pause> {
-        let value = self.stack[first];
+        let value = self.as_container(self.stack[first])?;
         let length = match value {
             Value::List(index) => self.heap.list(index).len(),
             Value::Dictionary(index) => self.heap.entries(index).len(),
@@ -64,8 +64,8 @@ impl Machine {
         Ok(self.heap.new_list(items))
     }
 
-    fn dictionary_argument(&self, builtin: Builtin, value: Value) -> Result<Index, Pause> {
-        match value {
+    fn dictionary_argument(&mut self, builtin: Builtin, value: Value) -> Result<Index, Pause> {
+        match self.as_container(value)? {
             Value::Dictionary(index) => Ok(index),
             _ => self.wrong_argument(builtin, "a dictionary first", value),
         }

@@ -132,7 +132,7 @@ impl Machine {
         }
         host.print(&line);
         self.burn(line.len() / 64);
-        Ok(Value::Null)
+        Ok(Value::Bool(true))
     }
 
     fn package(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
@@ -153,29 +153,49 @@ impl Machine {
         Ok(Value::Reference(handle))
     }
 
+    /// `env` and `argv` without a call stand for what they give without arguments.
+    pub(in crate::machine) fn as_container(&mut self, value: Value) -> Result<Value, Pause> {
+        match value {
+            Value::Builtin(Builtin::Env) => self.all_variables(),
+            Value::Builtin(Builtin::Argv) => self.all_arguments(),
+            other => Ok(other),
+        }
+    }
+
     fn environment(&mut self, first: usize) -> Result<Value, Pause> {
+        match self.stack[first..] {
+            [] => self.all_variables(),
+            [name, ..] => self.environment_variable(name, self.stack.get(first + 1).copied()),
+        }
+    }
+
+    fn all_variables(&mut self) -> Result<Value, Pause> {
         let surroundings = std::sync::Arc::clone(&self.surroundings);
-        let Some(&name) = self.stack.get(first) else {
-            let bytes: usize = surroundings
-                .env
-                .iter()
-                .map(|(k, v)| k.len() + v.len() + 200)
-                .sum();
-            self.heap.room(bytes)?;
-            let mut dictionary = crate::value::Dictionary::default();
-            for (name, value) in surroundings.env.iter() {
-                let value = self.heap.adopt_text(value.clone());
-                dictionary.insert(crate::value::KeyView::Text(name), value);
-            }
-            return Ok(self.heap.new_dictionary(dictionary));
-        };
+        let variables = surroundings.env.iter();
+        let bytes = variables.clone().map(|(k, v)| k.len() + v.len() + 200);
+        self.heap.room(bytes.sum())?;
+        let mut dictionary = crate::value::Dictionary::default();
+        for (name, value) in variables {
+            let value = self.heap.adopt_text(value.clone());
+            dictionary.insert(crate::value::KeyView::Text(name), value);
+        }
+        Ok(self.heap.new_dictionary(dictionary))
+    }
+
+    /// One variable of the environment, or what is to stand for it if there is none.
+    pub(in crate::machine) fn environment_variable(
+        &mut self,
+        name: Value,
+        otherwise: Option<Value>,
+    ) -> Result<Value, Pause> {
+        let surroundings = std::sync::Arc::clone(&self.surroundings);
         if !name.is_text() {
             return self.wrong_argument(Builtin::Env, "the name of a variable", name);
         }
         let text = self.heap.text(name);
-        match (surroundings.env.get(text), self.stack.get(first + 1)) {
+        match (surroundings.env.get(text), otherwise) {
             (Some(value), _) => self.heap.new_text(value),
-            (None, Some(otherwise)) => Ok(*otherwise),
+            (None, Some(otherwise)) => Ok(otherwise),
             (None, None) => {
                 let message = format!("the environment has no variable {text:?}");
                 Err(Failure::new("KeyError", message)
@@ -186,36 +206,42 @@ impl Machine {
     }
 
     fn argument_list(&mut self, first: usize) -> Result<Value, Pause> {
+        match self.stack[first..] {
+            [] => self.all_arguments(),
+            [number, ..] => self.argument(number),
+        }
+    }
+
+    fn all_arguments(&mut self) -> Result<Value, Pause> {
+        let surroundings = std::sync::Arc::clone(&self.surroundings);
+        let texts = surroundings.argv.iter();
+        self.heap
+            .room(texts.clone().map(|text| text.len() + 64).sum())?;
+        let items = texts.map(|text| self.heap.adopt_text(text.clone()));
+        let items = items.collect();
+        Ok(self.heap.new_list(items))
+    }
+
+    /// One argument of the script; negative numbers count from the end.
+    pub(in crate::machine) fn argument(&mut self, number: Value) -> Result<Value, Pause> {
         let surroundings = std::sync::Arc::clone(&self.surroundings);
         let argv = &surroundings.argv;
-        match self.stack.get(first) {
-            None => {
-                self.heap
-                    .room(argv.iter().map(|text| text.len() + 64).sum())?;
-                let items = argv
-                    .iter()
-                    .map(|text| self.heap.adopt_text(text.clone()))
-                    .collect();
-                Ok(self.heap.new_list(items))
-            }
-            Some(&Value::Int(number)) => {
-                let at = if number < 0 {
-                    number + argv.len() as i64
-                } else {
-                    number
-                };
-                match usize::try_from(at).ok().and_then(|at| argv.get(at)) {
-                    Some(text) => self.heap.new_text(text),
-                    None => fail(
-                        "IndexError",
-                        format!(
-                            "there is no argument {number}: the script got {}",
-                            argv.len()
-                        ),
-                    ),
-                }
-            }
-            Some(&value) => self.wrong_argument(Builtin::Argv, "an integer", value),
+        let Value::Int(number) = number else {
+            return self.wrong_argument(Builtin::Argv, "an integer", number);
+        };
+        let at = match number < 0 {
+            true => number + argv.len() as i64,
+            false => number,
+        };
+        match usize::try_from(at).ok().and_then(|at| argv.get(at)) {
+            Some(text) => self.heap.new_text(text),
+            None => fail(
+                "IndexError",
+                format!(
+                    "there is no argument {number}: the script got {}",
+                    argv.len()
+                ),
+            ),
         }
     }
 }

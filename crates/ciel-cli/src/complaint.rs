@@ -9,8 +9,7 @@ use ciel_skywriting::diagnostic::line_column;
 use ciel_skywriting::front::Problems;
 use ciel_view::ViewError;
 
-use crate::display::without_numbers;
-use crate::talk::Paint;
+use crate::paint::Paint;
 
 /// Exit code of a job that failed.
 pub const JOB_FAILED: u8 = 1;
@@ -175,4 +174,25 @@ fn problem_lines(problems: &Problems) -> String {
         format!("{value}\n")
     };
     problems.diagnostics.iter().map(line).collect()
+}
+
+/// A text without the numbers of system errors, which say nothing to people.
+pub fn without_numbers(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" (os error ") else {
+        return text.to_string();
+    };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{}", without_numbers(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_system_errors_are_left_out() {
+        let text = "cannot write x: No such file (os error 2); sorry";
+        assert_eq!(without_numbers(text), "cannot write x: No such file; sorry");
+        assert_eq!(without_numbers("plain"), "plain");
+    }
 }

@@ -74,15 +74,6 @@ pub fn columns(rows: &[Vec<String>], indent: &str) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// A text without the numbers of system errors, which say nothing to people.
-pub fn without_numbers(text: &str) -> String {
-    let Some((before, rest)) = text.split_once(" (os error ") else {
-        return text.to_string();
-    };
-    let after = rest.split_once(')').map_or("", |(_, after)| after);
-    format!("{before}{}", without_numbers(after))
-}
-
 /// A text on one line, at most `length_max` characters long.
 pub fn shortened(text: &str, length_max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
@@ -109,13 +100,6 @@ mod tests {
         for (microseconds, text) in cases {
             assert_eq!(duration(microseconds), text);
         }
-    }
-
-    #[test]
-    fn numbers_of_system_errors_are_left_out() {
-        let text = "cannot write x: No such file (os error 2); sorry";
-        assert_eq!(without_numbers(text), "cannot write x: No such file; sorry");
-        assert_eq!(without_numbers("plain"), "plain");
     }
 
     #[test]

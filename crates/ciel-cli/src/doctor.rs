@@ -18,7 +18,7 @@ use crate::SPAWNER;
 use crate::complaint::{Complaint, JOB_FAILED};
 use crate::display::{self, columns, size};
 use crate::options::{JsonOption, Shared};
-use crate::talk::{Paint, paint_output};
+use crate::paint::{Paint, paint_output};
 
 /// Bytes of disk below which jobs may soon be in trouble.
 const SPACE_BYTES_MIN: u64 = 1 << 30;

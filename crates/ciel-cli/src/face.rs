@@ -15,9 +15,10 @@ use crate::complaint::Complaint;
 use crate::display::{counted, duration};
 use crate::failures;
 use crate::options::RunOptions;
+use crate::paint::Paint;
 use crate::redirected::{self, Redirected};
 use crate::sink::{Extent, Sink};
-use crate::talk::{Paint, Talk};
+use crate::talk::Talk;
 
 /// Microseconds after which a job is worth a progress line.
 const PROGRESS_AFTER_US: u64 = 300_000;

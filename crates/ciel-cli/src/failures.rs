@@ -8,7 +8,7 @@ use ciel_model::{Failure, Frame};
 use serde_json::{Value, json};
 
 use crate::display::{columns, counted, shortened};
-use crate::talk::Paint;
+use crate::paint::Paint;
 
 /// Steps of the chain that are shown at its two ends.
 const OUTERMOST_STEPS: usize = 4;

@@ -13,10 +13,12 @@ mod doctor;
 mod face;
 mod failures;
 mod generate;
+mod given;
 mod lint;
 mod look;
 mod nearest;
 mod options;
+mod paint;
 mod python;
 mod redirected;
 mod resume;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         return ciel_spawner::serve_inherited();
     }
     let options = Options::parse_from(with_command(std::env::args_os().collect()));
-    let paint = talk::paint_errors(options.shared.colour);
+    let paint = paint::paint_errors(options.shared.colour);
     let json = options.command.is_json();
     match obey(options) {
         Ok(code) => code,

@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::amounts::{parse_disk_size, parse_duration, parse_package, parse_resource, parse_size};
 use crate::complaint::Complaint;
+use crate::paint::Colour;
 
 /// Run a program of many tasks on every core; its output is that of the serial program.
 #[derive(Debug, Parser)]
@@ -67,14 +68,6 @@ impl Shared {
         })?;
         Ok(shared)
     }
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Colour {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,7 +13,7 @@ use crate::face::CommandFace;
 use crate::options::{ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, python, resume, script, sink, talk};
+use crate::{SPAWNER, given, paint, python, script, sink};
 
 /// Exit code of a job that somebody interrupted, as shells tell it.
 const INTERRUPTED: u8 = 130;
@@ -40,7 +40,7 @@ pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<Exi
     let packages = packages(&options)?;
     let mut sources: Vec<&Path> = packages.values().map(PathBuf::as_path).collect();
     sources.push(&script);
-    let paint = talk::paint_errors(shared.colour);
+    let paint = paint::paint_errors(shared.colour);
     let face = Arc::new(CommandFace::new(&options, paint, &sources)?);
     tell_of_place(shared, &*face);
     let settings = settings(shared, &options, script, arguments, packages, resume)?;
@@ -148,9 +148,9 @@ pub fn settings(
         python: python::find(options.python.as_deref())?,
         scripts: script::called(),
         resume,
-        durable: resume::durable(options.durable),
+        durable: given::durable(options.durable),
         keep_bytes: options.keep,
-        given: resume::given(options),
+        given: given::given(options),
     })
 }
 

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use ciel_runtime::{ScriptTrouble, Scripts};
 use ciel_skywriting::diagnostic::line_column;
-use ciel_skywriting::front::{Loader, Problems, SOURCE_BYTES_MAX, check};
+use ciel_skywriting::front::{Loader, Problems, check};
 use ciel_skywriting::hir::{Program, Source, Span};
+use ciel_skywriting::limits::SOURCE_BYTES_MAX;
 
 use crate::complaint::Complaint;
 use crate::nearest::nearest;

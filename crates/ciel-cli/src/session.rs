@@ -14,7 +14,7 @@ use ciel_runtime::{Job, Resume};
 use crate::complaint::Complaint;
 use crate::face::CommandFace;
 use crate::options::{RunOptions, Shared};
-use crate::{run, talk};
+use crate::{paint, run};
 
 /// The variable with the number of the socket.
 const SOCKET: &str = "CIEL_FD";
@@ -24,7 +24,7 @@ pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint
     let client = client()?;
     let (script, arguments) = run::split(&options)?;
     let packages = run::packages(&options)?;
-    let paint = talk::paint_errors(shared.colour);
+    let paint = paint::paint_errors(shared.colour);
     let face = Arc::new(CommandFace::new(&options, paint, &[])?);
     run::tell_of_place(shared, &*face);
     let settings = run::settings(shared, &options, script, arguments, packages, Resume::New)?;

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use ciel_model::{
     Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey, Resolution,
-    StrandKey, TaskKey, Value,
+    StrandKey, TaskKey, Value, limits,
 };
 
-use crate::graph::Policy;
-use crate::recall::Recalled;
 use crate::story::Moment;
 
 /// What happened. Events about an attempt that is over are stale and change nothing.
@@ -368,6 +366,14 @@ pub struct Assignment {
     pub ended: Option<WaitEnd>,
 }
 
+impl Assignment {
+    /// Bytes of memory past which the attempt is ended, if its task has declared what it needs.
+    pub fn memory_limit(&self) -> Option<u64> {
+        let declared = self.descriptor.options.resources.memory_bytes?;
+        Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
+    }
+}
+
 /// How an attempt is entered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
@@ -421,4 +427,23 @@ pub struct TaskSummary {
     pub failure: Option<Arc<Failure>>,
     /// Microseconds it ran, waiting not counted.
     pub ran_us: Micros,
+}
+
+/// What a failure does to the rest of the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Policy {
+    /// All spawned work finishes, whatever fails.
+    pub keep_going: bool,
+    /// The first failed task in time ends the job.
+    pub fail_fast: bool,
+}
+
+/// An object that an earlier run of a task had asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recalled {
+    /// In the task's table now: an input, or inside something that it was told.
+    There(Handle),
+    /// It will be made again: counted from 0 over all outputs of spawns and all new objects, in
+    /// the order of the recorded facts.
+    Made(u32),
 }

@@ -12,22 +12,13 @@ use std::sync::Arc;
 use ciel_model::{Attempt, Failure, Handle, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::event::{Action, Event, Step, TaskSummary};
+use crate::event::{Action, Event, Policy, Step, TaskSummary};
 use crate::objects::{Objects, Released};
 use crate::remake::Remaking;
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
 use crate::view::Counts;
 use crate::wait::Block;
-
-/// What a failure does to the rest of the job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Policy {
-    /// All spawned work finishes, whatever fails.
-    pub keep_going: bool,
-    /// The first failed task in time ends the job.
-    pub fail_fast: bool,
-}
 
 /// The dynamic task graph of one job.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]

@@ -28,10 +28,9 @@ mod wait;
 
 pub use ahead::{Ahead, Awaited};
 pub use event::{
-    Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Output, Step, StrandChange,
-    TaskSummary, Wait, WaitEnd,
+    Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Output, Policy, Recalled,
+    Step, StrandChange, TaskSummary, Wait, WaitEnd,
 };
-pub use graph::{Graph, Policy};
-pub use recall::Recalled;
+pub use graph::Graph;
 pub use story::Moment;
 pub use view::{Counts, Situation, TaskView};

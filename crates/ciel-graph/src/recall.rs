@@ -6,20 +6,10 @@
 use ciel_model::{Attempt, Fact, Handle, Micros, ObjectKey, Resolution, TaskKey};
 use rustc_hash::FxHashSet;
 
-use crate::event::{Action, Continuation};
+use crate::event::{Action, Continuation, Recalled};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::task::State;
-
-/// An object that an earlier run of a task had asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recalled {
-    /// In the task's table now: an input, or inside something that it was told.
-    There(Handle),
-    /// It will be made again: counted from 0 over all outputs of spawns and all new objects, in
-    /// the order of the recorded facts.
-    Made(u32),
-}
 
 impl Graph {
     /// Whether what a running task names is there, be it as a failure; `None` if this attempt
@@ -136,8 +126,8 @@ mod tests {
     use ciel_model::{Class, Descriptor, Form, Name, Value};
 
     use super::*;
+    use crate::event::Policy;
     use crate::event::{Event, Output, Step, Wait};
-    use crate::graph::Policy;
 
     const ROOT: TaskKey = TaskKey(0);
     const FIRST: Attempt = Attempt(0);

@@ -257,8 +257,8 @@ mod tests {
     use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Needs};
 
     use super::*;
+    use crate::event::Policy;
     use crate::event::{Checkpoint, Continuation, Event, Output, Step, Wait};
-    use crate::graph::Policy;
 
     const ROOT: TaskKey = TaskKey(0);
 

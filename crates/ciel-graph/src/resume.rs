@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use ciel_model::{Handle, Micros, Name, TaskKey};
 
-use crate::event::{Action, Checkpoint, Continuation, StrandChange};
-use crate::graph::{Graph, Policy};
+use crate::event::{Action, Checkpoint, Continuation, Policy, StrandChange};
+use crate::graph::Graph;
 use crate::objects::Released;
 use crate::spawn::Refusal;
 use crate::story::Moment;

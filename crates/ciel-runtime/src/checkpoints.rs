@@ -9,7 +9,7 @@ use ciel_skywriting::code::Code;
 use ciel_skywriting::machine::{Machine, Surroundings};
 use ciel_skywriting::wire::LoadError;
 
-use crate::scripts::Script;
+use crate::script::Script;
 use crate::translate;
 
 /// What a script goes on with.

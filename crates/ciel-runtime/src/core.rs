@@ -20,10 +20,11 @@ use ciel_node::{self as node, Node, Place, Run, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::executors::SKYWRITING;
 use crate::history::History;
 pub(crate) use crate::orders::Order;
 use crate::programs;
-use crate::scripts::{SKYWRITING, Script};
+use crate::script::Script;
 use crate::turns::{Hand, Pace, Turns};
 
 pub(crate) type Answers = Vec<(Handle, Resolution)>;

@@ -9,9 +9,10 @@ use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, Form, Handle, Value, limits};
 
 use crate::engine::Engine;
-use crate::executors::{Desk, Refused};
+use crate::executors::Desk;
 use crate::objects::{self, PlainTrouble, StoreTrouble};
 use crate::output;
+use crate::refused::Refused;
 
 /// The files of one attempt; they go when it is dropped.
 pub(crate) struct TaskDesk<'a> {
@@ -128,7 +129,7 @@ impl<'a> TaskDesk<'a> {
 
     fn refused(&mut self, refused: Refused) -> Box<Failure> {
         let label = &self.assignment.label;
-        let plain = || crate::processes::refusal(label, refused);
+        let plain = || refused.failure(label);
         Box::new(self.trouble.take().unwrap_or_else(plain))
     }
 

@@ -11,13 +11,16 @@ use std::time::{Duration, Instant};
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
 use ciel_node::Run;
-use ciel_store::RunFolder;
+use ciel_store::{RunFolder, StoreError};
+use ciel_view::records::Record;
 
 use crate::core::Core;
 use crate::error::RunError;
 use crate::executors::Registry;
-use crate::face::Face;
-use crate::history_file::HistoryFile;
+use crate::face::{Face, Report};
+use crate::hindrance::{Hindrance, ROOM_BYTES_MIN, free_bytes};
+use crate::history_file::{self, HistoryFile};
+use crate::layout::SCRATCH;
 use crate::programs::Programs;
 use crate::released::Released;
 use crate::settings::Settings;
@@ -233,9 +236,70 @@ impl Engine {
         });
     }
 
-    /// `file:line` of a script as people know it.
+    /// Reports a warning, about a task if it concerns one.
     pub(crate) fn warn(&self, task: Option<&Label>, message: &str) {
-        self.face
-            .report(crate::face::Report::Warning { task, message });
+        self.face.report(Report::Warning { task, message });
+    }
+
+    /// Ends the work of this process if the store's trouble hinders a run that is recorded; what
+    /// is told of the task after that is not recorded. Called without the machines.
+    pub(crate) fn heed(&self, error: &StoreError) {
+        let hindrance = match error {
+            StoreError::DiskFull { path } => Hindrance::disk_full(path.clone()),
+            StoreError::UnknownObject { .. } | StoreError::DamagedObject { .. } => {
+                Hindrance::ObjectLost {
+                    what: error.to_string(),
+                }
+            }
+            _ => return,
+        };
+        self.hinder(hindrance);
+    }
+
+    /// The same for a task that has failed by itself, if its folder is gone or there is next to no
+    /// room on the disk: it may do better when there is.
+    pub(crate) fn heed_surroundings(&self, failure: &Failure) {
+        if self.journal.is_none() {
+            return;
+        }
+        let path = self.folder.path().join(SCRATCH);
+        if !path.exists() {
+            let for_good = !self.folder.is_resumable().unwrap_or(false);
+            return self.hinder(Hindrance::Removed { path, for_good });
+        }
+        let free_bytes = free_bytes(&path);
+        if free_bytes.is_some_and(|free| free < ROOM_BYTES_MIN) {
+            self.hinder(Hindrance::NoRoomFor {
+                failure: failure.to_string(),
+                path,
+                free_bytes,
+            });
+        }
+    }
+
+    fn hinder(&self, hindrance: Hindrance) {
+        if self.journal.is_some() {
+            self.abandon(RunError::hindered(self.folder.id(), hindrance));
+        }
+    }
+
+    /// Writes one record into the history.
+    pub(crate) fn record(&self, record: &Record) {
+        let mut lines = Vec::new();
+        record.append_to(&mut lines);
+        self.append_history(&lines);
+    }
+
+    /// Writes what has gathered into the history.
+    pub(crate) fn write_history(&self) {
+        let gathered = self.lock().history.take();
+        self.append_history(&history_file::spelled(&gathered));
+    }
+
+    fn append_history(&self, lines: &[u8]) {
+        if self.history.append(lines).is_err() {
+            let message = "the run's history cannot be written; it is incomplete";
+            self.warn(None, message);
+        }
     }
 }

@@ -4,13 +4,15 @@
 //! `hindrance`, for trouble after which a run can go on.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
+use ciel_coordinator::Corrupt;
 use ciel_journal::JournalError;
 use ciel_store::StoreError;
 use ciel_view::ViewError;
 
 use crate::hindrance::Hindrance;
-use crate::recovery::RecoveryError;
 
 /// Why a run could not be begun or carried on.
 #[derive(Debug)]
@@ -91,6 +93,40 @@ impl RunError {
     }
 }
 
+impl RunError {
+    /// The journal's trouble as that of a run: a full disk hinders it.
+    pub(crate) fn of_journal(run: &str, error: JournalError) -> RunError {
+        match error {
+            JournalError::DiskFull { path } => RunError::hindered(run, Hindrance::disk_full(path)),
+            error => RunError::Journal(error),
+        }
+    }
+
+    /// The trouble of the file of released output, likewise. Other bytes than were let out are
+    /// told as `InvalidData`.
+    pub(crate) fn of_released(run: &str, path: &Path, error: io::Error) -> RunError {
+        if error.kind() == io::ErrorKind::InvalidData {
+            return RecoveryError::Released(error).into();
+        }
+        RunError::of_store(run, StoreError::of_system("write", path, error))
+    }
+
+    /// The store's trouble in a run that is recorded, likewise.
+    pub(crate) fn of_store(run: &str, error: StoreError) -> RunError {
+        match error {
+            StoreError::DiskFull { path } => RunError::hindered(run, Hindrance::disk_full(path)),
+            error => RunError::State(error),
+        }
+    }
+
+    pub(crate) fn hindered(run: &str, hindrance: Hindrance) -> RunError {
+        RunError::Hindered {
+            run: run.to_string(),
+            hindrance,
+        }
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,5 +152,89 @@ impl std::error::Error for RunError {}
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         RunError::State(error)
+    }
+}
+
+impl From<RecoveryError> for RunError {
+    fn from(error: RecoveryError) -> RunError {
+        RunError::Recovery(error)
+    }
+}
+
+/// Why a run cannot be taken up.
+#[derive(Debug)]
+pub enum RecoveryError {
+    /// The journal can be read, but it is not that of a run.
+    Corrupt(Corrupt),
+    /// The records can be read, but tell of what cannot have happened.
+    Absurd {
+        /// What the machines said about it.
+        message: String,
+    },
+    /// Files of the run that nothing can make again.
+    Lost {
+        /// What they held, in words.
+        what: &'static str,
+    },
+    /// The file of released output.
+    Released(io::Error),
+}
+
+impl From<Corrupt> for RecoveryError {
+    fn from(corrupt: Corrupt) -> RecoveryError {
+        RecoveryError::Corrupt(corrupt)
+    }
+}
+
+impl RecoveryError {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RecoveryError::Corrupt(_) | RecoveryError::Absurd { .. } => "journal.corrupt",
+            RecoveryError::Lost { .. } => "journal.lost",
+            RecoveryError::Released(_) => "journal.released",
+        }
+    }
+}
+
+impl fmt::Display for RecoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecoveryError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
+            RecoveryError::Absurd { message } => {
+                write!(
+                    f,
+                    "the journal tells of what cannot have happened: {message}"
+                )
+            }
+            RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
+            RecoveryError::Released(error) => {
+                write!(f, "cannot go on with the output of the run: {error}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn full_disk_hinders_wherever_it_is_met() {
+        let path = PathBuf::from("/nowhere/stdout");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let of_file = |error| RunError::of_released("17", &path, error).code();
+        assert_eq!(of_file(rustix::io::Errno::NOSPC.into()), "run.disk-full");
+        assert_eq!(of_file(rustix::io::Errno::FBIG.into()), "run.disk-full");
+        assert_eq!(of_file(full()), "run.disk-full");
+        assert_eq!(of_file(rustix::io::Errno::ROFS.into()), "store.read-only");
+        assert_eq!(
+            of_file(io::ErrorKind::InvalidData.into()),
+            "journal.released"
+        );
+        let journal = JournalError::DiskFull { path: path.clone() };
+        assert_eq!(RunError::of_journal("17", journal).code(), "run.disk-full");
     }
 }

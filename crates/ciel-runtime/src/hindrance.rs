@@ -6,20 +6,10 @@
 //! Read next: `engine` for how work ends, `recovery` for how it goes on.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use ciel_journal::JournalError;
-use ciel_model::Failure;
-use ciel_store::StoreError;
-
-use crate::engine::Engine;
-use crate::error::RunError;
-use crate::recovery::RecoveryError;
-use crate::run::SCRATCH;
-
 /// With less room than this on the disk a task that fails is taken for one that had no room.
-const ROOM_BYTES_MIN: u64 = 1 << 20;
+pub(crate) const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 /// Why a run waits for somebody to do something.
 #[derive(Debug)]
@@ -80,7 +70,7 @@ impl Hindrance {
         }
     }
 
-    fn disk_full(path: PathBuf) -> Hindrance {
+    pub(crate) fn disk_full(path: PathBuf) -> Hindrance {
         let free_bytes = free_bytes(&path);
         Hindrance::DiskFull { path, free_bytes }
     }
@@ -124,88 +114,10 @@ fn write_room(f: &mut fmt::Formatter<'_>, free_bytes: Option<u64>) -> fmt::Resul
 }
 
 /// Bytes that the user may still write where a path lies, or where its folder does.
-fn free_bytes(path: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let there = path.ancestors().find(|ancestor| ancestor.exists())?;
     let found = rustix::fs::statvfs(there).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-impl RunError {
-    /// The journal's trouble as that of a run: a full disk hinders it.
-    pub(crate) fn of_journal(run: &str, error: JournalError) -> RunError {
-        match error {
-            JournalError::DiskFull { path } => RunError::hindered(run, Hindrance::disk_full(path)),
-            error => RunError::Journal(error),
-        }
-    }
-
-    /// The trouble of the file of released output, likewise. Other bytes than were let out are
-    /// told as `InvalidData`.
-    pub(crate) fn of_released(run: &str, path: &Path, error: io::Error) -> RunError {
-        if error.kind() == io::ErrorKind::InvalidData {
-            return RecoveryError::Released(error).into();
-        }
-        RunError::of_store(run, StoreError::of_system("write", path, error))
-    }
-
-    /// The store's trouble in a run that is recorded, likewise.
-    pub(crate) fn of_store(run: &str, error: StoreError) -> RunError {
-        match error {
-            StoreError::DiskFull { path } => RunError::hindered(run, Hindrance::disk_full(path)),
-            error => RunError::State(error),
-        }
-    }
-
-    fn hindered(run: &str, hindrance: Hindrance) -> RunError {
-        RunError::Hindered {
-            run: run.to_string(),
-            hindrance,
-        }
-    }
-}
-
-impl Engine {
-    /// Ends the work of this process if the store's trouble hinders a run that is recorded; what
-    /// is told of the task after that is not recorded. Called without the machines.
-    pub(crate) fn heed(&self, error: &StoreError) {
-        let hindrance = match error {
-            StoreError::DiskFull { path } => Hindrance::disk_full(path.clone()),
-            StoreError::UnknownObject { .. } | StoreError::DamagedObject { .. } => {
-                Hindrance::ObjectLost {
-                    what: error.to_string(),
-                }
-            }
-            _ => return,
-        };
-        self.hinder(hindrance);
-    }
-
-    /// The same for a task that has failed by itself, if its folder is gone or there is next to no
-    /// room on the disk: it may do better when there is.
-    pub(crate) fn heed_surroundings(&self, failure: &Failure) {
-        if self.journal.is_none() {
-            return;
-        }
-        let path = self.folder.path().join(SCRATCH);
-        if !path.exists() {
-            let for_good = !self.folder.is_resumable().unwrap_or(false);
-            return self.hinder(Hindrance::Removed { path, for_good });
-        }
-        let free_bytes = free_bytes(&path);
-        if free_bytes.is_some_and(|free| free < ROOM_BYTES_MIN) {
-            self.hinder(Hindrance::NoRoomFor {
-                failure: failure.to_string(),
-                path,
-                free_bytes,
-            });
-        }
-    }
-
-    fn hinder(&self, hindrance: Hindrance) {
-        if self.journal.is_some() {
-            self.abandon(RunError::hindered(self.folder.id(), hindrance));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -236,22 +148,5 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("not/made/yet");
         assert!(free_bytes(&inside).is_some_and(|bytes| bytes > 0));
-    }
-
-    #[test]
-    fn full_disk_hinders_wherever_it_is_met() {
-        let path = PathBuf::from("/nowhere/stdout");
-        let full = || io::Error::from(io::ErrorKind::StorageFull);
-        let of_file = |error| RunError::of_released("17", &path, error).code();
-        assert_eq!(of_file(rustix::io::Errno::NOSPC.into()), "run.disk-full");
-        assert_eq!(of_file(rustix::io::Errno::FBIG.into()), "run.disk-full");
-        assert_eq!(of_file(full()), "run.disk-full");
-        assert_eq!(of_file(rustix::io::Errno::ROFS.into()), "store.read-only");
-        assert_eq!(
-            of_file(io::ErrorKind::InvalidData.into()),
-            "journal.released"
-        );
-        let journal = JournalError::DiskFull { path: path.clone() };
-        assert_eq!(RunError::of_journal("17", journal).code(), "run.disk-full");
     }
 }

@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 
 use ciel_view::records::{LogRecord, Record, TaskRecord};
 
-use crate::engine::Engine;
 use crate::history::{Gathered, Log};
 
 /// The file, until it cannot be written any more.
@@ -24,7 +23,7 @@ impl HistoryFile {
     }
 
     /// Appends lines; after a failure all further ones are dropped.
-    fn append(&self, lines: &[u8]) -> io::Result<()> {
+    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = &mut *file else {
             return Ok(());
@@ -33,29 +32,8 @@ impl HistoryFile {
     }
 }
 
-impl Engine {
-    /// Writes one record into the history.
-    pub(crate) fn record(&self, record: &Record) {
-        let mut lines = Vec::new();
-        record.append_to(&mut lines);
-        self.append_history(&lines);
-    }
-
-    /// Writes what has gathered into the history.
-    pub(crate) fn write_history(&self) {
-        let gathered = self.lock().history.take();
-        self.append_history(&spelled(&gathered));
-    }
-
-    fn append_history(&self, lines: &[u8]) {
-        if self.history.append(lines).is_err() {
-            let message = "the run's history cannot be written; it is incomplete";
-            self.warn(None, message);
-        }
-    }
-}
-
-fn spelled(gathered: &Gathered) -> Vec<u8> {
+/// What has gathered, as lines of the file.
+pub(crate) fn spelled(gathered: &Gathered) -> Vec<u8> {
     let mut lines = Vec::new();
     for log in &gathered.logs {
         Record::Log(log_record(log)).append_to(&mut lines);

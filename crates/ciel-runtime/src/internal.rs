@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use ciel_graph::{Assignment, Entry, Event, Output};
-use ciel_model::{Content, Failure, FailureKind, Form, Frame, Handle, Name, Value, limits};
+use ciel_model::{Content, Failure, FailureKind, Form, Handle, Name, Value, limits};
 use ciel_node::Run;
 use serde_json::Value as Json;
 
 use crate::engine::Engine;
+use crate::executors::{GRAB, SYNC};
+use crate::failures;
 use crate::objects::{self, StoreTrouble};
-
-/// The internal executors.
-pub(crate) const NAMES: [&str; 2] = ["grab", "sync"];
 
 /// Runs a task of an internal executor, or says that nobody can run it.
 pub(crate) fn run(engine: &Engine, assignment: &Assignment) {
@@ -20,14 +19,11 @@ pub(crate) fn run(engine: &Engine, assignment: &Assignment) {
         attempt: assignment.attempt,
     };
     let result = match &*assignment.descriptor.executor {
-        "grab" => grab(engine, assignment),
-        "sync" => sync(assignment),
+        GRAB => grab(engine, assignment),
+        SYNC => sync(assignment),
         unknown => {
             let refused = engine.registry.unknown(unknown);
-            Err(Box::new(crate::processes::refusal(
-                &assignment.label,
-                refused,
-            )))
+            Err(Box::new(refused.failure(&assignment.label)))
         }
     };
     match result {
@@ -87,21 +83,12 @@ fn sync(assignment: &Assignment) -> Result<Output> {
     let Entry::Start(inputs) = &assignment.entry else {
         unreachable!("an internal task has only one turn");
     };
-    objects::needed(inputs).map_err(|failure| Box::new(inherited(assignment, &failure)))?;
+    objects::needed(inputs)
+        .map_err(|failure| Box::new(failures::inherited(assignment, &failure)))?;
     match inputs.is_empty() {
         false => Ok(Output::Delegate(Handle(0))),
         true => Ok(Output::Value(Value::inline(Form::Json, *b"null"))),
     }
-}
-
-/// The failure of a task whose input failed: the same one, seen from here.
-pub(crate) fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
-    let site = &assignment.descriptor.site;
-    failure.clone().through(Frame {
-        task: assignment.label.clone(),
-        place: format!("{}:{}", site.file, site.line),
-        note: "needs it as input".to_string(),
-    })
 }
 
 /// What a file of the user's is called as an object of the run.

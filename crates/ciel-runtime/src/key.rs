@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use blake3::Hasher;
 use ciel_view::Durable;
 
-use crate::run::{Job, script_folder};
+use crate::job::Job;
+use crate::layout::script_folder;
 use crate::settings::Settings;
 
 /// Files of Python code that count.

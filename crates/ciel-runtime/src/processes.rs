@@ -17,8 +17,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::desk::TaskDesk;
 use crate::engine::Engine;
-use crate::executors::{Kind, Plan, Refused, Stdout};
-use crate::internal;
+use crate::executors::{Kind, Plan, Stdout};
+use crate::failures;
 use crate::objects;
 use crate::output;
 use crate::pipes::Pipes;
@@ -159,7 +159,7 @@ fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskDesk<'_>) -> Fa
     };
     match objects::needed(inputs) {
         Ok(values) => desk.lay_out(values),
-        Err(failure) => return Err(Box::new(internal::inherited(assignment, &failure))),
+        Err(failure) => return Err(Box::new(failures::inherited(assignment, &failure))),
     }
     let Kind::Process(executor) = engine.registry.kind_of(&assignment.descriptor.executor) else {
         unreachable!("the class of a task comes from its executor");
@@ -168,16 +168,7 @@ fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskDesk<'_>) -> Fa
         .expect("payloads of processes are written by the engine");
     executor
         .plan(&arguments, assignment.descriptor.outputs, desk)
-        .map_err(|refused| Box::new(refusal(&assignment.label, refused)))
-}
-
-/// A refused call as a failure.
-pub(crate) fn refusal(label: &Label, refused: Refused) -> Failure {
-    let failure = Failure::new(FailureKind::Refused, label.clone(), refused.message);
-    match refused.hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+        .map_err(|refused| Box::new(refused.failure(&assignment.label)))
 }
 
 fn trouble(label: &Label, what: &str, error: &std::io::Error) -> Box<Failure> {
@@ -224,7 +215,7 @@ fn environment(assignment: &Assignment, plan: &Plan) -> Vec<std::ffi::CString> {
         .div_ceil(1000)
         .max(1);
     if cores > 1 {
-        for name in crate::spawning::THREAD_VARIABLES {
+        for name in crate::layout::THREAD_VARIABLES {
             if std::env::var_os(name).is_none() {
                 entries.push(format!("{name}={cores}"));
             }
@@ -250,7 +241,7 @@ async fn watch(
     events: &mut UnboundedReceiver<ProcessEvent>,
     pipes: &mut Pipes,
 ) -> Option<Ended> {
-    let limit = memory_limit(assignment);
+    let limit = assignment.memory_limit();
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
     let mut stopped = false;
     let mut too_large = None;
@@ -295,12 +286,6 @@ async fn watch(
     }
 }
 
-/// Bytes past which a task with declared memory is ended.
-pub(crate) fn memory_limit(assignment: &Assignment) -> Option<u64> {
-    let declared = assignment.descriptor.options.resources.memory_bytes?;
-    Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
-}
-
 fn conclude(
     engine: &Engine,
     assignment: &Assignment,
@@ -337,7 +322,7 @@ fn conclude(
         return Err(Box::new(failure));
     }
     if let Some(told) = pipes.differs() {
-        return Err(Box::new(crate::translate::differs(assignment, told)));
+        return Err(Box::new(failures::differs(assignment, told)));
     }
     let outputs = gather(engine, assignment, desk)?;
     let printed = match plan.stdout {

@@ -16,7 +16,8 @@ use ciel_skywriting::machine::{Role, Surroundings};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::executors::{Refused, words};
+use crate::executors::words;
+use crate::refused::Refused;
 use crate::settings::{ScriptTrouble, Settings};
 
 /// A script, ready to be run by whoever calls it.
@@ -93,7 +94,7 @@ impl Programs {
                 ..root.clone()
             }),
             root: Arc::new(root),
-            folder: crate::run::script_folder(&settings.script),
+            folder: crate::layout::script_folder(&settings.script),
             called: Mutex::default(),
         }
     }
@@ -226,12 +227,6 @@ fn argument(value: &Value) -> Result<String, Refused> {
             "arguments of a script are text, numbers and booleans, not {other}"
         ))),
     }
-}
-
-/// What people would call such a task: its file without folder and suffix.
-pub(crate) fn what(arguments: &Value) -> Option<String> {
-    let file = Path::new(arguments.get("file")?.as_str()?);
-    Some(file.file_stem()?.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@
 //! does not know why the process was lost. Read next: `ciel-coordinator`, which folds.
 
 use std::fmt;
-use std::io;
 
-use ciel_coordinator::{Coordinator, Corrupt, Recorder};
+use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::Action;
 use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
@@ -18,12 +17,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::core::Order;
 use crate::engine::Kept;
-use crate::error::RunError;
+use crate::error::{RecoveryError, RunError};
 use crate::face::Face;
 use crate::guarded::{Panicked, guarded};
 use crate::output::stored;
 use crate::released::Released;
-use crate::run;
 use crate::settings::Settings;
 
 /// A run as this process begins with it.
@@ -46,7 +44,7 @@ impl Begun {
 
     fn new(settings: &Settings, kept: Kept) -> Begun {
         Begun {
-            state: Coordinator::new(run::policy(settings), settings.ordered_errors),
+            state: Coordinator::new(settings.policy(), settings.ordered_errors),
             kept,
             is_new: true,
             cut: None,
@@ -184,60 +182,6 @@ mod death {
     }
 }
 
-/// Why a run cannot be taken up.
-#[derive(Debug)]
-pub enum RecoveryError {
-    /// The journal can be read, but it is not that of a run.
-    Corrupt(Corrupt),
-    /// The records can be read, but tell of what cannot have happened.
-    Absurd {
-        /// What the machines said about it.
-        message: String,
-    },
-    /// Files of the run that nothing can make again.
-    Lost {
-        /// What they held, in words.
-        what: &'static str,
-    },
-    /// The file of released output.
-    Released(io::Error),
-}
-
-impl From<Corrupt> for RecoveryError {
-    fn from(corrupt: Corrupt) -> RecoveryError {
-        RecoveryError::Corrupt(corrupt)
-    }
-}
-
-impl RecoveryError {
-    /// A stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            RecoveryError::Corrupt(_) | RecoveryError::Absurd { .. } => "journal.corrupt",
-            RecoveryError::Lost { .. } => "journal.lost",
-            RecoveryError::Released(_) => "journal.released",
-        }
-    }
-}
-
-impl fmt::Display for RecoveryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecoveryError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
-            RecoveryError::Absurd { message } => {
-                write!(
-                    f,
-                    "the journal tells of what cannot have happened: {message}"
-                )
-            }
-            RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
-            RecoveryError::Released(error) => {
-                write!(f, "cannot go on with the output of the run: {error}")
-            }
-        }
-    }
-}
-
 /// Output that is final and had not left when the process was lost.
 #[derive(Default)]
 struct Late {
@@ -366,11 +310,5 @@ impl Late {
 impl From<Panicked> for RunError {
     fn from(Panicked(message): Panicked) -> RunError {
         RecoveryError::Absurd { message }.into()
-    }
-}
-
-impl From<RecoveryError> for RunError {
-    fn from(error: RecoveryError) -> RunError {
-        RunError::Recovery(error)
     }
 }

@@ -11,7 +11,8 @@ use ciel_spawner::Cookie;
 use ciel_store::{HeldRun, RunEntry, RunState, StateFolder, StoreError};
 use ciel_view::socket;
 
-use crate::run;
+use crate::cleanup;
+use crate::layout::SCRATCH;
 
 /// A run that was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ fn clear_run(state: &StateFolder, entry: &RunEntry) -> Option<KilledRun> {
         RunState::Alive { .. } => return None,
         RunState::Ended => {
             let processes = sweep(&entry.id);
-            run::clear_folder(&entry.path);
+            cleanup::clear_folder(&entry.path);
             processes
         }
         RunState::Unended => {
@@ -80,7 +81,7 @@ fn furnished_runs(state: &StateFolder) -> BTreeSet<String> {
     let runs = std::fs::read_dir(state.path().join("runs"));
     let entries = runs.into_iter().flatten().flatten();
     entries
-        .filter(|entry| entry.path().join(run::SCRATCH).is_dir())
+        .filter(|entry| entry.path().join(SCRATCH).is_dir())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect()
 }

@@ -1,38 +1,34 @@
 //! One run from beginning to end.
 
+mod finish;
+mod result;
+
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_coordinator::Coordinator;
-use ciel_graph::{Counts, Event, Policy};
-use ciel_journal::Journal;
-use ciel_model::{Content, Descriptor, Failure, Form, Name, Resources, Value};
+use ciel_graph::{Counts, Event};
+use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
 use ciel_store::StateFolder;
-use ciel_view::Ending;
-use ciel_view::records::{EndRecord, Record, RunRecord};
+use ciel_view::records::{Record, RunRecord};
 use serde_json::Value as Json;
 
+use self::finish::{ThreadsEnded, finish};
 use crate::choice::{choose_folder, seconds_now};
 use crate::core::Core;
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
-use crate::executors::{Registry, python};
+use crate::executors::{Registry, python, skywriting};
 use crate::face::{Face, Report};
+use crate::job::Job;
+use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::programs::Programs;
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
-use crate::{internal, keeping, key, objects, output, scripts, shell, workers};
-
-/// The variable that tells scripts and tasks the folder of the script.
-pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
-
-/// The folder of a run in which its tasks work.
-pub(crate) const SCRATCH: &str = "scratch";
+use crate::{internal, keeping, key, output, scripts, shell, workers};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -55,17 +51,6 @@ pub struct Outcome {
     pub output_closed: bool,
     /// The run did not come to its end, and can be resumed.
     pub resumable: bool,
-}
-
-/// What is run.
-#[derive(Debug)]
-pub enum Job<'a> {
-    /// A checked script.
-    Script(&'a ciel_skywriting::hir::Program),
-    /// The function `main` of the Python file that the settings name.
-    Python,
-    /// Whatever a client submits, who speaks the executor protocol on this socket.
-    Session(UnixStream),
 }
 
 /// Runs a job to its end.
@@ -139,15 +124,6 @@ fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {
     }
 }
 
-/// The folder that a script is in, absolute as far as that can be told.
-pub(crate) fn script_folder(script: &Path) -> PathBuf {
-    let folder = script
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf())
-}
-
 fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -181,17 +157,9 @@ fn tell_of_recovery(face: &dyn Face, run: &str, begun: &Begun) {
     }
 }
 
-/// What a failure does, as the settings have it.
-pub(crate) fn policy(settings: &Settings) -> Policy {
-    Policy {
-        keep_going: settings.keep_going,
-        fail_fast: settings.fail_fast,
-    }
-}
-
 /// Goes on with what the graph knows, of which nothing runs any more.
 fn take_up(engine: &Engine, mut lost: Vec<Name>) {
-    let policy = policy(&engine.settings);
+    let policy = engine.settings.policy();
     // The user's own files are brought in once more; the graph has the rest made again.
     for path in engine.settings.packages.values() {
         let name = internal::name_of(path);
@@ -207,11 +175,7 @@ fn new_core(
     state: Coordinator,
     orders: tokio::sync::mpsc::UnboundedSender<crate::core::Order>,
 ) -> Core {
-    let cores = if settings.serial {
-        1
-    } else {
-        settings.cores.max(1)
-    };
+    let cores = settings.usable_cores();
     let others = settings.resources.iter();
     let others = others.map(|(name, amount)| (name.as_str().into(), *amount));
     let resources = Resources {
@@ -255,7 +219,7 @@ fn root(settings: &Settings, job: &Job<'_>) -> Descriptor {
         .file_stem()
         .map_or("script".into(), |stem| stem.to_string_lossy());
     let mut descriptor = match job {
-        Job::Script(_) => scripts::root_descriptor(&what),
+        Job::Script(_) => skywriting::root_descriptor(&what),
         Job::Python => python::root_descriptor(&what, script, &settings.arguments),
         Job::Session(_) => workers::session_descriptor(&what),
     };
@@ -268,12 +232,6 @@ fn submit(engine: &Engine, descriptor: Descriptor) {
     engine.with(|core, now| core.tell(now, Event::RootSubmitted { name, descriptor }));
 }
 
-/// How the threads went home.
-struct ThreadsEnded {
-    interrupted: bool,
-    output: Result<(), output::Closed>,
-}
-
 fn run_threads(
     engine: &Arc<Engine>,
     orders: tokio::sync::mpsc::UnboundedReceiver<crate::core::Order>,
@@ -281,12 +239,7 @@ fn run_threads(
 ) -> Result<ThreadsEnded, RunError> {
     std::thread::scope(|scope| {
         let _closing = Closing(engine);
-        let threads = if engine.settings.serial {
-            1
-        } else {
-            engine.settings.cores.max(1)
-        };
-        for number in 0..threads {
+        for number in 0..engine.settings.usable_cores() {
             let name = format!("script-{number}");
             std::thread::Builder::new()
                 .name(name)
@@ -335,164 +288,4 @@ fn write_output(engine: &Engine) -> Result<(), output::Closed> {
         engine.break_off("nothing more can be put out");
     }
     written
-}
-
-fn finish(engine: &Engine, run: String, ended: ThreadsEnded) -> Result<Outcome, RunError> {
-    let mut core = engine.lock();
-    let ending = core
-        .ending
-        .take()
-        .expect("the threads go home when the job has ended");
-    let counts = core.graph().counts();
-    let elapsed_us = engine.now();
-    let processor_us = core.processor_us() + own_processor_us();
-    let failure = ending
-        .result
-        .as_ref()
-        .err()
-        .map(|failure| failure.to_string());
-    drop(core);
-    engine.write_history();
-    engine.record(&Record::End(EndRecord {
-        failure: failure.clone(),
-        counts,
-        elapsed_us,
-    }));
-    let mut trouble = engine.take_trouble();
-    if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
-        trouble.get_or_insert(RunError::of_journal(&run, error));
-    }
-    let came_to_its_end = !ended.interrupted && ended.output.is_ok() && trouble.is_none();
-    let result = ending
-        .result
-        .map(|(name, value)| shown(engine, name, &value));
-    let told = match came_to_its_end {
-        true => tell_end(engine, result.as_ref().ok()),
-        false => Ok(()),
-    };
-    let ending_told = (came_to_its_end && told.is_ok()).then(|| Ending {
-        failure,
-        tasks: counts.spawned,
-        elapsed_us,
-        bytes: engine.folder.bytes_on_disk(&USELESS),
-    });
-    let resumable = leave_folder(engine, ending_told);
-    let output_closed = match ended.output {
-        Err(output::Closed::Outside(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            true
-        }
-        Err(output::Closed::Outside(error)) => return Err(RunError::Output(error)),
-        Err(output::Closed::Inside(error)) => return Err(error),
-        Ok(()) => false,
-    };
-    if let Some(trouble) = trouble {
-        return Err(trouble);
-    }
-    told?;
-    Ok(Outcome {
-        run,
-        result,
-        failures: ending.failures,
-        counts,
-        elapsed_us,
-        processor_us,
-        interrupted: ended.interrupted,
-        output_closed,
-        resumable,
-    })
-}
-
-/// Tells the end of a job that has come to it, with its result if it has one. Whoever takes the run
-/// up before it is marked as ended tells it once more.
-fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
-    let told = result.map_or(Ok(()), |result| engine.face.result(result));
-    let told = told.or_else(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    });
-    told.and_then(|()| engine.face.settle())
-        .map_err(RunError::Output)
-}
-
-/// Leaves the folder in order, and says whether the run can go on from there. A run that has come
-/// to its end says so; of one that was broken off everything stays that is needed to go on.
-fn leave_folder(engine: &Engine, ending: Option<Ending>) -> bool {
-    let folder = &engine.folder;
-    let Some(ending) = ending else {
-        let resumable = folder.is_resumable().unwrap_or(false);
-        match resumable {
-            // What cannot be removed now is removed when the run is taken up.
-            true => drop(std::fs::remove_dir_all(folder.path().join(SCRATCH))),
-            false => clear_folder(folder.path()),
-        }
-        return resumable;
-    };
-    let ending = serde_json::to_vec(&ending).expect("numbers and a text make JSON");
-    let marked = folder.mark_ended(&ending).or_else(|_| {
-        // On a full disk there is room when what is of no use any more is gone.
-        clear_folder(folder.path());
-        folder.mark_ended(&ending)
-    });
-    if let Err(error) = marked {
-        let message = format!("the end of run {} cannot be noted: {error}", folder.id());
-        engine.face.report(Report::Warning {
-            task: None,
-            message: &message,
-        });
-    }
-    clear_folder(folder.path());
-    false
-}
-
-/// What is of no use after a run has ended. Scratch goes last: as long as it is there the folder
-/// has not been left in order.
-const USELESS: [&str; 6] = ["journal", "stdout", "sinks", "objects", "spill", SCRATCH];
-
-/// Removes what is of no use after a run has ended.
-pub(crate) fn clear_folder(run: &Path) {
-    for name in USELESS {
-        let path = run.join(name);
-        // What cannot be removed now is removed by `ciel clean`.
-        let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
-    }
-}
-
-/// The job's result as JSON.
-fn shown<R>(engine: &Engine, name: Name, value: &Value<R>) -> Json {
-    let whole = || {
-        let (kind, bytes) = (
-            format!("{:?}", value.form).to_lowercase(),
-            value.content.length(),
-        );
-        serde_json::json!({"object": name.to_string(), "bytes": bytes, "type": kind})
-    };
-    if value.content.length() > 1 << 20 && !matches!(value.content, Content::Inline(_)) {
-        return whole();
-    }
-    let Ok(bytes) = objects::load(engine, &value.content) else {
-        return whole();
-    };
-    match value.form {
-        Form::Json => serde_json::from_slice(&bytes).unwrap_or_else(|_| whole()),
-        Form::Skywriting => ciel_skywriting::wire::to_json(&bytes).unwrap_or_else(|_| whole()),
-        Form::Bytes | Form::Text => match std::str::from_utf8(&bytes) {
-            Ok(text) => Json::String(text.to_string()),
-            Err(_) => whole(),
-        },
-        Form::Pickle => whole(),
-    }
-}
-
-/// Processor time of this process itself.
-fn own_processor_us() -> u64 {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole rusage, which the kernel fills in.
-    let filled = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    if filled != 0 {
-        return 0;
-    }
-    // SAFETY: the kernel has filled it in, and all bit patterns are valid.
-    let usage = unsafe { usage.assume_init() };
-    let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
-    us(usage.ru_utime) + us(usage.ru_stime)
 }

@@ -5,45 +5,26 @@
 //! `turns` (which thread goes on), `translate` (the words of the language and those of the graph).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Form, Handle, Name, Resolution, limits};
+use ciel_model::{Failure, Handle, Resolution, limits};
 use ciel_node::{self as node, Run};
-use ciel_skywriting::host::{Answer, Handle as ScriptHandle, Host, SpawnRequest};
+use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
 use crate::checkpoints::{self, Restored};
 use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
+use crate::executors::SKYWRITING;
+use crate::failures;
 use crate::internal;
-use crate::programs::Program;
+use crate::script::Script;
 use crate::translate;
 use crate::turns::Hand;
 
-/// The executor of scripts.
-pub(crate) const SKYWRITING: &str = "skywriting";
-
 /// Failures of other tasks that a script remembers, to tell whose failure leaves it.
 const HEARD_MAX: usize = 16;
-
-/// A script between its turns.
-pub(crate) struct Script {
-    pub(crate) machine: Machine,
-    pub(crate) assignment: Box<Assignment>,
-    pub(crate) program: Arc<Program>,
-    /// What the payloads of functions that it spawns begin with.
-    pub(crate) origin: Arc<[u8]>,
-    /// Handles of packages asked for so far.
-    pub(crate) packages: FxHashMap<String, ScriptHandle>,
-    /// Handles in the table so far.
-    pub(crate) handles: u32,
-    /// Whether it has printed.
-    pub(crate) printed: bool,
-    /// Failures of other tasks that it was told of, newest last; bounded.
-    pub(crate) heard: VecDeque<Arc<Failure>>,
-}
 
 /// What a script did since its last report, in program order.
 enum Act {
@@ -444,7 +425,7 @@ fn tell_acts(
             Act::Print(bytes) => {
                 script.printed = true;
                 let written = core.write(script.assignment.strand, &script.assignment.label, bytes);
-                written.map_err(|told| Box::new(translate::differs(&script.assignment, told)))?;
+                written.map_err(|told| Box::new(failures::differs(&script.assignment, told)))?;
                 continue;
             }
             Act::Step(step) => step,
@@ -459,33 +440,4 @@ fn tell_acts(
         );
     }
     Ok(())
-}
-
-/// The root task of a script.
-pub(crate) fn root_descriptor(what: &str) -> ciel_model::Descriptor {
-    let class = ciel_model::Class::Coordination;
-    ciel_model::Descriptor::plain(SKYWRITING, class, what, Vec::new())
-}
-
-/// What a plain answer of bytes is to a script.
-pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Arc<[u8]>, references: u32) -> Answer {
-    match form {
-        Form::Skywriting => Answer::Value { bytes, references },
-        Form::Json => Answer::Json { bytes, references },
-        Form::Text => Answer::Json {
-            bytes: quoted(&bytes),
-            references,
-        },
-        Form::Bytes | Form::Pickle => Answer::Bytes {
-            name: name.to_string(),
-            bytes,
-        },
-    }
-}
-
-/// Text as a JSON string.
-fn quoted(text: &[u8]) -> Arc<[u8]> {
-    let text = String::from_utf8_lossy(text);
-    let quoted = serde_json::to_vec(&*text).expect("a string is JSON");
-    quoted.into()
 }

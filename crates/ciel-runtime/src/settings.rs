@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ciel_graph::Policy;
 use ciel_skywriting::hir::Program;
 use ciel_view::{Durable, GivenOptions};
 
@@ -67,6 +68,24 @@ pub enum Resume {
     New,
     /// With this run, by its whole id.
     Run(String),
+}
+
+impl Settings {
+    /// What a failed task does to the rest of the job.
+    pub(crate) fn policy(&self) -> Policy {
+        Policy {
+            keep_going: self.keep_going,
+            fail_fast: self.fail_fast,
+        }
+    }
+
+    /// Cores of this machine that tasks may use, and threads of scripts: at least one.
+    pub(crate) fn usable_cores(&self) -> u32 {
+        match self.serial {
+            true => 1,
+            false => self.cores.max(1),
+        }
+    }
 }
 
 /// How tasks in Python are run.

@@ -18,15 +18,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::Engine;
-
-/// Variables by which numeric libraries are told how many threads to use.
-pub(crate) const THREAD_VARIABLES: [&str; 5] = [
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-];
+use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
 
 /// What happens to a process.
 pub(crate) enum ProcessEvent {
@@ -263,8 +255,8 @@ fn base_environment(engine: &Engine) -> Vec<CString> {
         }
     }
     add(
-        crate::run::SCRIPT_FOLDER,
-        crate::run::script_folder(&engine.settings.script).as_os_str(),
+        SCRIPT_FOLDER,
+        script_folder(&engine.settings.script).as_os_str(),
     );
     environment
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
-    Class, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label, Needs,
+    Class, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label, Name, Needs,
     Resolution, Site, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
@@ -14,9 +14,10 @@ use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
 use crate::engine::Engine;
+use crate::executors::SKYWRITING;
 use crate::objects::{self, StoreTrouble};
-use crate::scripts::{self, SKYWRITING, Script};
-use crate::{options, processes, programs};
+use crate::script::Script;
+use crate::{options, programs};
 
 /// The same handle in the graph's type.
 pub(crate) fn handle(handle: ScriptHandle) -> Handle {
@@ -55,7 +56,7 @@ pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> (Answer, u32) {
     }
     match objects::load(engine, &value.content) {
         Ok(bytes) => (
-            scripts::bytes_answer(name, value.form, bytes, references),
+            bytes_answer(name, value.form, bytes, references),
             references,
         ),
         Err(trouble) => (Answer::Error(lost(engine, &trouble)), references),
@@ -194,7 +195,7 @@ fn excerpt(sources: &[Source], place: &Diagnostic) -> String {
 /// A script that cannot begin.
 pub(crate) fn entry_failure(label: &Label, trouble: programs::Trouble) -> Failure {
     let trouble = match trouble {
-        programs::Trouble::Refused(refused) => return processes::refusal(label, refused),
+        programs::Trouble::Refused(refused) => return refused.failure(label),
         programs::Trouble::Script(trouble) => trouble,
     };
     let mut failure = Failure::new(FailureKind::Refused, label.clone(), trouble.message);
@@ -217,16 +218,6 @@ pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failur
         _ => FailureKind::TaskError,
     };
     Failure::new(kind, assignment.label.clone(), error.to_string())
-}
-
-/// A script that wrote something else when it was run again.
-pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
-    Failure::new(
-        FailureKind::NonDeterministic,
-        assignment.label.clone(),
-        told,
-    )
-    .with_hint("a task must do the same every time it is run")
 }
 
 /// What a script wants to have run, as the graph takes it.
@@ -282,4 +273,27 @@ pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) 
             }
         }
     }
+}
+
+/// What a plain answer of bytes is to a script.
+pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Arc<[u8]>, references: u32) -> Answer {
+    match form {
+        Form::Skywriting => Answer::Value { bytes, references },
+        Form::Json => Answer::Json { bytes, references },
+        Form::Text => Answer::Json {
+            bytes: quoted(&bytes),
+            references,
+        },
+        Form::Bytes | Form::Pickle => Answer::Bytes {
+            name: name.to_string(),
+            bytes,
+        },
+    }
+}
+
+/// Text as a JSON string.
+fn quoted(text: &[u8]) -> Arc<[u8]> {
+    let text = String::from_utf8_lossy(text);
+    let quoted = serde_json::to_vec(&*text).expect("a string is JSON");
+    quoted.into()
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::builtins::Builtin;
-use crate::hir::{CaptureMode, Program, Source, Span};
+use crate::hir::{CaptureMode, Source, Span};
 
 /// Identifies the meaning of a program: instructions, constants and names, but neither comments
 /// nor layout.
@@ -239,11 +239,6 @@ pub(crate) enum Instruction {
 }
 
 impl Code {
-    /// Compiles a checked program. It never fails: the front end has found every static error.
-    pub fn compile(program: &Program) -> Code {
-        crate::compiler::compile(program)
-    }
-
     /// The identity of the program.
     pub fn hash(&self) -> CodeHash {
         self.hash

@@ -7,29 +7,10 @@ use std::fmt;
 
 use crate::diagnostic::{Diagnostic, one_line, render};
 use crate::hir::{Program, Source};
+use crate::limits::PROBLEMS_MAX;
 
 mod include;
 mod source;
-
-/// Levels of blocks, parentheses and operators inside one another; also of files that include one
-/// another. A program at this and the next limit is walked within half of a stack of 2 MiB, by a
-/// build without optimisation.
-pub const NESTING_MAX: u32 = 128;
-
-/// Levels of one expression, counted in the tree. A sum of this many terms is as high as that.
-pub const EXPRESSION_HEIGHT_MAX: u32 = 256;
-
-/// Digits of an integer that is written out.
-pub const INTEGER_DIGITS_MAX: usize = 100_000;
-
-/// Bytes of one file.
-pub const SOURCE_BYTES_MAX: usize = 4 << 20;
-
-/// Files of one program, the standard library's among them.
-pub const SOURCES_MAX: usize = 1_000;
-
-/// Messages about one program; further ones are left out.
-pub const PROBLEMS_MAX: usize = 20;
 
 /// Brings the files that a script includes.
 pub trait Loader {
@@ -72,8 +53,10 @@ impl std::error::Error for Problems {}
 /// Reads a script and all that it includes, and checks everything that can be checked before it
 /// runs. Standard library files are served from within and never asked of the loader.
 ///
-/// No block or expression of the program nests deeper than [`NESTING_MAX`] plus
-/// [`EXPRESSION_HEIGHT_MAX`], so that it can be walked by recursion.
+/// No block or expression of the program nests deeper than
+/// [`NESTING_MAX`](crate::limits::NESTING_MAX) plus
+/// [`EXPRESSION_HEIGHT_MAX`](crate::limits::EXPRESSION_HEIGHT_MAX), so that it can be walked by
+/// recursion.
 pub fn check(
     root_name: &str,
     root_bytes: &[u8],

@@ -9,8 +9,8 @@ use std::fmt;
 use logos::Logos;
 
 use crate::diagnostic::Diagnostic;
-use crate::front::PROBLEMS_MAX;
 use crate::hir::Span;
+use crate::limits::PROBLEMS_MAX;
 
 mod escape;
 pub use escape::unescape;

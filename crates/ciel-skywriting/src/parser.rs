@@ -6,9 +6,9 @@
 //! bounded, so that nobody after it can run out of stack. Read next: `resolve`.
 
 use crate::diagnostic::{Diagnostic, Label};
-use crate::front::{EXPRESSION_HEIGHT_MAX, NESTING_MAX, PROBLEMS_MAX};
 use crate::hir::Span;
 use crate::lexer::{Token, TokenKind, lex};
+use crate::limits::{EXPRESSION_HEIGHT_MAX, NESTING_MAX, PROBLEMS_MAX};
 use crate::syntax::{Expr, ExprKind, Name, Stmt};
 
 mod expressions;

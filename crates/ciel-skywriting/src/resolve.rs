@@ -13,8 +13,8 @@ use rustc_hash::FxHashSet;
 
 use crate::builtins::Builtin;
 use crate::diagnostic::Diagnostic;
-use crate::front::PROBLEMS_MAX;
 use crate::hir::{self, FunctionId, Slot, Source, Span};
+use crate::limits::PROBLEMS_MAX;
 use crate::syntax::{Function, Name, Stmt};
 
 mod arguments;

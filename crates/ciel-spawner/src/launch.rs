@@ -13,17 +13,10 @@ use std::io;
 use std::ptr;
 
 use crate::limits::CHILD_STACK_BYTES;
-use crate::plan::{Plan, Pointers};
+use crate::plan::{Failure, Plan, Pointers};
 use crate::{Limits, Step};
 
 const GUARD_BYTES: usize = 64 << 10;
-
-/// A step that failed, with the kernel's error number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub step: Step,
-    pub errno: i32,
-}
 
 /// Starts processes, one at a time, on a stack that is used again for each.
 pub(crate) struct Launcher {

@@ -38,4 +38,5 @@ pub use message::{Environment, Exit, Input, Left, Limits, Output, Report, Reques
 pub use processes::resident_anonymous;
 pub use refusal::{Refusal, Step};
 pub use server::{serve, serve_inherited};
+pub use signals::own_processor_us;
 pub use sweep::sweep;

@@ -14,7 +14,6 @@ use std::ptr;
 use rustix::fs::{Mode, OFlags};
 
 use crate::cookie::{COOKIE_VARIABLE, is_task_name};
-use crate::launch::Failure;
 use crate::message::Greeting;
 use crate::{Cookie, Environment, Input, Limits, Output, Refusal, Start, Step};
 
@@ -76,6 +75,13 @@ fn value(entry: &CStr) -> &[u8] {
 
 /// A list of strings as the kernel takes it: pointers, the last one null.
 pub(crate) type Pointers = Vec<*const c_char>;
+
+/// A step that failed, with the kernel's error number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub step: Step,
+    pub errno: i32,
+}
 
 /// A prepared start. The pointers lead into the request, the base and the plan's own strings.
 pub(crate) struct Plan<'a> {

@@ -93,6 +93,18 @@ pub(crate) fn clear(signals: &OwnedFd) -> io::Result<()> {
     }
 }
 
+/// Microseconds of processor time that this process has used; 0 if the system does not say.
+pub fn own_processor_us() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a whole rusage, which the kernel fills in or leaves zero; all bit
+    // patterns are valid.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    microseconds(usage.ru_utime) + microseconds(usage.ru_stime)
+}
+
 /// Collects one ended child.
 pub(crate) fn reap() -> Reaped {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
@@ -108,18 +120,20 @@ pub(crate) fn reap() -> Reaped {
     }
 }
 
+fn microseconds(time: libc::timeval) -> u64 {
+    time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs()
+}
+
 fn exit(status: i32, usage: &libc::rusage) -> Exit {
     let status = if libc::WIFEXITED(status) {
         Status::Code(libc::WEXITSTATUS(status))
     } else {
         Status::Signal(libc::WTERMSIG(status), libc::WCOREDUMP(status))
     };
-    let us =
-        |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
     Exit {
         status,
-        user_us: us(usage.ru_utime),
-        system_us: us(usage.ru_stime),
+        user_us: microseconds(usage.ru_utime),
+        system_us: microseconds(usage.ru_stime),
         resident_bytes_max: usage.ru_maxrss.unsigned_abs() * 1024,
     }
 }

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+pub mod circles;
 pub mod dependencies;
 pub mod form;
 pub mod lengths;

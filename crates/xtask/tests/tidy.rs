@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use xtask::source_root;
 use xtask::tidy::tree::{Source, sources};
-use xtask::tidy::{Finding, dependencies, form, lengths, links, purity, words};
+use xtask::tidy::{Finding, circles, dependencies, form, lengths, links, purity, words};
 
 static TREE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(&source_root()));
 
@@ -105,6 +105,11 @@ fn links_of_pages_lead_somewhere() {
 fn crates_depend_only_on_crates_above_them() {
     let (crates, edges) = dependencies::manifests().unwrap();
     assert_none(dependencies::forbidden_edges(&crates, &edges));
+}
+
+#[test]
+fn modules_import_each_other_in_accepted_circles_only() {
+    assert_none(circles::circles(&TREE, &circles::ACCEPTED));
 }
 
 #[test]

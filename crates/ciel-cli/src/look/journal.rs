@@ -11,8 +11,8 @@ use ciel_view::listing::{self, RunSummary, Standing};
 use crate::complaint::Complaint;
 use crate::display::{self, counted, duration, size};
 use crate::options::{JournalOptions, Shared};
+use crate::paint::{Paint, paint_output};
 use crate::resume;
-use crate::talk::{Paint, paint_output};
 
 /// Bytes that are gathered before they are printed.
 const GATHERED_BYTES_MAX: usize = 64 << 10;

@@ -11,7 +11,7 @@ use super::{has_ended, is_origin, newest_first, own_failure};
 use crate::complaint::Complaint;
 use crate::display::{self, columns, counted, duration, shortened};
 use crate::options::{PsOptions, Shared};
-use crate::talk::{Paint, paint_output};
+use crate::paint::{Paint, paint_output};
 
 /// Tasks of a run that are shown unless all are asked for.
 const TASKS_SHOWN_MAX: usize = 20;

@@ -9,7 +9,7 @@ use super::ps::age;
 use crate::complaint::Complaint;
 use crate::display::{self, columns, counted, duration, shortened, size};
 use crate::options::{JsonOption, Shared};
-use crate::talk::{Paint, paint_output};
+use crate::paint::{Paint, paint_output};
 
 /// Characters of a command in the table.
 const COMMAND_CHARACTERS_MAX: usize = 60;

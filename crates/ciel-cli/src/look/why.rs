@@ -10,7 +10,7 @@ use super::{find, has_ended, own_failure};
 use crate::complaint::Complaint;
 use crate::display::{self, counted, duration};
 use crate::options::{Shared, TaskOptions};
-use crate::talk::{Paint, paint_output};
+use crate::paint::{Paint, paint_output};
 
 /// Explains a task.
 pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, Complaint> {

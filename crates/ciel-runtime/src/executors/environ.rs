@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Desk, Plan, ProcessExecutor, Refused, Stdout, words};
+use super::{Desk, Plan, ProcessExecutor, Stdout, words};
+use crate::refused::Refused;
 
 pub(super) struct Environ;
 

@@ -6,10 +6,14 @@
 //! executors by hand.
 
 mod environ;
+mod names;
 pub(crate) mod python;
 mod shell;
+pub(crate) mod skywriting;
 mod stdinout;
 pub(crate) mod words;
+
+pub(crate) use names::{GRAB, SKYWRITING, SYNC};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,34 +23,13 @@ use std::sync::Arc;
 use ciel_model::{Class, Needs, Options, Resources};
 use serde_json::Value;
 
-use crate::programs;
-use crate::run::Job;
-use crate::scripts::SKYWRITING;
+use crate::job::Job;
+use crate::layout::script_folder;
+use crate::refused::Refused;
 use crate::settings::Settings;
 
 /// What an executable of a plug-in is called, before its name.
 pub(crate) const PLUGIN_PREFIX: &str = "ciel-executor-";
-
-/// Why a call cannot be run, with what to do about it.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Refused {
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-}
-
-impl Refused {
-    pub(crate) fn new(message: impl Into<String>) -> Refused {
-        Refused {
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Refused {
-        self.hint = Some(hint.into());
-        self
-    }
-}
 
 /// Where standard output of a process goes.
 #[derive(Debug, PartialEq)]
@@ -162,7 +145,7 @@ impl Kind {
         match self {
             Kind::Process(executor) => executor.what(arguments),
             Kind::Python => python::what(arguments),
-            Kind::Script => programs::what(arguments),
+            Kind::Script => skywriting::what(arguments),
             Kind::Internal(_) | Kind::Plugin(_) | Kind::Unknown(_) => None,
         }
     }
@@ -189,7 +172,7 @@ impl Registry {
     /// script's folder and on `path` (a value of `PATH`); earlier ones win. `run` is the run's
     /// folder.
     pub(crate) fn discover(path: &str, settings: &Settings, job: &Job<'_>, run: &Path) -> Registry {
-        let script_folder = &crate::run::script_folder(&settings.script);
+        let script_folder = &script_folder(&settings.script);
         let mut known = BTreeMap::new();
         let processes: [Arc<dyn ProcessExecutor>; 3] = [
             Arc::new(stdinout::Stdinout),
@@ -201,7 +184,7 @@ impl Registry {
                 known.insert(name.to_string(), Kind::Process(executor.clone()));
             }
         }
-        for name in crate::internal::NAMES {
+        for name in names::INTERNAL {
             known.insert(name.to_string(), Kind::Internal(name));
         }
         known.insert(SKYWRITING.to_string(), Kind::Script);

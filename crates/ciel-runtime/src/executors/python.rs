@@ -13,9 +13,8 @@ use ciel_view::inspect::FAILED;
 use serde_json::{Value, json};
 
 use super::WorkerCommand;
-use crate::run::{SCRIPT_FOLDER, script_folder};
+use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
 use crate::settings::{Python, Settings};
-use crate::spawning::THREAD_VARIABLES;
 
 /// Its name in programs.
 pub(crate) const PYTHON: &str = "python";

@@ -7,7 +7,8 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
-use super::{Desk, Plan, ProcessExecutor, Refused, Stdout, words};
+use super::{Desk, Plan, ProcessExecutor, Stdout, words};
+use crate::refused::Refused;
 
 pub(super) struct Shell;
 

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Desk, Plan, ProcessExecutor, Refused, Stdout, words};
+use super::{Desk, Plan, ProcessExecutor, Stdout, words};
+use crate::refused::Refused;
 
 pub(super) struct Stdinout;
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Desk, Refused};
+use super::Desk;
+use crate::refused::Refused;
 
 /// The key under which a reference stands in arguments.
 const REFERENCE: &str = "$ref";

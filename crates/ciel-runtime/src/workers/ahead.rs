@@ -19,7 +19,6 @@ use ciel_protocol::wire::{self, Awaited};
 use super::conversation::{Conversation, Ending, Talked};
 use super::held::Held;
 use super::{run_of, start};
-use crate::processes::memory_limit;
 
 /// Starts that a worker is told ahead at most.
 const STARTS_MAX: usize = 32;
@@ -112,7 +111,7 @@ impl Conversation<'_> {
             return Ok(());
         };
         let mut line = self.line.behind(running);
-        let found = match memory_limit(&running.assignment) {
+        let found = match running.assignment.memory_limit() {
             None => self.look_ahead(&line, run_of(&running.assignment)),
             Some(_) => Vec::new(),
         };

@@ -29,7 +29,6 @@ use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
 use super::{Word, Workers, run_of, start};
 use crate::executors::executor_of;
-use crate::processes::memory_limit;
 
 /// The life of one worker.
 pub(super) async fn run(
@@ -196,7 +195,7 @@ impl<'a> Conversation<'a> {
             let forgotten = kept.map_or(Ok(()), |held| self.forget(held));
             return forgotten.and_then(|()| self.rest());
         }
-        self.sample_at = memory_limit(&assignment).map(|_| Instant::now());
+        self.sample_at = assignment.memory_limit().map(|_| Instant::now());
         match (resumes, kept) {
             (false, _) => self.start(assignment),
             (true, Some(held)) => self.resume(held, assignment),
@@ -443,7 +442,7 @@ impl<'a> Conversation<'a> {
             return Ok(());
         };
         self.sample_at = Some(now + Duration::from_millis(limits::MEMORY_SAMPLE_MS));
-        let most = memory_limit(&held.assignment).unwrap_or(u64::MAX);
+        let most = held.assignment.memory_limit().unwrap_or(u64::MAX);
         let pids: Vec<u32> = self.peer.pid.into_iter().collect();
         let bytes = ciel_spawner::resident_anonymous(&pids).into_iter().sum();
         match bytes > most {

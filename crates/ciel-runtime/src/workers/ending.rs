@@ -17,8 +17,8 @@ use super::start::{pack, parked_max};
 use super::verbs::{Said, value};
 use super::{Workers, run_of, wire};
 use crate::core::Core;
-use crate::executors::Refused;
 use crate::objects;
+use crate::refused::Refused;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -19,8 +19,8 @@ use super::lines::Lines;
 use super::recording::Cursor;
 use super::{Workers, failing, recording, run_of, start, wire};
 use crate::engine::Engine;
-use crate::executors::Refused;
 use crate::objects::{self, StoreTrouble};
+use crate::refused::Refused;
 
 /// The outcome of what may fail the task.
 pub(super) type Failed<T> = Result<T, Box<Failure>>;
@@ -97,7 +97,7 @@ impl Held {
 
     /// Something that is not allowed, as the task's failure.
     pub(super) fn refuse(&self, refused: Refused) -> Box<Failure> {
-        Box::new(crate::processes::refusal(self.label(), refused))
+        Box::new(refused.failure(self.label()))
     }
 
     /// The store's trouble as the task's failure.

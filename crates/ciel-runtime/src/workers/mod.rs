@@ -110,7 +110,7 @@ pub(crate) struct Workers {
 
 impl Workers {
     pub(crate) fn new(engine: Arc<Engine>, spawning: Rc<Spawning>) -> Rc<Workers> {
-        let folder = crate::run::script_folder(&engine.settings.script);
+        let folder = crate::layout::script_folder(&engine.settings.script);
         Rc::new(Workers {
             folder: folder.to_string_lossy().into_owned(),
             engine,

@@ -18,8 +18,8 @@ use super::start::pass;
 use super::{failing, run_of, wire};
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::executors::Refused;
-use crate::{objects, output, translate};
+use crate::refused::Refused;
+use crate::{failures, objects, output};
 
 /// What comes of one word.
 pub(super) enum Said {
@@ -335,7 +335,7 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
             let (strand, label) = (held.assignment.strand, held.label());
             let engine = &seat.workers.engine;
             let written = engine.with(|core, _| core.write(strand, label, bytes));
-            written.map_err(|told| Box::new(translate::differs(&held.assignment, told)))?;
+            written.map_err(|told| Box::new(failures::differs(&held.assignment, told)))?;
             output::spill_excess(engine);
         }
     }

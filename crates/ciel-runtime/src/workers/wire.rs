@@ -13,7 +13,8 @@ use ciel_protocol::{form, wire};
 use rustc_hash::FxHashSet;
 
 use super::handles::Handles;
-use crate::executors::{Kind, Refused, Registry};
+use crate::executors::{Kind, Registry};
+use crate::refused::Refused;
 use crate::settings::Settings;
 
 /// Characters of a label that people are shown.

@@ -15,15 +15,17 @@ use std::sync::Arc;
 use crate::code::{Code, CodeCapture, Constant, Function, Instruction};
 use crate::hir::{self, CaptureMode, Program, Slot, Span};
 
-/// See [`Code::compile`].
-pub(crate) fn compile(program: &Program) -> Code {
-    let mut constants = Constants::default();
-    let functions = program
-        .functions
-        .iter()
-        .map(|hir| function(hir, &mut constants))
-        .collect();
-    Code::new(functions, constants.list, &program.sources)
+impl Code {
+    /// Compiles a checked program. It never fails: the front end has found every static error.
+    pub fn compile(program: &Program) -> Code {
+        let mut constants = Constants::default();
+        let functions = program
+            .functions
+            .iter()
+            .map(|hir| function(hir, &mut constants))
+            .collect();
+        Code::new(functions, constants.list, &program.sources)
+    }
 }
 
 fn function(hir: &hir::Function, constants: &mut Constants) -> Function {

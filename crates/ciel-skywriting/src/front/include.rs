@@ -3,9 +3,10 @@
 //! Each file is read once; a second `include` of it is nothing, which also ends cycles. It knows
 //! no names. Read next: `source`, `parser`.
 
-use super::{Loader, SOURCES_MAX, source};
+use super::{Loader, source};
 use crate::diagnostic::Diagnostic;
 use crate::hir::{Source, Span};
+use crate::limits::SOURCES_MAX;
 use crate::parser::parse;
 use crate::stdlib::{LIBRARIES, library};
 use crate::syntax::{Expr, ExprKind, Stmt, StmtKind};

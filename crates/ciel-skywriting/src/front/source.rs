@@ -2,9 +2,9 @@
 //!
 //! It knows nothing of the language. Read next: `include`.
 
-use super::SOURCE_BYTES_MAX;
 use crate::diagnostic::Diagnostic;
 use crate::hir::Span;
+use crate::limits::SOURCE_BYTES_MAX;
 
 /// The text of a file, as far as it can be shown, and what makes it unreadable.
 pub fn decode(name: &str, bytes: &[u8], source: u16) -> (String, Option<Diagnostic>) {

@@ -6,9 +6,9 @@ use num_bigint::BigInt;
 
 use super::{Abort, Parse, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::front::INTEGER_DIGITS_MAX;
 use crate::hir::{BinaryOp, Span};
 use crate::lexer::{Token, TokenKind, unescape};
+use crate::limits::INTEGER_DIGITS_MAX;
 use crate::syntax::{Expr, ExprKind, Function, Stmt, StmtKind};
 
 /// An operator between two operands.

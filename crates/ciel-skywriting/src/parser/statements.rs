@@ -4,9 +4,9 @@
 
 use super::{Abort, Parse, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::front::PROBLEMS_MAX;
 use crate::hir::{AssignOp, Span};
 use crate::lexer::TokenKind;
+use crate::limits::PROBLEMS_MAX;
 use crate::syntax::{Expr, ExprKind, Function, Name, Stmt, StmtKind, Target};
 
 impl Parser<'_> {

@@ -1,7 +1,8 @@
 //! Programs without bounds meet a message, not a full stack. Test threads have a stack of 2 MiB.
 
-use ciel_skywriting::front::{
-    EXPRESSION_HEIGHT_MAX, INTEGER_DIGITS_MAX, Loader, NESTING_MAX, PROBLEMS_MAX, check,
+use ciel_skywriting::front::{Loader, check};
+use ciel_skywriting::limits::{
+    EXPRESSION_HEIGHT_MAX, INTEGER_DIGITS_MAX, NESTING_MAX, PROBLEMS_MAX,
 };
 
 use crate::support::{check_text, messages, program};

@@ -35,7 +35,7 @@ fn bad_programs_give_their_messages() {
 
 #[test]
 fn unreadable_files_give_their_messages() {
-    let large = vec![b' '; ciel_skywriting::front::SOURCE_BYTES_MAX + 1];
+    let large = vec![b' '; ciel_skywriting::limits::SOURCE_BYTES_MAX + 1];
     let files: [(&str, &[u8]); 8] = [
         ("empty.sw", b""),
         ("blank.sw", b"\xef\xbb\xbf \n\t\n"),

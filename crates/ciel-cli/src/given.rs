@@ -1,0 +1,150 @@
+//! The options of a run as its folder notes them, and back.
+//!
+//! It does not know how a run is found again. Read next: `resume`.
+
+use std::path::Path;
+
+use ciel_view::{Durable, GivenOptions, RunDescription};
+
+use crate::options::{Durability, ErrorOrder, ResumeOptions, RunOptions};
+
+/// What `ciel run` was told, but for what `ciel resume` is told itself.
+pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOptions {
+    let given = description.options;
+    RunOptions {
+        command: description.command.into_iter().map(Into::into).collect(),
+        jobs: told.jobs.or(given.jobs),
+        serial: false,
+        resource: given.resources.into_iter().collect(),
+        keep_going: given.keep_going,
+        fail_fast: given.fail_fast,
+        retries: given.retries,
+        timeout: given.timeout_us,
+        job_timeout: given.job_timeout_us,
+        stderr: match given.ordered_errors {
+            true => ErrorOrder::Ordered,
+            false => ErrorOrder::Live,
+        },
+        output: given.output,
+        overwrite: given.overwrite,
+        package: given.packages.into_iter().collect(),
+        heap: given.heap_bytes_max,
+        python: given.python,
+        durable: match given.durable {
+            Durable::Process => Durability::Process,
+            Durable::Never => Durability::Never,
+            Durable::Power => Durability::Power,
+        },
+        keep: given.keep_bytes,
+        new: false,
+        json: told.json,
+        quiet: told.quiet,
+        verbose: told.verbose,
+    }
+}
+
+/// What a run notes of its options, so that `ciel resume` can give them again.
+pub fn given(options: &RunOptions) -> GivenOptions {
+    GivenOptions {
+        jobs: options.jobs,
+        resources: options.resource.iter().cloned().collect(),
+        keep_going: options.keep_going,
+        fail_fast: options.fail_fast,
+        retries: options.retries,
+        timeout_us: options.timeout,
+        job_timeout_us: options.job_timeout,
+        ordered_errors: options.stderr == ErrorOrder::Ordered,
+        output: options.output.clone(),
+        overwrite: options.overwrite,
+        packages: options.package.iter().cloned().collect(),
+        heap_bytes_max: options.heap,
+        python: options.python.as_deref().map(Path::to_path_buf),
+        durable: durable(options.durable),
+        keep_bytes: options.keep,
+    }
+}
+
+/// The option as the engine knows it.
+pub fn durable(option: Durability) -> Durable {
+    match option {
+        Durability::Process => Durable::Process,
+        Durability::Never => Durable::Never,
+        Durability::Power => Durable::Power,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::{Command, Options};
+
+    fn run_options_of(words: &[&str]) -> RunOptions {
+        let words = ["ciel", "run"].into_iter().chain(words.iter().copied());
+        match Options::parse_from(words).command {
+            Command::Run(options) => *options,
+            other => panic!("not a run: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_of_a_run_come_back_when_it_is_resumed() {
+        let words = [
+            "-j3",
+            "--resource",
+            "gpu=2",
+            "-k",
+            "--retries",
+            "4",
+            "--timeout",
+            "5s",
+            "--job-timeout",
+            "1h",
+            "--stderr",
+            "ordered",
+            "-o",
+            "out.txt",
+            "--overwrite",
+            "--package",
+            "a=b.txt",
+            "--heap",
+            "1M",
+            "--python",
+            "/usr/bin/python3",
+            "--durable",
+            "power",
+            "--keep",
+            "2G",
+            "job.sw",
+            "-x",
+            "1",
+        ];
+        let options = run_options_of(&words);
+        let given = given(&options);
+        let description = RunDescription {
+            version: String::new(),
+            key: String::new(),
+            command: ["job.sw", "-x", "1"].map(str::to_string).to_vec(),
+            folder: "/".into(),
+            options: given.clone(),
+            started_s: 0,
+        };
+        let told = ResumeOptions {
+            run: None,
+            jobs: None,
+            json: false,
+            quiet: false,
+            verbose: false,
+        };
+        let again = run_options(description.clone(), &told);
+        assert_eq!(format!("{again:?}"), format!("{options:?}"));
+        let told = ResumeOptions {
+            jobs: Some(8),
+            json: true,
+            ..told
+        };
+        let again = run_options(description, &told);
+        assert_eq!((again.jobs, again.json), (Some(8), true));
+    }
+}

@@ -1,0 +1,102 @@
+//! The end of a run: the last record, the result, the folder left in order.
+//!
+//! It does not know what came before. Read next: `cleanup`.
+
+use ciel_journal::Journal;
+use ciel_view::Ending;
+use ciel_view::records::{EndRecord, Record};
+use serde_json::Value as Json;
+
+use super::Outcome;
+use super::result::shown;
+use crate::cleanup::{USELESS, leave_folder};
+use crate::engine::Engine;
+use crate::error::RunError;
+use crate::output;
+
+/// How the threads went home.
+pub(super) struct ThreadsEnded {
+    pub(super) interrupted: bool,
+    pub(super) output: Result<(), output::Closed>,
+}
+
+pub(super) fn finish(
+    engine: &Engine,
+    run: String,
+    ended: ThreadsEnded,
+) -> Result<Outcome, RunError> {
+    let mut core = engine.lock();
+    let ending = core
+        .ending
+        .take()
+        .expect("the threads go home when the job has ended");
+    let counts = core.graph().counts();
+    let elapsed_us = engine.now();
+    let processor_us = core.processor_us() + ciel_spawner::own_processor_us();
+    let failure = ending
+        .result
+        .as_ref()
+        .err()
+        .map(|failure| failure.to_string());
+    drop(core);
+    engine.write_history();
+    engine.record(&Record::End(EndRecord {
+        failure: failure.clone(),
+        counts,
+        elapsed_us,
+    }));
+    let mut trouble = engine.take_trouble();
+    if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
+        trouble.get_or_insert(RunError::of_journal(&run, error));
+    }
+    let came_to_its_end = !ended.interrupted && ended.output.is_ok() && trouble.is_none();
+    let result = ending
+        .result
+        .map(|(name, value)| shown(engine, name, &value));
+    let told = match came_to_its_end {
+        true => tell_end(engine, result.as_ref().ok()),
+        false => Ok(()),
+    };
+    let ending_told = (came_to_its_end && told.is_ok()).then(|| Ending {
+        failure,
+        tasks: counts.spawned,
+        elapsed_us,
+        bytes: engine.folder.bytes_on_disk(&USELESS),
+    });
+    let resumable = leave_folder(engine, ending_told);
+    let output_closed = match ended.output {
+        Err(output::Closed::Outside(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            true
+        }
+        Err(output::Closed::Outside(error)) => return Err(RunError::Output(error)),
+        Err(output::Closed::Inside(error)) => return Err(error),
+        Ok(()) => false,
+    };
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
+    told?;
+    Ok(Outcome {
+        run,
+        result,
+        failures: ending.failures,
+        counts,
+        elapsed_us,
+        processor_us,
+        interrupted: ended.interrupted,
+        output_closed,
+        resumable,
+    })
+}
+
+/// Tells the end of a job that has come to it, with its result if it has one. Whoever takes the run
+/// up before it is marked as ended tells it once more.
+fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
+    let told = result.map_or(Ok(()), |result| engine.face.result(result));
+    let told = told.or_else(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    });
+    told.and_then(|()| engine.face.settle())
+        .map_err(RunError::Output)
+}

@@ -1,0 +1,31 @@
+//! A script between its turns: the machine, and what the engine knows of it.
+//!
+//! Plain state. Read next: `scripts`, which runs it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ciel_graph::Assignment;
+use ciel_model::Failure;
+use ciel_skywriting::host::Handle as ScriptHandle;
+use ciel_skywriting::machine::Machine;
+use rustc_hash::FxHashMap;
+
+use crate::programs::Program;
+
+/// A script between its turns.
+pub(crate) struct Script {
+    pub(crate) machine: Machine,
+    pub(crate) assignment: Box<Assignment>,
+    pub(crate) program: Arc<Program>,
+    /// What the payloads of functions that it spawns begin with.
+    pub(crate) origin: Arc<[u8]>,
+    /// Handles of packages asked for so far.
+    pub(crate) packages: FxHashMap<String, ScriptHandle>,
+    /// Handles in the table so far.
+    pub(crate) handles: u32,
+    /// Whether it has printed.
+    pub(crate) printed: bool,
+    /// Failures of other tasks that it was told of, newest last; bounded.
+    pub(crate) heard: VecDeque<Arc<Failure>>,
+}

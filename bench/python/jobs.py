@@ -18,6 +18,12 @@ def nothing(number: int) -> int:
 
 
 @ciel.task
+def batch(count: int) -> int:
+    """So many tasks that cost no more than being one."""
+    return len(ciel.gather([nothing.spawn(number) for number in range(count)]))
+
+
+@ciel.task
 def add(first: int, second: int) -> int:
     """A task that needs the two before it."""
     return (first + second) % 1_000_003
@@ -136,6 +142,15 @@ def tails(count: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - began}
 
 
+def batches(count: int) -> dict[str, float]:
+    """More tasks than one strand should remember: batches of them, a few batches at a time."""
+    began = time.perf_counter()
+    done = 0
+    while done < count:
+        done += sum(ciel.gather([batch.spawn(5_000) for _ in range(8)]))
+    return {"seconds": time.perf_counter() - began}
+
+
 def marked(count: int, mark: str) -> None:
     """So many tasks, and then one that writes into a pipe and takes its time."""
     ciel.gather([nothing.spawn(number) for number in range(count)])
@@ -148,5 +163,5 @@ def main(name: str, count: str = "0", mark: str = "") -> None:
         return hello()
     if name == "marked":
         return marked(int(count), mark)
-    jobs = {job.__name__: job for job in (wide, chain, deep, many, array, nested, tails)}
+    jobs = {job.__name__: job for job in (wide, chain, deep, many, array, nested, tails, batches)}
     print(json.dumps(jobs[name](int(count))))

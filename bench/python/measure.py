@@ -206,6 +206,47 @@ def recovered(count: int) -> float:
     return seconds
 
 
+def looks() -> None:
+    """`ciel ps` and the history while ten million tasks run, and after; named only, for minutes."""
+    count = int(os.environ.get("TASKS", "10000000"))
+    with tempfile.TemporaryDirectory() as folder:
+        state = ("--state", f"{folder}/state")
+        words = [CIEL, "run", "--quiet", *state, str(JOBS), "batches", str(count)]
+        command = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        during: list[float] = []
+        sizes: list[float] = []
+        while command.poll() is None:
+            during.append(look(state))
+            sizes.append(history_mib(folder))
+            time.sleep(1)
+        if command.returncode != 0:
+            raise SystemExit(f"batches ended with status {command.returncode}")
+        after = [look(state) for _ in range(RUNS)]
+    what = f"a run of {count:,} tasks"
+    show(f"`ciel ps` during {what}", [statistics.median(during)], "s", "≤ 0.2")
+    show("the same, the longest", [max(during)], "s", "≤ 0.2")
+    show(f"`ciel ps` after {what}", after, "s", "≤ 0.2")
+    show(f"the largest history of {what}", [max(sizes)], "MiB", "≤ 64")
+
+
+def look(state: tuple[str, ...]) -> float:
+    """Seconds of one `ciel ps`."""
+    began = time.perf_counter()
+    subprocess.run([CIEL, "ps", *state], stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - began
+
+
+def history_mib(folder: str) -> float:
+    """The sizes of all files of the histories in a folder."""
+    total = 0
+    for path in Path(folder).glob("state/runs/*/history/*"):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:  # it has become an old one
+            continue
+    return total / 2**20
+
+
 GROUPS: list[Callable[[], None]] = [
     first,
     wide,
@@ -219,15 +260,18 @@ GROUPS: list[Callable[[], None]] = [
     recovery,
 ]
 
+NAMED_ONLY = [looks]
+"""Groups that take minutes, and so are measured only when they are named."""
+
 
 def main() -> None:
-    """Measures the groups that are named, or all."""
-    known = {group.__name__: group for group in GROUPS}
+    """Measures the groups that are named, or all that take less than minutes."""
+    known = {group.__name__: group for group in [*GROUPS, *NAMED_ONLY]}
     unknown = [name for name in sys.argv[1:] if name not in known]
     if unknown:
         raise SystemExit(f"there is no group {unknown[0]}; there are {', '.join(known)}")
     print("| what | median | runs | goal |\n|---|---|---|---|")
-    for name in sys.argv[1:] or known:
+    for name in sys.argv[1:] or [group.__name__ for group in GROUPS]:
         known[name]()
 
 

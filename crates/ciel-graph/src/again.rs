@@ -12,7 +12,6 @@ use crate::event::Action;
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::spawn::{Refusal, placing, strand_of};
-use crate::task::place_of;
 
 impl Graph {
     /// A replayed spawn: the recorded child is given again, if it is the same call.
@@ -104,7 +103,7 @@ pub(crate) fn words(fact: &Fact) -> String {
 }
 
 fn spawned(what: &str, site: &Site) -> String {
-    format!("spawned {what}{}", at(&place_of(site)))
+    format!("spawned {what}{}", at(&site.to_string()))
 }
 
 fn at(place: &str) -> String {

@@ -3,6 +3,7 @@
 use ciel_model::{ObjectKey, TaskKey};
 use rustc_hash::FxHashMap;
 
+use crate::functions::FunctionCounts;
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Waiter};
 use crate::task::State;
@@ -23,6 +24,7 @@ impl Graph {
     /// Asserts all invariants; linear in the size of the graph.
     pub fn check_all(&self) {
         self.check_live();
+        self.check_views();
         self.check_holders();
         self.check_waiters();
         self.check_deadlines();
@@ -35,6 +37,19 @@ impl Graph {
             .filter(|task| task.state != State::Dormant)
             .count();
         assert_eq!(self.live, live as u64, "count of live tasks");
+    }
+
+    /// Each task is found in serial order and by number, exactly once; the functions count them.
+    fn check_views(&self) {
+        let all = self.all();
+        assert_eq!(all.len(), self.tasks.len(), "tasks in serial order");
+        let begin = |key: &TaskKey| self.tasks[key].strand.begin;
+        let is_ordered = |pair: &[TaskKey]| self.order.precedes(begin(&pair[0]), begin(&pair[1]));
+        assert!(all.windows(2).all(is_ordered), "serial order of tasks");
+        let functions = self.functions();
+        let live = |counts: &FunctionCounts| counts.spawned - counts.ended();
+        let live: u64 = functions.iter().map(|(_, counts)| live(counts)).sum();
+        assert_eq!(live, self.tasks.len() as u64, "live tasks by function");
     }
 
     fn check_holders(&self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ciel_model::{
     Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey, Resolution,
-    StrandKey, TaskKey, Value, limits,
+    Site, StrandKey, TaskKey, Value, limits,
 };
 
 use crate::story::Moment;
@@ -309,7 +309,7 @@ pub enum Action {
         /// Retries left.
         left: u32,
     },
-    /// A task ended; for the history, as far as that is bounded.
+    /// A task ended; for the history, whose bound is the shell's.
     Ended(Box<TaskSummary>),
     /// The job is over.
     JobEnded(Box<Ending>),
@@ -415,8 +415,8 @@ pub struct TaskSummary {
     pub label: Label,
     /// Which executor.
     pub executor: Arc<str>,
-    /// Where it was spawned, `file:line`.
-    pub place: String,
+    /// Where it was spawned.
+    pub site: Site,
     /// Who spawned it.
     pub parent: Option<Label>,
     /// How often it was begun.

@@ -2,22 +2,25 @@
 //!
 //! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin), `wait` (block, wake,
 //! watch), `settle` (finish, fail, retry), `cancel`, `resume` (another process goes on), `verdict`
-//! (the job's failure and end), `view` (what people may ask), `check` (invariants). Each handler
-//! reads the state of one task and moves it to the next; a stale event finds no task
-//! of its attempt and changes nothing.
+//! (the job's failure and end), `view` (what people may ask), `functions` (counts of tasks),
+//! `check` (invariants). Each handler reads the state of one task and moves it to the next; a stale
+//! event finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ciel_model::{Attempt, Failure, Handle, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey};
+use ciel_model::{
+    Attempt, Failure, FailureKind, Handle, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Action, Event, Policy, Step, TaskSummary};
+use crate::functions::Functions;
 use crate::objects::{Objects, Released};
 use crate::remake::Remaking;
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
-use crate::view::Counts;
+use crate::view::{Begins, Counts};
 use crate::wait::Block;
 
 /// The dynamic task graph of one job.
@@ -39,7 +42,8 @@ pub struct Graph {
     pub(crate) live: u64,
     pub(crate) verdict: Verdict,
     pub(crate) counts: Counts,
-    pub(crate) summaries: usize,
+    pub(crate) functions: Functions,
+    pub(crate) begins: Begins,
     /// Files remember how they were made.
     pub(crate) keeps_lineage: bool,
     /// Lost files that are being made again.
@@ -69,7 +73,8 @@ impl Graph {
             live: 0,
             verdict: Verdict::default(),
             counts: Counts::default(),
-            summaries: 0,
+            functions: Functions::default(),
+            begins: Begins::default(),
             keeps_lineage: false,
             remaking: None,
         }
@@ -247,6 +252,7 @@ impl Graph {
             return;
         }
         let task = self.tasks.remove(&key).expect("just seen");
+        self.functions.on_unneeded(&task);
         self.order.remove(task.strand.begin);
         self.order.remove(task.strand.end);
         self.release_all(task.table, released);
@@ -259,25 +265,24 @@ impl Graph {
         }
     }
 
-    /// Tells the history of a task that ended, as far as that is bounded.
+    /// Counts a task that ended, and tells the history what is known of it.
     pub(crate) fn summarise(
         &mut self,
-        task: &Task,
+        task: &mut Task,
         failure: Option<Arc<Failure>>,
         actions: &mut Vec<Action>,
     ) {
-        let tells = task.descriptor.class != ciel_model::Class::Coordination || failure.is_some();
-        if !tells && self.summaries >= ciel_model::limits::HISTORY_TASKS_MAX {
-            return;
-        }
-        self.summaries += 1;
+        let cancelled = failure
+            .as_ref()
+            .map(|failure| failure.kind == FailureKind::Cancelled);
+        self.functions.on_ended(task, cancelled);
         actions.push(Action::Ended(Box::new(TaskSummary {
             label: task.label(),
             executor: task.descriptor.executor.clone(),
-            place: task.place(),
-            parent: task.parent.clone(),
+            site: task.descriptor.site.clone(),
+            parent: task.parent.take(),
             attempts: task.failures + task.losses + 1,
-            story: task.story.entries().to_vec(),
+            story: std::mem::take(&mut task.story).into_entries(),
             failure,
             ran_us: task.ran_us,
         })));

@@ -10,6 +10,7 @@ mod ahead;
 mod cancel;
 mod check;
 pub mod event;
+mod functions;
 mod graph;
 mod lineage;
 mod objects;
@@ -31,6 +32,7 @@ pub use event::{
     Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Output, Policy, Recalled,
     Step, StrandChange, TaskSummary, Wait, WaitEnd,
 };
+pub use functions::FunctionCounts;
 pub use graph::Graph;
 pub use story::Moment;
 pub use view::{Counts, Situation, TaskView};

@@ -42,7 +42,7 @@ impl Graph {
             } => resume.continuation == Continuation::Live,
             State::Dormant
             | State::Waiting { .. }
-            | State::Twin
+            | State::Twin { .. }
             | State::Ready { resume: None }
             | State::Running { .. } => false,
         }

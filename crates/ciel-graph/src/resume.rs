@@ -125,7 +125,7 @@ impl Graph {
         };
         let replayable = task.descriptor.replayable;
         match &task.state {
-            State::Dormant | State::Waiting { .. } | State::Twin => {}
+            State::Dormant | State::Waiting { .. } | State::Twin { .. } => {}
             State::Running { .. } => {
                 self.stop_clock(now, key);
                 self.begin_again(now, key, Moment::Lost, actions);

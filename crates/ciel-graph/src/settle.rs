@@ -260,12 +260,12 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Strand {
         self.stop_clock(now, key);
-        let task = self
+        let mut task = self
             .tasks
             .remove(&key)
             .expect("the caller has just seen this task");
         self.live -= 1;
-        self.summarise(&task, failure.clone(), actions);
+        self.summarise(&mut task, failure, actions);
         let mut released = Released::default();
         let Task {
             table,

@@ -70,6 +70,8 @@ impl Graph {
         let key = TaskKey(self.next_task);
         self.next_task += 1;
         self.counts.spawned += 1;
+        self.functions.on_spawned(&descriptor.what);
+        self.begins.add(strand.begin, key);
         let mut story = Story::default();
         story.add(now, Moment::Spawned);
         let inputs = table.clone();

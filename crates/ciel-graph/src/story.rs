@@ -65,6 +65,11 @@ impl Story {
         self.0.push((now, moment));
     }
 
+    /// All that is kept, for a task that is over.
+    pub(crate) fn into_entries(self) -> Vec<(Micros, Moment)> {
+        self.0
+    }
+
     /// All that is kept, oldest first.
     pub(crate) fn entries(&self) -> &[(Micros, Moment)] {
         &self.0

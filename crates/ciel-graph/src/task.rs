@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, Site, StrandKey,
-    TaskKey,
+    Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey,
 };
 use rustc_hash::FxHashSet;
 
@@ -18,8 +17,8 @@ pub(crate) enum State {
     Dormant,
     /// Some inputs it needs to start are not there.
     Waiting { missing: u32 },
-    /// An equal call is on its way; its result will do.
-    Twin,
+    /// An equal call, the leader, is on its way; its result will do.
+    Twin { leader: TaskKey },
     /// Offered to the node; `resume` if it has run before.
     Ready { resume: Option<Resume> },
     /// Placed and running.
@@ -141,23 +140,15 @@ impl Task {
 
     /// `file:line` of its spawn; empty when unknown.
     pub(crate) fn place(&self) -> String {
-        place_of(&self.descriptor.site)
+        self.descriptor.site.to_string()
     }
 
     /// Whether any of its code has run.
     pub(crate) fn has_started(&self) -> bool {
         match self.state {
-            State::Dormant | State::Waiting { .. } | State::Twin => false,
+            State::Dormant | State::Waiting { .. } | State::Twin { .. } => false,
             State::Ready { ref resume } => resume.is_some(),
             State::Running { .. } | State::Suspended { .. } => true,
         }
-    }
-}
-
-/// `file:line`; empty when unknown.
-pub(crate) fn place_of(site: &Site) -> String {
-    match site.line {
-        0 => site.file.to_string(),
-        line => format!("{}:{line}", site.file),
     }
 }

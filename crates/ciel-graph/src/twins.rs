@@ -31,7 +31,7 @@ impl Graph {
         };
         if self.tasks.contains_key(&leader) {
             self.task_mut(leader).twins.push(key);
-            self.task_mut(key).state = State::Twin;
+            self.task_mut(key).state = State::Twin { leader };
             return true;
         }
         let there = |output: &ObjectKey| {
@@ -147,7 +147,7 @@ impl Graph {
             if self
                 .tasks
                 .get(&twin)
-                .is_some_and(|task| task.state == State::Twin)
+                .is_some_and(|task| matches!(task.state, State::Twin { .. }))
             {
                 self.admit(now, twin, actions);
             }

@@ -1,13 +1,24 @@
 //! What people may ask about the graph while it lives.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use ciel_model::{Attempt, Class, Label, Micros, ObjectKey, Options, TaskKey};
+use ciel_model::{Attempt, Class, Label, Mark, Micros, ObjectKey, Options, TaskKey};
 
+use crate::functions::FunctionCounts;
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::Moment;
 use crate::task::{State, Task};
+
+/// Tasks named at most as those that another waits for.
+const MISSING_SHOWN_MAX: usize = 16;
+
+/// References of a task that are looked at to find those.
+const MISSING_LOOKED_AT_MAX: usize = 1_024;
+
+/// No task has this key.
+const NO_TASK: TaskKey = TaskKey(u64::MAX);
 
 /// How many tasks there were of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -88,28 +99,54 @@ impl Graph {
         })
     }
 
-    /// Live tasks that answer to what a person typed, in serial order.
-    pub fn find(&self, text: &str) -> Vec<TaskKey> {
-        let found = self
-            .tasks
-            .iter()
-            .filter(|(_, task)| task.label().answers_to(text));
-        self.in_order(found.map(|(key, task)| (*key, &**task)).collect())
+    /// How many tasks there were of each function, in no order.
+    pub fn functions(&self) -> Vec<(Arc<str>, FunctionCounts)> {
+        self.functions.all()
     }
 
     /// All live tasks in serial order.
     pub fn all(&self) -> Vec<TaskKey> {
-        self.in_order(
-            self.tasks
-                .iter()
-                .map(|(key, task)| (*key, &**task))
-                .collect(),
-        )
+        self.in_order_after(None, usize::MAX)
     }
 
-    fn in_order(&self, mut found: Vec<(TaskKey, &Task)>) -> Vec<TaskKey> {
-        found.sort_by(|a, b| self.order.compare(a.1.strand.begin, b.1.strand.begin));
-        found.into_iter().map(|(key, _)| key).collect()
+    /// Live tasks after `task` in serial order, or from the first: those that begin at one of the
+    /// next so many marks. It costs the number of marks, however many tasks live.
+    pub fn in_order_after(&self, task: Option<TaskKey>, marks_max: usize) -> Vec<TaskKey> {
+        let after = task.map(|task| self.tasks.get(&task).map(|task| task.strand.begin));
+        let mut mark = match after {
+            // Nothing comes after one that has ended.
+            Some(None) => return Vec::new(),
+            Some(Some(begin)) => self.order.next(Some(begin)),
+            None => self.order.next(None),
+        };
+        let mut found = Vec::new();
+        for _ in 0..marks_max {
+            let Some(here) = mark else {
+                break;
+            };
+            found.extend(self.begins_at(here));
+            mark = self.order.next(Some(here));
+        }
+        found
+    }
+
+    /// Live tasks that answer to what a person typed, among those that begin at marks of a range
+    /// of numbers; `None` if no marks have such numbers. It costs the length of the range.
+    pub fn find(&self, text: &str, numbers: Range<usize>) -> Option<Vec<TaskKey>> {
+        let owners = self.begins.0.get(numbers.start..)?;
+        let owners = &owners[..owners.len().min(numbers.len())];
+        let answers = |key: &&TaskKey| {
+            let task = self.tasks.get(key);
+            task.is_some_and(|task| task.label().answers_to(text))
+        };
+        (!owners.is_empty()).then(|| owners.iter().filter(answers).copied().collect())
+    }
+
+    /// The task that begins at a mark; none where one ends.
+    fn begins_at(&self, mark: Mark) -> Option<TaskKey> {
+        let key = *self.begins.0.get(mark.index())?;
+        let task = self.tasks.get(&key)?;
+        (task.strand.begin == mark).then_some(key)
     }
 
     /// One live task.
@@ -122,18 +159,20 @@ impl Graph {
             class: task.descriptor.class.clone(),
             place: task.place(),
             parent: task.parent.clone(),
-            situation: self.situation(key, task),
+            situation: self.situation(task),
             story: task.story.entries().to_vec(),
             options: task.descriptor.options.clone(),
             attempts: task.attempt.0 + 1,
         })
     }
 
-    fn situation(&self, key: TaskKey, task: &Task) -> Situation {
+    fn situation(&self, task: &Task) -> Situation {
         match &task.state {
             State::Dormant => Situation::Dormant,
             State::Waiting { .. } => Situation::Waiting(self.missing(&task.table)),
-            State::Twin => Situation::Twin(self.leader_of(key)),
+            State::Twin { leader } => {
+                Situation::Twin(self.tasks.get(leader).map(|task| task.label()))
+            }
             State::Ready { resume } => Situation::Ready(resume.is_some()),
             State::Running { since } => Situation::Running(*since),
             State::Suspended { resume, .. } => {
@@ -147,24 +186,35 @@ impl Graph {
         }
     }
 
-    fn leader_of(&self, key: TaskKey) -> Option<Label> {
-        let mut tasks = self.tasks.values();
-        tasks
-            .find(|task| task.twins.contains(&key))
-            .map(|task| task.label())
-    }
-
-    /// Who makes those of `objects` that are not there, each once.
+    /// Who makes those of `objects` that are not there, each once; as far as people read on.
     fn missing(&self, objects: &[ObjectKey]) -> Vec<Label> {
         let mut labels: Vec<Label> = Vec::new();
-        for object in objects {
+        for object in objects.iter().take(MISSING_LOOKED_AT_MAX) {
             if let ObjectState::Future { producer, .. } = self.objects.settled_state(*object)
                 && let Some(task) = self.tasks.get(producer)
                 && !labels.contains(&task.label())
             {
                 labels.push(task.label());
             }
+            if labels.len() == MISSING_SHOWN_MAX {
+                break;
+            }
         }
         labels
+    }
+}
+
+/// Which task begins at a mark, by the mark's number. What stands there for other marks, and for
+/// tasks that have ended, is out of date.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Begins(Vec<TaskKey>);
+
+impl Begins {
+    pub(crate) fn add(&mut self, begin: Mark, task: TaskKey) {
+        let index = begin.index();
+        if index >= self.0.len() {
+            self.0.resize(index + 1, NO_TASK);
+        }
+        self.0[index] = task;
     }
 }

@@ -206,7 +206,9 @@ impl Graph {
         let (missing, first) = match &mut task.state {
             State::Waiting { missing } => (missing, false),
             State::Suspended { missing, resume } => (missing, resume.first),
-            State::Dormant | State::Twin | State::Ready { .. } | State::Running { .. } => return,
+            State::Dormant | State::Twin { .. } | State::Ready { .. } | State::Running { .. } => {
+                return;
+            }
         };
         *missing -= 1;
         if *missing == 0 {
@@ -256,7 +258,7 @@ impl Graph {
         let resume = match std::mem::replace(&mut task.state, State::Dormant) {
             State::Waiting { .. } => None,
             State::Suspended { resume, .. } => Some(resume),
-            State::Dormant | State::Twin | State::Ready { .. } | State::Running { .. } => {
+            State::Dormant | State::Twin { .. } | State::Ready { .. } | State::Running { .. } => {
                 unreachable!("only a waiting task becomes ready")
             }
         };

@@ -231,3 +231,43 @@ fn bytes_of_pending_tasks(replayable: bool) -> usize {
     assert_eq!(driver.graph.pending() as u64, PENDING + 1);
     each
 }
+
+/// `ciel ps` on a hundred thousand live tasks once stopped the engine for the sort of them all.
+#[test]
+fn look_at_few_of_many_tasks_finds_the_first_and_passes_no_more_marks_than_said() {
+    let mut driver = Driver::with_root(false);
+    for _ in 0..PENDING {
+        driver.spawn(0, plain());
+    }
+    let graph = &driver.graph;
+    assert_eq!(
+        graph.in_order_after(None, 9),
+        (0..5).map(TaskKey).collect::<Vec<_>>()
+    );
+    let next = graph.in_order_after(Some(TaskKey(4)), 9);
+    assert_eq!(next, (5..9).map(TaskKey).collect::<Vec<_>>());
+    let label = graph.view(TaskKey(777)).unwrap().label.to_string();
+    let found = (0..)
+        .step_by(1000)
+        .map_while(|from| graph.find(&label, from..from + 1000));
+    assert_eq!(found.flatten().collect::<Vec<_>>(), [TaskKey(777)]);
+    let functions = graph.functions();
+    let spawned: u64 = functions.iter().map(|(_, counts)| counts.spawned).sum();
+    assert_eq!(spawned, PENDING + 1);
+}
+
+#[test]
+fn functions_beyond_their_bound_are_counted_together() {
+    let mut driver = Driver::with_root(false);
+    for number in 0..5_000 {
+        let what = format!("function{number}").into();
+        driver.spawn(0, Descriptor { what, ..plain() });
+    }
+    let functions = driver.graph.functions();
+    assert_eq!(
+        functions.len(),
+        ciel_model::limits::FUNCTIONS_COUNTED_MAX + 1
+    );
+    let spawned: u64 = functions.iter().map(|(_, counts)| counts.spawned).sum();
+    assert_eq!(spawned, 5_001);
+}

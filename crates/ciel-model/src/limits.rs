@@ -64,8 +64,12 @@ pub const ERROR_TAIL_LINES_MAX: usize = 20;
 /// Bytes of standard error of one task kept for `ciel logs`.
 pub const LOG_BYTES_MAX: usize = 1 << 20;
 
-/// Tasks of a run that its history tells of in full; beyond it only failures and processes.
+/// Ended tasks that a run's history records one by one; beyond it, it samples the newest, and keeps
+/// all failures.
 pub const HISTORY_TASKS_MAX: usize = 10_000;
+
+/// Functions whose tasks are counted apart.
+pub const FUNCTIONS_COUNTED_MAX: usize = 1_000;
 
 /// Milliseconds between asking a process to end and killing it.
 pub const KILL_GRACE_MS: u64 = 1_000;

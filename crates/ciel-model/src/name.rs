@@ -100,6 +100,15 @@ pub struct Label {
     pub name: Name,
 }
 
+impl Name {
+    /// Whether its printed form begins with these digits; there must be some.
+    fn begins_with(self, digits: &str) -> bool {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_written = (1..=32).contains(&digits.len()) && digits.bytes().all(is_digit);
+        is_written && u128::from_str_radix(digits, 16) == Ok(self.0 >> (128 - 4 * digits.len()))
+    }
+}
+
 impl Label {
     /// Whether `text`, as typed by a person, may mean this task: `fib@3f9c`, `3f9c`, `@3f9c` or
     /// `fib`.
@@ -108,7 +117,7 @@ impl Label {
             Some((what, digits)) => (what, digits),
             None => ("", text),
         };
-        let named = !digits.is_empty() && self.name.to_string().starts_with(digits);
+        let named = self.name.begins_with(digits);
         (named && (what.is_empty() || *self.what == *what)) || *self.what == *text
     }
 }

@@ -14,6 +14,14 @@ use std::cmp::Ordering;
 )]
 pub struct Mark(u32);
 
+impl Mark {
+    /// A number that no other mark has at the same time, below the largest number of marks that
+    /// there were at once.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
@@ -49,6 +57,12 @@ impl SerialOrder {
     /// Number of marks.
     pub fn len(&self) -> usize {
         self.length
+    }
+
+    /// The mark after this one, or the first; none at the end.
+    pub fn next(&self, mark: Option<Mark>) -> Option<Mark> {
+        let next = mark.map_or(self.first, |mark| self.nodes[mark.0 as usize].next);
+        (next != NONE).then_some(Mark(next))
     }
 
     /// Whether there are none.

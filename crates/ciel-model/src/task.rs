@@ -82,6 +82,16 @@ pub struct Site {
     pub line: u32,
 }
 
+impl std::fmt::Display for Site {
+    /// `file:line`; nothing when unknown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}", self.file),
+        }
+    }
+}
+
 /// A task to be run.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Descriptor {

@@ -1,23 +1,36 @@
-//! The control socket of a live run: who connects is told all its tasks as records.
+//! The control socket of a live run: who asks gets records of its tasks.
 //!
-//! It goes when the run ends. One connection, one answer. Read next: `ciel_view::socket`.
+//! It goes when the run ends. One connection, one request, one answer. However many tasks live, the
+//! lock of the machines is held for a few of them at a time. It does not know how tasks are found;
+//! the graph does. Read next: `ciel_view::socket`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciel_graph::{Situation, TaskView};
-use ciel_model::Label;
+use ciel_model::{Attempt, Label, TaskKey};
 use ciel_node::{Place, Run};
-use ciel_view::records::{Record, TaskRecord, TaskState, words_of};
-use ciel_view::socket;
-use tokio::io::AsyncWriteExt;
+use ciel_view::limits::LIVE_TASKS_MAX;
+use ciel_view::records::{CountsRecord, Record, TaskRecord, TaskState, words_of};
+use ciel_view::socket::{self, Request};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 
 use crate::core::Core;
 use crate::engine::Engine;
 
-/// Live tasks told of at most.
-const TASKS_TOLD_MAX: usize = 10_000;
+/// Readers that are answered at once; others wait for one of them to go.
+const READERS_MAX: usize = 16;
+
+/// Bytes of a request.
+const REQUEST_BYTES_MAX: u64 = 4 << 10;
+
+/// Tasks that are described in one hold of the lock.
+const TASKS_AT_ONCE: usize = 16;
+
+/// Marks of the serial order that are passed in one hold of the lock.
+const MARKS_AT_ONCE: usize = 1_024;
 
 /// The socket's file, which goes when this does.
 pub(crate) struct Socket(PathBuf);
@@ -35,31 +48,85 @@ pub(crate) fn listen(engine: &Arc<Engine>) -> Option<Socket> {
     let path = socket::path_of(engine.folder.id())?;
     let listener = UnixListener::bind(&path).ok()?;
     let engine = engine.clone();
+    let readers = Arc::new(Semaphore::new(READERS_MAX));
     tokio::task::spawn_local(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::task::spawn_local(answer(engine.clone(), stream));
+        while let Ok(permit) = readers.clone().acquire_owned().await
+            && let Ok((stream, _)) = listener.accept().await
+        {
+            let engine = engine.clone();
+            tokio::task::spawn_local(async move {
+                // Who hangs up early does not want to know.
+                let _ = answer(&engine, stream).await;
+                drop(permit);
+            });
         }
     });
     Some(Socket(path))
 }
 
-async fn answer(engine: Arc<Engine>, mut stream: UnixStream) {
-    let records = live_records(&engine);
+async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    (&mut stream)
+        .take(REQUEST_BYTES_MAX)
+        .read_line(&mut line)
+        .await?;
+    let found = match Request::read(&line) {
+        Some(Request::Tasks(most)) => first_tasks(engine, most.min(LIVE_TASKS_MAX)).await,
+        Some(Request::Find(text)) => tasks_called(engine, &text).await,
+        None => return Ok(()),
+    };
+    let functions = engine.lock().graph().functions();
     let mut lines = Vec::new();
-    for record in records {
-        record.append_to(&mut lines);
+    Record::Counts(CountsRecord::new(functions)).append_to(&mut lines);
+    for tasks in found.chunks(TASKS_AT_ONCE) {
+        stream.write_all(&lines).await?;
+        lines.clear();
+        for record in described(engine, tasks) {
+            Record::Task(Box::new(record)).append_to(&mut lines);
+        }
     }
-    // Who hangs up early does not want to know.
-    let _ = stream.write_all(&lines).await;
+    stream.write_all(&lines).await
 }
 
-fn live_records(engine: &Engine) -> Vec<Record> {
+/// The first live tasks in serial order. Where the last one found ends between two looks, what
+/// comes after it is not found.
+async fn first_tasks(engine: &Engine, most: usize) -> Vec<TaskKey> {
+    let mut found: Vec<TaskKey> = Vec::new();
+    while found.len() < most {
+        let last = found.last().copied();
+        let next = engine.lock().graph().in_order_after(last, MARKS_AT_ONCE);
+        if next.is_empty() {
+            break;
+        }
+        found.extend(next);
+        tokio::task::yield_now().await;
+    }
+    found.truncate(most);
+    found
+}
+
+/// All live tasks that a text may mean, as far as they are bounded.
+async fn tasks_called(engine: &Engine, text: &str) -> Vec<TaskKey> {
+    let mut found = Vec::new();
+    let mut number = 0;
+    while found.len() < LIVE_TASKS_MAX {
+        let numbers = number..number + MARKS_AT_ONCE;
+        let Some(next) = engine.lock().graph().find(text, numbers) else {
+            break;
+        };
+        found.extend(next);
+        number += MARKS_AT_ONCE;
+        tokio::task::yield_now().await;
+    }
+    found
+}
+
+/// The records of a few tasks, as far as they still live.
+fn described(engine: &Engine, tasks: &[TaskKey]) -> Vec<TaskRecord> {
     let core = engine.lock();
-    let tasks = core.graph().all().into_iter().take(TASKS_TOLD_MAX);
-    tasks
-        .filter_map(|task| core.graph().view(task))
-        .map(|view| Record::Task(Box::new(record(&core, engine, &view))))
-        .collect()
+    let views = tasks.iter().filter_map(|task| core.graph().view(*task));
+    views.map(|view| record(&core, engine, &view)).collect()
 }
 
 fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
@@ -100,7 +167,7 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
         Situation::Ready(_) => {
             let run = Run {
                 task: view.task,
-                attempt: ciel_model::Attempt(view.attempts - 1),
+                attempt: Attempt(view.attempts - 1),
             };
             let lacking = core.node.waits_for(run, &view.options.resources);
             let reason = lacking.unwrap_or_else(|| "its turn".to_string());
@@ -114,7 +181,7 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {
-    let attempt = ciel_model::Attempt(view.attempts - 1);
+    let attempt = Attempt(view.attempts - 1);
     let seconds = engine.now().saturating_sub(since) as f64 / 1e6;
     let pid = core.pids.get(&view.task);
     match (core.place_of(view.task, attempt), pid) {

@@ -4,6 +4,7 @@
 //! input/output thread deals with processes, workers and people. All of them meet here: one lock
 //! around the machines, two conditions, one channel.
 
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +13,8 @@ use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
 use ciel_node::Run;
 use ciel_store::{RunFolder, StoreError};
-use ciel_view::records::Record;
+use ciel_view::history::Writer;
+use ciel_view::records::{CountsRecord, EndRecord};
 
 use crate::core::Core;
 use crate::error::RunError;
@@ -67,6 +69,7 @@ pub(crate) struct Equipment {
     pub(crate) face: Arc<dyn Face>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
+    pub(crate) history: HistoryFile,
     /// The socket of a session's client.
     pub(crate) session: Option<UnixStream>,
 }
@@ -84,7 +87,7 @@ impl Engine {
             before: core.state.now(),
             released: Mutex::new(kept.released),
             trouble: Mutex::new(None),
-            history: HistoryFile::open(&folder.history_path()),
+            history: equipment.history,
             settings,
             folder,
             face: equipment.face,
@@ -283,21 +286,25 @@ impl Engine {
         }
     }
 
-    /// Writes one record into the history.
-    pub(crate) fn record(&self, record: &Record) {
-        let mut lines = Vec::new();
-        record.append_to(&mut lines);
-        self.append_history(&lines);
-    }
-
     /// Writes what has gathered into the history.
     pub(crate) fn write_history(&self) {
         let gathered = self.lock().history.take();
-        self.append_history(&history_file::spelled(&gathered));
+        self.add_to_history(|writer| history_file::append(writer, &gathered));
     }
 
-    fn append_history(&self, lines: &[u8]) {
-        if self.history.append(lines).is_err() {
+    /// Writes how many tasks there were by now.
+    pub(crate) fn write_counts(&self) {
+        let functions = self.lock().graph().functions();
+        self.add_to_history(|writer| writer.counts(CountsRecord::new(functions)));
+    }
+
+    /// Writes how the run has ended.
+    pub(crate) fn write_end(&self, end: EndRecord) {
+        self.add_to_history(|writer| writer.end(end));
+    }
+
+    fn add_to_history(&self, act: impl FnOnce(&mut Writer) -> io::Result<()>) {
+        if !self.history.write(act) {
             let message = "the run's history cannot be written; it is incomplete";
             self.warn(None, message);
         }

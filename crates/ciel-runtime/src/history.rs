@@ -1,21 +1,23 @@
 //! What the history of a run is to receive: a bounded ring between the machines, which append under
 //! the lock, and the input/output thread, which spells it as records and writes them.
 //!
-//! It does not know files or JSON. Read next: `ciel_view::records`.
+//! Up to a number of tasks each one is handed on as it ends. After that only failures are: of all
+//! other tasks the ring keeps the newest for whoever looks next, so that a long run costs no more
+//! than its tasks. It does not know files or JSON. Read next: `ciel_view::history`.
 
 use std::collections::VecDeque;
 
 use ciel_graph::TaskSummary;
-use ciel_model::{Label, limits};
+use ciel_model::{FailureKind, Label, limits};
 
 /// Ended tasks after which the input/output thread is asked to write.
 const GATHERED_TASKS: usize = 256;
 
 /// Ended tasks that may wait to be written; beyond it the oldest gives way.
-const WAITING_TASKS_MAX: usize = 16 << 10;
+const WAITING_TASKS_MAX: usize = 4 << 10;
 
-/// Bytes of the tasks' own output that a run keeps in all.
-const LOGS_BYTES_MAX: usize = 64 * limits::LOG_BYTES_MAX;
+/// Bytes of the tasks' own output that may wait to be written; beyond it the oldest gives way.
+const WAITING_LOG_BYTES_MAX: usize = 4 << 20;
 
 /// A piece of a task's own output.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,12 +27,14 @@ pub(crate) struct Log {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What waits to be written.
+/// What waits to be written, each oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// Oldest first.
+    /// Tasks that failed by themselves.
+    pub(crate) failed: VecDeque<Box<TaskSummary>>,
+    /// All other tasks.
     pub(crate) tasks: VecDeque<Box<TaskSummary>>,
-    pub(crate) logs: Vec<Log>,
+    pub(crate) logs: VecDeque<Log>,
 }
 
 /// What happened and is not written yet.
@@ -38,39 +42,147 @@ pub(crate) struct Gathered {
 pub(crate) struct History {
     gathered: Gathered,
     log_bytes: usize,
+    /// Tasks handed on so far.
+    taken: usize,
 }
 
 impl History {
     /// A task has ended. True if the input/output thread has to be asked to write now.
     pub(crate) fn task_ended(&mut self, summary: Box<TaskSummary>) -> bool {
-        let tasks = &mut self.gathered.tasks;
-        if tasks.len() == WAITING_TASKS_MAX {
+        let is_sampled = self.is_sampling() && !is_origin(&summary);
+        let waiting_max = match is_sampled {
+            true => GATHERED_TASKS,
+            false => WAITING_TASKS_MAX,
+        };
+        let tasks = match is_origin(&summary) {
+            true => &mut self.gathered.failed,
+            false => &mut self.gathered.tasks,
+        };
+        if tasks.len() >= waiting_max {
             tasks.pop_front();
         }
         tasks.push_back(summary);
-        tasks.len() == GATHERED_TASKS
+        tasks.len() == GATHERED_TASKS && !is_sampled
     }
 
-    /// Keeps a task's own output, as far as all of it together is bounded.
+    /// Keeps a task's own output until it is written.
     pub(crate) fn log(&mut self, task: &Label, stream: &'static str, bytes: &[u8]) {
-        if self.log_bytes > LOGS_BYTES_MAX {
-            return;
-        }
         self.log_bytes += bytes.len();
-        self.gathered.logs.push(Log {
+        self.gathered.logs.push_back(Log {
             task: task.clone(),
             stream,
             bytes: bytes.to_vec(),
         });
+        while self.log_bytes > WAITING_LOG_BYTES_MAX
+            && let Some(oldest) = self.gathered.logs.pop_front()
+        {
+            self.log_bytes -= oldest.bytes.len();
+        }
     }
 
     /// Whether enough has gathered to be written now.
     pub(crate) fn is_full(&self) -> bool {
-        self.gathered.tasks.len() >= GATHERED_TASKS
+        let Gathered { failed, tasks, .. } = &self.gathered;
+        failed.len() >= GATHERED_TASKS || tasks.len() >= GATHERED_TASKS && !self.is_sampling()
     }
 
     /// What has gathered since the last time.
     pub(crate) fn take(&mut self) -> Gathered {
+        self.log_bytes = 0;
+        self.taken += self.gathered.tasks.len();
         std::mem::take(&mut self.gathered)
+    }
+
+    fn is_sampling(&self) -> bool {
+        self.taken >= limits::HISTORY_TASKS_MAX
+    }
+}
+
+/// Whether a task failed by itself, and not because of another one.
+fn is_origin(summary: &TaskSummary) -> bool {
+    let failure = summary.failure.as_ref();
+    failure.is_some_and(|failure| {
+        failure.kind != FailureKind::Cancelled && failure.origin == summary.label
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ciel_model::{Failure, Name, Site};
+
+    use super::*;
+
+    fn summary(number: u128, fails: bool) -> Box<TaskSummary> {
+        let label = Label {
+            what: "work".into(),
+            name: Name(number),
+        };
+        let failure = || Arc::new(Failure::new(FailureKind::TaskError, label.clone(), "no"));
+        Box::new(TaskSummary {
+            failure: fails.then(failure),
+            label: label.clone(),
+            executor: "python".into(),
+            site: Site::default(),
+            parent: None,
+            attempts: 1,
+            story: Vec::new(),
+            ran_us: 0,
+        })
+    }
+
+    /// Lets so many tasks end, of which each thousandth fails, and writes when that is asked for.
+    fn end(history: &mut History, numbers: std::ops::Range<u128>) -> Vec<Gathered> {
+        let mut written = Vec::new();
+        for number in numbers {
+            if history.task_ended(summary(number, number % 1000 == 7)) {
+                written.push(history.take());
+            }
+        }
+        written
+    }
+
+    #[test]
+    fn first_tasks_are_all_handed_on_and_later_ones_as_failures_and_newest() {
+        let mut history = History::default();
+        let handed = end(&mut history, 0..100_000);
+        let tasks: usize = handed.iter().map(|one| one.tasks.len()).sum();
+        let most = limits::HISTORY_TASKS_MAX + GATHERED_TASKS;
+        assert!(
+            (limits::HISTORY_TASKS_MAX..=most).contains(&tasks),
+            "{tasks}"
+        );
+        let rest = history.take();
+        let failed: usize = handed.iter().map(|one| one.failed.len()).sum();
+        assert_eq!(failed + rest.failed.len(), 100);
+        assert_eq!(rest.tasks.len(), GATHERED_TASKS);
+        assert_eq!(rest.tasks[GATHERED_TASKS - 1].label.name, Name(99_999));
+    }
+
+    #[test]
+    fn nobody_writes_and_the_newest_stay() {
+        let mut history = History::default();
+        for number in 0..100_000 {
+            history.task_ended(summary(number, number % 2 == 0));
+        }
+        let Gathered { failed, tasks, .. } = history.take();
+        assert_eq!(
+            (failed.len(), tasks.len()),
+            (WAITING_TASKS_MAX, WAITING_TASKS_MAX)
+        );
+        assert_eq!(tasks.back().map(|last| last.label.name), Some(Name(99_999)));
+    }
+
+    #[test]
+    fn output_of_tasks_that_waits_is_bounded_in_bytes() {
+        let mut history = History::default();
+        let label = summary(1, false).label.clone();
+        for _ in 0..100 {
+            history.log(&label, "stderr", &[b'x'; 1 << 20]);
+        }
+        let logs = history.take().logs;
+        let bytes: usize = logs.iter().map(|log| log.bytes.len()).sum();
+        assert_eq!(bytes, WAITING_LOG_BYTES_MAX);
     }
 }

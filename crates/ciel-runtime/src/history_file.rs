@@ -1,47 +1,53 @@
-//! The history of a run on disk: what the ring has gathered, spelled as records and appended.
+//! The history of a run on disk: what the ring has gathered, spelled as records and written.
 //!
 //! Nothing here holds the lock of the machines for longer than it takes to move what has gathered.
-//! Read next: `history`, and `ciel_view::records`.
+//! Read next: `history`, and `ciel_view::history`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use ciel_view::records::{LogRecord, Record, TaskRecord};
+use ciel_view::history::{Bounds, Writer};
+use ciel_view::records::{LogRecord, RunRecord, TaskRecord};
 
 use crate::history::{Gathered, Log};
 
-/// The file, until it cannot be written any more.
-pub(crate) struct HistoryFile(Mutex<Option<File>>);
+/// The history, until it cannot be written any more.
+pub(crate) struct HistoryFile(Mutex<io::Result<Writer>>);
 
 impl HistoryFile {
     /// That of a run, which may have one already.
-    pub(crate) fn open(path: &Path) -> HistoryFile {
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        HistoryFile(Mutex::new(file.ok()))
+    pub(crate) fn begin(folder: &Path, run: &RunRecord) -> HistoryFile {
+        HistoryFile(Mutex::new(Writer::begin(folder, Bounds::default(), run)))
     }
 
-    /// Appends lines; after a failure all further ones are dropped.
-    pub(crate) fn append(&self, lines: &[u8]) -> io::Result<()> {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(open) = &mut *file else {
-            return Ok(());
+    /// Writes; after a failure all that comes is dropped. False if it failed now.
+    pub(crate) fn write(&self, act: impl FnOnce(&mut Writer) -> io::Result<()>) -> bool {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(writer) = &mut *open else {
+            return true;
         };
-        open.write_all(lines).inspect_err(|_| *file = None)
+        let written = act(writer);
+        let is_written = written.is_ok();
+        if let Err(error) = written {
+            *open = Err(error);
+        }
+        is_written
     }
 }
 
-/// What has gathered, as lines of the file.
-pub(crate) fn spelled(gathered: &Gathered) -> Vec<u8> {
-    let mut lines = Vec::new();
+/// Writes what has gathered.
+///
+/// # Errors
+/// Those of the disk.
+pub(crate) fn append(writer: &mut Writer, gathered: &Gathered) -> io::Result<()> {
     for log in &gathered.logs {
-        Record::Log(log_record(log)).append_to(&mut lines);
+        writer.log(log_record(log))?;
     }
-    for summary in &gathered.tasks {
-        Record::Task(Box::new(TaskRecord::from(&**summary))).append_to(&mut lines);
+    for summary in gathered.tasks.iter().chain(&gathered.failed) {
+        writer.task(TaskRecord::from(&**summary))?;
     }
-    lines
+    writer.flush()
 }
 
 fn log_record(log: &Log) -> LogRecord {

@@ -12,7 +12,7 @@ use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
 use ciel_store::StateFolder;
-use ciel_view::records::{Record, RunRecord};
+use ciel_view::records::RunRecord;
 use serde_json::Value as Json;
 
 use self::finish::{ThreadsEnded, finish};
@@ -22,6 +22,7 @@ use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
 use crate::executors::{Registry, python, skywriting};
 use crate::face::{Face, Report};
+use crate::history_file::HistoryFile;
 use crate::job::Job;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::programs::Programs;
@@ -89,7 +90,9 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
         Job::Python => (None, None),
         Job::Session(client) => (None, Some(client)),
     };
+    let history = HistoryFile::begin(&folder.history_path(), &run_record(&settings, &id));
     let equipment = Equipment {
+        history,
         programs: Programs::new(own, &settings, script_environment(&settings)),
         face,
         registry,
@@ -97,7 +100,6 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     };
     let engine = Engine::new(settings, folder, equipment, begun.kept, core);
     let engine = Arc::new(engine);
-    engine.record(&Record::Run(run_record(&engine.settings, &id)));
     match is_new {
         true => submit(&engine, root),
         false => take_up(&engine, begun.lost),
@@ -203,6 +205,7 @@ fn run_record(settings: &Settings, id: &str) -> RunRecord {
             .unwrap_or_default()
             .display()
             .to_string(),
+        resumed: false,
     }
 }
 

@@ -29,6 +29,9 @@ const FURTHER_ORDERS_MAX: usize = 64;
 /// Between two looks at the progress.
 const PROGRESS_MS: u64 = 100;
 
+/// Looks at the progress for each time that the history is told how many tasks there were.
+const LOOKS_BETWEEN_COUNTS: u64 = 10;
+
 /// How the thread ended.
 pub(crate) struct Ended {
     /// Somebody pressed Ctrl-C or asked the run to end.
@@ -43,6 +46,7 @@ struct Shell {
     deadline: Option<Instant>,
     job_deadline: Option<Instant>,
     interrupts: u32,
+    looks: u64,
 }
 
 /// The life of the thread; ends when the job is over and every process is gone.
@@ -70,6 +74,7 @@ pub(crate) fn run_thread(
             deadline: None,
             job_deadline,
             interrupts: 0,
+            looks: 0,
         };
         shell.run(orders).await
     })?;
@@ -245,6 +250,10 @@ impl Shell {
         let progress = progress_of(&self.engine);
         self.engine.face.report(Report::Progress(&progress));
         self.engine.write_history();
+        self.looks += 1;
+        if self.looks % LOOKS_BETWEEN_COUNTS == 1 {
+            self.engine.write_counts();
+        }
     }
 }
 

@@ -109,7 +109,7 @@ impl RunFolder {
         self.directory.path()
     }
 
-    /// Where the run's history for people belongs; the file is the caller's.
+    /// Where the run's history for people belongs, a folder; it is the caller's to make.
     pub fn history_path(&self) -> PathBuf {
         self.directory.path_of(HISTORY_NAME)
     }

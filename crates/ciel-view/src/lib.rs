@@ -6,8 +6,10 @@
 
 pub mod description;
 mod error;
+pub mod history;
 pub mod inspect;
 pub mod journal;
+pub mod limits;
 pub mod listing;
 pub mod records;
 pub mod socket;

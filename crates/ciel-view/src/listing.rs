@@ -3,21 +3,14 @@
 //! Unlike `inspect` it does not look at tasks, so it costs little for each run. Read next:
 //! `description`.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use ciel_store::{RunEntry, RunState, StateFolder};
 
 use crate::description::{Ending, RunDescription};
 use crate::error::ViewError;
-use crate::records::{EndRecord, Record, RunRecord};
-
-/// Bytes of the first record of a history.
-const FIRST_RECORD_BYTES_MAX: u64 = 4 << 20;
-
-/// Bytes at the end of a history among which the last record is looked for.
-const LAST_RECORD_BYTES_MAX: u64 = 64 << 10;
+use crate::history::Reader;
+use crate::inspect::HISTORY;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,12 +85,14 @@ pub fn description(state: &Path, id: &str) -> Result<RunDescription, ViewError> 
 fn summary(entry: &RunEntry) -> RunSummary {
     let ending = entry.ending().ok().flatten().unwrap_or_default();
     let ending = serde_json::from_slice::<Ending>(&ending).ok();
-    let history = entry.path.join("history");
+    let history = Reader::new(&entry.path.join(HISTORY));
     let (command, folder, started_s) = beginning(entry, &history);
     let counted = match (&ending, entry.state) {
         (Some(ending), _) => Some((ending.elapsed_us, ending.tasks)),
         (None, RunState::Alive { .. }) => None,
-        (None, _) => last_record(&history).map(|end| (end.elapsed_us, end.counts.spawned)),
+        (None, _) => history
+            .end()
+            .map(|end| (end.elapsed_us, end.counts.spawned)),
     };
     RunSummary {
         id: entry.id.clone(),
@@ -134,40 +129,12 @@ fn standing(state: RunState, ending: Option<Ending>) -> Standing {
 }
 
 /// Command, folder and start, by the description or else by the history.
-fn beginning(entry: &RunEntry, history: &Path) -> (Vec<String>, String, u64) {
+fn beginning(entry: &RunEntry, history: &Reader) -> (Vec<String>, String, u64) {
     if let Some(description) = RunDescription::read(entry) {
         let folder = description.folder.display().to_string();
         return (description.command, folder, description.started_s);
     }
-    first_record(history).map_or((Vec::new(), String::new(), 0), |run| {
+    history.run().map_or((Vec::new(), String::new(), 0), |run| {
         (run.command, run.folder, run.started_s)
     })
-}
-
-fn first_record(history: &Path) -> Option<RunRecord> {
-    let mut line = String::new();
-    let file = File::open(history).ok()?.take(FIRST_RECORD_BYTES_MAX);
-    BufReader::new(file).read_line(&mut line).ok()?;
-    match serde_json::from_str(&line).ok()? {
-        Record::Run(run) => Some(run),
-        Record::Task(_) | Record::Log(_) | Record::End(_) => None,
-    }
-}
-
-/// The record of the end, if it is the last of the history.
-fn last_record(history: &Path) -> Option<EndRecord> {
-    let mut file = File::open(history).ok()?;
-    let length = file.metadata().ok()?.len();
-    let start = length.saturating_sub(LAST_RECORD_BYTES_MAX);
-    file.seek(SeekFrom::Start(start)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(LAST_RECORD_BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    let mut lines = bytes.split(|byte| *byte == b'\n');
-    let last = lines.rfind(|line| !line.is_empty())?;
-    match serde_json::from_slice(last).ok()? {
-        Record::End(end) => Some(end),
-        Record::Run(_) | Record::Task(_) | Record::Log(_) => None,
-    }
 }

@@ -1,9 +1,11 @@
 //! Records of a run for people: what `ps`, `why` and `logs` show is a fold over them.
 //!
-//! The same form is appended to the run's history file, one JSON value a line, and answered by the
-//! control socket while the run lives. It does not know how they are shown.
+//! The run's history holds them, one JSON value a line, and the control socket answers with them
+//! while the run lives. It does not know how they are shown. Read next: [`crate::history`].
 
-use ciel_graph::{Moment, TaskSummary};
+use std::sync::Arc;
+
+use ciel_graph::{FunctionCounts, Moment, TaskSummary};
 use ciel_model::{FailureKind, Label};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub enum Record {
     /// The first of a run.
     Run(RunRecord),
+    /// How many tasks there were by now; a later one replaces it.
+    Counts(CountsRecord),
     /// A task, as it stood when the record was made; a later one replaces it.
     Task(Box<TaskRecord>),
     /// Output of a task that is not part of the ordered output.
@@ -34,6 +38,26 @@ pub struct RunRecord {
     pub pid: u32,
     /// The folder it was started in.
     pub folder: String,
+    /// It goes on where a former process of it was lost.
+    #[serde(default)]
+    pub resumed: bool,
+}
+
+/// How many tasks there were.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CountsRecord {
+    /// Each function, by name.
+    pub functions: Vec<FunctionRecord>,
+}
+
+/// How many tasks there were of a function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRecord {
+    /// Its name.
+    pub what: String,
+    /// Of its tasks.
+    #[serde(flatten)]
+    pub counts: FunctionCounts,
 }
 
 /// A task.
@@ -145,7 +169,7 @@ impl From<&TaskSummary> for TaskRecord {
             name: summary.label.name.to_string(),
             what: summary.label.what.to_string(),
             executor: summary.executor.to_string(),
-            place: summary.place.clone(),
+            place: summary.site.to_string(),
             parent: summary.parent.as_ref().map(Label::to_string),
             state,
             reasons: Vec::new(),
@@ -165,7 +189,47 @@ pub fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, String)> {
         .collect()
 }
 
+impl CountsRecord {
+    /// The counts of functions in any order.
+    pub fn new(functions: Vec<(Arc<str>, FunctionCounts)>) -> CountsRecord {
+        let record = |(what, counts): (Arc<str>, FunctionCounts)| FunctionRecord {
+            what: what.to_string(),
+            counts,
+        };
+        let mut functions: Vec<FunctionRecord> = functions.into_iter().map(record).collect();
+        functions.sort_by(|a, b| a.what.cmp(&b.what));
+        CountsRecord { functions }
+    }
+
+    /// Tasks spawned.
+    pub fn spawned(&self) -> u64 {
+        self.functions.iter().map(|one| one.counts.spawned).sum()
+    }
+
+    /// Tasks that have a record of their own as long as there is room for it.
+    pub fn described(&self) -> u64 {
+        let unneeded: u64 = self.functions.iter().map(|one| one.counts.unneeded).sum();
+        self.spawned() - unneeded
+    }
+
+    /// Tasks that have ended.
+    pub fn ended(&self) -> u64 {
+        self.functions.iter().map(|one| one.counts.ended()).sum()
+    }
+}
+
 impl TaskRecord {
+    /// Whether it failed by itself, and not because of another one.
+    pub fn is_origin(&self) -> bool {
+        let failure = self.failure.as_deref().unwrap_or_default();
+        self.state == TaskState::Failed && failure.starts_with(&self.label())
+    }
+
+    /// When the last thing happened to it that is known, in microseconds since the run began.
+    pub fn ended_us(&self) -> u64 {
+        self.story.last().map_or(0, |(at, _)| *at)
+    }
+
     /// `fib@3f9c12ab`.
     pub fn label(&self) -> String {
         format!("{}@{}", self.what, self.name.get(..8).unwrap_or(&self.name))

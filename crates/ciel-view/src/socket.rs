@@ -3,11 +3,15 @@
 //! The socket lies in the user's runtime folder and goes when the run ends. It does not know who
 //! listens.
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::records::Record;
 
 /// How long a live run may take to answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -30,15 +34,41 @@ fn runtime_folder() -> Option<PathBuf> {
     (found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0).then_some(folder)
 }
 
-/// The whole answer of a run; empty if nobody listens.
-pub(crate) fn ask(run: &str) -> Vec<u8> {
-    let Some(mut stream) = path_of(run).and_then(|path| UnixStream::connect(path).ok()) else {
+/// What a reader asks of a live run, as one line of JSON. The answer is records, a line each: the
+/// counts first, then tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// The first so many live tasks in serial order.
+    Tasks(usize),
+    /// The live tasks that this text, as typed by a person, may mean.
+    Find(String),
+}
+
+impl Request {
+    /// The request of a line; none if it is not understood.
+    pub fn read(line: &str) -> Option<Request> {
+        serde_json::from_str(line).ok()
+    }
+}
+
+/// The answer of a run; empty if nobody listens, or not for long.
+pub(crate) fn ask(run: &str, request: &Request) -> Vec<Record> {
+    let Some(stream) = path_of(run).and_then(|path| UnixStream::connect(path).ok()) else {
         return Vec::new();
     };
+    exchange(stream, request).unwrap_or_default()
+}
+
+fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Vec<Record>> {
+    stream.set_read_timeout(Some(ANSWER_TIME))?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
     let mut answer = Vec::new();
-    let limited = stream.set_read_timeout(Some(ANSWER_TIME));
-    match limited.and_then(|()| stream.read_to_end(&mut answer)) {
-        Ok(_) => answer,
-        Err(_) => Vec::new(),
-    }
+    stream.read_to_end(&mut answer)?;
+    let lines = answer.split(|byte| *byte == b'\n');
+    Ok(lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect())
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use ciel_view::inspect;
 use ciel_view::records::LogRecord;
 use serde_json::{Value, json};
 
@@ -14,9 +15,9 @@ use crate::options::{Shared, TaskOptions};
 pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, Complaint> {
     let (run, task) = find(shared, &options.task)?;
     let label = task.label();
-    let logs: Vec<&LogRecord> = run.logs.iter().filter(|log| log.task == label).collect();
+    let logs = inspect::logs(&shared.state, &run.run.run, &label);
     if options.output.json {
-        let value = |log: &&LogRecord| json!({"run": run.run.run, "log": log});
+        let value = |log: &LogRecord| json!({"run": run.run.run, "log": log});
         return display::print_json(&logs.iter().map(value).collect::<Vec<Value>>());
     }
     if logs.is_empty() {

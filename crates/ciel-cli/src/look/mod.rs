@@ -1,6 +1,6 @@
 //! Looking at runs: which there are, why a task stands where it stands, what it wrote.
 //!
-//! The engine brings the records, of live and of ended runs alike; here they are only shown.
+//! `ciel-view` brings the records, of live and of ended runs alike; here they are only shown.
 
 pub mod journal;
 pub mod logs;
@@ -9,7 +9,9 @@ pub mod replay;
 pub mod runs;
 pub mod why;
 
-use ciel_view::inspect::{self, RunView};
+use std::collections::BTreeSet;
+
+use ciel_view::inspect::{self, Found, RunView};
 use ciel_view::records::{TaskRecord, TaskState};
 
 use crate::complaint::Complaint;
@@ -20,41 +22,23 @@ use crate::options::Shared;
 /// Tasks listed when several may be meant.
 const LISTED_MAX: usize = 20;
 
-/// All runs, live ones first, of each kind the newest first.
-fn newest_first(shared: &Shared) -> Result<Vec<RunView>, Complaint> {
-    let mut runs = inspect::runs(&shared.state)?;
-    runs.reverse();
-    runs.sort_by_key(|run| !run.live);
-    Ok(runs)
-}
-
 /// The one task that `text` means, in the first run that has any such.
 fn find(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), Complaint> {
-    let mut runs = newest_first(shared)?;
-    let found = runs
-        .iter()
-        .position(|run| run.tasks.iter().any(|task| task.answers_to(text)));
-    let Some(found) = found else {
-        return Err(unknown(&runs, text));
-    };
-    let run = runs.swap_remove(found);
-    let mut matching = run.tasks.iter().filter(|task| task.answers_to(text));
-    match (matching.next(), matching.next()) {
-        (Some(task), None) => {
-            let task = task.clone();
-            Ok((run, task))
-        }
-        _ => Err(several(&run, text)),
+    match inspect::find(&shared.state, text)? {
+        Found::Run(run) => match run.tasks.as_slice() {
+            [task] => {
+                let task = task.clone();
+                Ok((*run, task))
+            }
+            _ => Err(several(&run, text)),
+        },
+        Found::Nothing(names) => Err(unknown(names.as_ref(), text)),
     }
 }
 
 fn several(run: &RunView, text: &str) -> Complaint {
-    let matching: Vec<&TaskRecord> = run
-        .tasks
-        .iter()
-        .filter(|task| task.answers_to(text))
-        .collect();
-    let line = |task: &&TaskRecord| format!("\n  {}  {}", task.label(), task.state.words());
+    let matching = &run.tasks;
+    let line = |task: &TaskRecord| format!("\n  {}  {}", task.label(), task.state.words());
     let mut message = format!(
         "{text} may be any of {} in run {}:",
         counted(matching.len() as u64, "task"),
@@ -67,19 +51,15 @@ fn several(run: &RunView, text: &str) -> Complaint {
     Complaint::usage("task.several", message).with_hint("give the digits behind the @ too")
 }
 
-fn unknown(runs: &[RunView], text: &str) -> Complaint {
-    if runs.is_empty() {
+fn unknown(names: Option<&BTreeSet<String>>, text: &str) -> Complaint {
+    let Some(names) = names else {
         return Complaint::usage("run.none", "there are no runs in this folder's state").with_hint(
             "go to the folder where the job was started, or name its state with --state",
         );
-    }
+    };
     let complaint = Complaint::usage("task.unknown", format!("no run has a task {text}"));
     let what = text.split('@').next().unwrap_or(text);
-    let names = runs
-        .iter()
-        .flat_map(|run| &run.tasks)
-        .map(|task| task.what.as_str());
-    match nearest(what, names) {
+    match nearest(what, names.iter().map(String::as_str)) {
         Some(name) if name != what => complaint.with_hint(format!("did you mean {name}?")),
         _ => complaint.with_hint("`ciel ps --all` lists the tasks"),
     }
@@ -95,12 +75,6 @@ fn has_ended(task: &TaskRecord) -> bool {
         | TaskState::Running
         | TaskState::Suspended => false,
     }
-}
-
-/// Whether it failed by itself, and not because of another one.
-fn is_origin(task: &TaskRecord) -> bool {
-    let failure = task.failure.as_deref().unwrap_or_default();
-    task.state == TaskState::Failed && failure.starts_with(&task.label())
 }
 
 /// Why a task failed, without what is known: its label, and that it failed or was cancelled.

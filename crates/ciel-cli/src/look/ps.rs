@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ciel_view::inspect::RunView;
-use ciel_view::records::TaskRecord;
+use ciel_view::inspect::{self, RunView, Tasks};
+use ciel_view::records::{FunctionRecord, TaskRecord};
 use serde_json::{Value, json};
 
-use super::{has_ended, is_origin, newest_first, own_failure};
+use super::own_failure;
 use crate::complaint::Complaint;
 use crate::display::{self, columns, counted, duration, shortened};
 use crate::options::{PsOptions, Shared};
@@ -24,7 +24,11 @@ const CELL_CHARACTERS_MAX: usize = 60;
 
 /// Shows all runs.
 pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, Complaint> {
-    let runs = newest_first(shared)?;
+    let tasks = match options.all || options.output.json {
+        true => Tasks::All,
+        false => Tasks::First(TASKS_SHOWN_MAX),
+    };
+    let runs = inspect::runs(&shared.state, tasks)?;
     if options.output.json {
         return display::print_json(&runs.iter().map(run_value).collect::<Vec<Value>>());
     }
@@ -83,13 +87,10 @@ fn run_row(run: &RunView) -> Vec<String> {
         .end
         .as_ref()
         .map_or(String::new(), |end| duration(end.elapsed_us));
-    let tasks = match &run.end {
-        Some(end) => end.counts.spawned.to_string(),
-        None if run.tasks.is_empty() => String::new(),
-        None => {
-            let ended = run.tasks.iter().filter(|task| has_ended(task)).count();
-            format!("{ended}/{}", run.tasks.len())
-        }
+    let tasks = match (&run.end, &run.counts) {
+        (Some(end), _) => end.counts.spawned.to_string(),
+        (None, None) => String::new(),
+        (None, Some(counts)) => format!("{}/{}", counts.ended(), counts.spawned()),
     };
     vec![
         run.run.run.clone(),
@@ -132,28 +133,53 @@ pub(super) fn age(started_s: u64) -> String {
     }
 }
 
-/// What has not ended in a live run, and what failed by itself; or all.
+/// The tasks that were looked at: what failed by itself and what lives, or all.
 fn task_lines(run: &RunView, all: bool, paint: Paint) -> String {
-    let shows = |task: &&TaskRecord| all || is_origin(task) || (run.live && !has_ended(task));
-    let tasks: Vec<&TaskRecord> = run.tasks.iter().filter(shows).collect();
-    let count_max = if all { tasks.len() } else { TASKS_SHOWN_MAX };
-    let rows: Vec<Vec<String>> = tasks
-        .iter()
-        .take(count_max)
-        .map(|task| task_row(task))
-        .collect();
+    let rows: Vec<Vec<String>> = run.tasks.iter().map(task_row).collect();
     let mut text: String = columns(&rows, "  ")
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();
-    if tasks.len() > count_max {
-        let more = counted((tasks.len() - count_max) as u64, "more task");
-        text.push_str(&format!(
-            "  {}\n",
-            paint.faint(&format!("… and {more} (--all)"))
-        ));
+    if run.left_out > 0 {
+        let more = counted(run.left_out, "more task");
+        let more = match all {
+            true => format!("… and {more}; all together:"),
+            false => format!("… and {more} (--all)"),
+        };
+        text.push_str(&format!("  {}\n", paint.faint(&more)));
+    }
+    if all && run.left_out > 0 {
+        text.push_str(&function_lines(run));
     }
     text
+}
+
+/// How many tasks there were of each function, for a run that had more than are known one by one.
+fn function_lines(run: &RunView) -> String {
+    let functions = run.counts.iter().flat_map(|counts| &counts.functions);
+    let rows: Vec<Vec<String>> = functions.map(function_row).collect();
+    let lines = columns(&rows, "    ");
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn function_row(function: &FunctionRecord) -> Vec<String> {
+    let counts = &function.counts;
+    let parts = [
+        (counts.finished, "finished"),
+        (counts.failed, "failed"),
+        (counts.cancelled, "cancelled"),
+        (counts.unneeded, "not needed"),
+        (counts.spawned - counts.ended(), "live"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    vec![
+        function.what.clone(),
+        counted(counts.spawned, "task"),
+        parts.join(", "),
+    ]
 }
 
 fn task_row(task: &TaskRecord) -> Vec<String> {
@@ -180,6 +206,7 @@ fn run_value(run: &RunView) -> Value {
         "live": run.live,
         "resumable": run.resumable,
         "end": run.end,
+        "functions": run.counts.as_ref().map(|counts| &counts.functions),
         "tasks": run.tasks,
     })
 }

@@ -181,3 +181,26 @@ fn doctor_finds_executors_of_the_folder() {
         executors()
     );
 }
+
+/// Ten thousand tasks of a plug-in once left ten thousand lines, and a million a million, all of
+/// which `ciel ps` read.
+#[test]
+fn run_of_more_tasks_than_its_history_tells_of_is_counted_by_function() {
+    let script = "function one(i) { return i; }\nall = [];\n\
+        for (i in range(12000)) { all += spawn(one, [i]); }\nreturn len(all);\n";
+    let folder = Folder::with_job(script);
+    assert_eq!(folder.ciel(&["run", "-q", "job.sw"]).code, Some(0));
+    let shown = folder.ciel(&["ps", "--json"]).stdout;
+    let run: Value = serde_json::from_str(&shown).unwrap();
+    let one = &run["functions"][1];
+    assert_eq!(
+        (&one["what"], &one["spawned"]),
+        (&"one".into(), &12_000.into())
+    );
+    assert_eq!(one["finished"], 12_000);
+    let known = run["tasks"].as_array().unwrap().len();
+    assert!((10_000..11_500).contains(&known), "{known}");
+    let all = folder.ciel(&["ps", "--all"]).stdout;
+    let count = |line: &&str| line.contains("12000 tasks  12000 finished");
+    assert!(all.lines().rev().take(2).any(|line| count(&line)), "{all}");
+}

@@ -32,7 +32,7 @@ impl BrokenOff {
             let journal = run_folder(&place, state, &only_run(&place, state)).join("journal");
             until_true("all is synced", || ends_with_sync_mark(&journal));
         }
-        let history = run_folder(&place, state, &only_run(&place, state)).join("history");
+        let history = run_folder(&place, state, &only_run(&place, state)).join("history/tasks");
         until_true("the history of the first tasks", || {
             fs::read_to_string(&history).is_ok_and(|history| history.contains("part1"))
         });

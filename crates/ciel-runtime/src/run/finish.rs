@@ -4,7 +4,7 @@
 
 use ciel_journal::Journal;
 use ciel_view::Ending;
-use ciel_view::records::{EndRecord, Record};
+use ciel_view::records::EndRecord;
 use serde_json::Value as Json;
 
 use super::Outcome;
@@ -40,11 +40,12 @@ pub(super) fn finish(
         .map(|failure| failure.to_string());
     drop(core);
     engine.write_history();
-    engine.record(&Record::End(EndRecord {
+    engine.write_counts();
+    engine.write_end(EndRecord {
         failure: failure.clone(),
         counts,
         elapsed_us,
-    }));
+    });
     let mut trouble = engine.take_trouble();
     if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
         trouble.get_or_insert(RunError::of_journal(&run, error));

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use ciel_coordinator::{Coordinator, Corrupt, Record};
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
-use ciel_model::{Handle, Label, Site, StrandKey, TaskKey};
+use ciel_model::{Handle, Label, StrandKey, TaskKey};
 use ciel_ordered::Piece;
 
 use super::{Act, Entry};
@@ -167,7 +167,7 @@ impl Reading {
                 again: born.is_none(),
                 child: born.map_or_else(|| descriptor.what.to_string(), |key| self.name(key)),
                 executor: descriptor.executor.to_string(),
-                place: place(&descriptor.site),
+                place: descriptor.site.to_string(),
                 inputs: descriptor.inputs.len() as u64,
                 outputs: descriptor.outputs,
             },
@@ -236,13 +236,6 @@ fn finished(task: String, attempt: u32, outputs: &[Output]) -> Act {
         attempt,
         outputs: outputs.len() as u64,
         length: outputs.iter().map(length).sum(),
-    }
-}
-
-fn place(site: &Site) -> String {
-    match site.line {
-        0 => site.file.to_string(),
-        line => format!("{}:{line}", site.file),
     }
 }
 

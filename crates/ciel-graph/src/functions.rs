@@ -1,0 +1,79 @@
+//! How many tasks there were of each function: exact, bounded by the number of functions.
+//!
+//! It does not know single tasks. Read next: `graph`, which counts.
+
+use std::sync::Arc;
+
+use ciel_model::limits;
+use rustc_hash::FxHashMap;
+
+use crate::task::Task;
+
+/// What functions are counted as that come after too many others.
+const OTHERS: &str = "(other functions)";
+
+/// How many tasks there were of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct FunctionCounts {
+    /// Tasks spawned.
+    pub spawned: u64,
+    /// Tasks that ended well, with a result of their own, of an equal call, or of a successor.
+    pub finished: u64,
+    /// Tasks that failed.
+    pub failed: u64,
+    /// Tasks that were cancelled.
+    pub cancelled: u64,
+    /// Lazy tasks whose outputs nobody could need any more.
+    pub unneeded: u64,
+}
+
+impl FunctionCounts {
+    /// Tasks that are over.
+    pub fn ended(&self) -> u64 {
+        self.finished + self.failed + self.cancelled + self.unneeded
+    }
+}
+
+/// The counts of all functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Functions(FxHashMap<Arc<str>, FunctionCounts>);
+
+impl Functions {
+    pub(crate) fn on_spawned(&mut self, what: &Arc<str>) {
+        self.of(what).spawned += 1;
+    }
+
+    pub(crate) fn on_unneeded(&mut self, task: &Task) {
+        self.of(&task.descriptor.what).unneeded += 1;
+    }
+
+    /// `cancelled` is `None` for a task that ended well.
+    pub(crate) fn on_ended(&mut self, task: &Task, cancelled: Option<bool>) {
+        let counts = self.of(&task.descriptor.what);
+        match cancelled {
+            None => counts.finished += 1,
+            Some(false) => counts.failed += 1,
+            Some(true) => counts.cancelled += 1,
+        }
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn all(&self) -> Vec<(Arc<str>, FunctionCounts)> {
+        let counts = self.0.iter();
+        counts
+            .map(|(what, counts)| (what.clone(), *counts))
+            .collect()
+    }
+
+    fn of(&mut self, what: &Arc<str>) -> &mut FunctionCounts {
+        // Asked for twice, because a key is only made for a new one.
+        if self.0.contains_key(what) {
+            return self.0.get_mut(what).expect("just seen");
+        }
+        let key = match self.0.len() < limits::FUNCTIONS_COUNTED_MAX {
+            true => what.clone(),
+            false => OTHERS.into(),
+        };
+        self.0.entry(key).or_default()
+    }
+}

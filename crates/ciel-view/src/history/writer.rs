@@ -1,0 +1,175 @@
+//! Writes a history: appends, and lets the oldest go where a bound is met.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Bounds, COUNTS, FAILED, LOGS, RUN, Reader, TASKS, old};
+use crate::limits::FAILURE_BYTES_MAX;
+use crate::records::{CountsRecord, EndRecord, LogRecord, Record, RunRecord, TaskRecord};
+
+/// The one that writes a run's history. Lines reach the disk with [`Writer::flush`].
+#[derive(Debug)]
+pub struct Writer {
+    folder: PathBuf,
+    bounds: Bounds,
+    failed: Part,
+    tasks: Part,
+    logs: Part,
+}
+
+impl Writer {
+    /// Begins a history, or goes on with one of the same run, whose process was lost.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn begin(folder: &Path, bounds: Bounds, run: &RunRecord) -> io::Result<Writer> {
+        fs::create_dir_all(folder)?;
+        let before = Reader::new(folder).run();
+        let run = RunRecord {
+            resumed: before.is_some_and(|before| before.run == run.run),
+            ..run.clone()
+        };
+        write_whole(folder, RUN, &Record::Run(run))?;
+        Ok(Writer {
+            failed: Part::open(folder, FAILED)?,
+            tasks: Part::open(folder, TASKS)?,
+            logs: Part::open(folder, LOGS)?,
+            folder: folder.to_path_buf(),
+            bounds,
+        })
+    }
+
+    /// A task ended.
+    ///
+    /// # Errors
+    /// The disk is full, or the folder is gone; so with all that follow.
+    pub fn task(&mut self, mut task: TaskRecord) -> io::Result<()> {
+        if let Some(failure) = &mut task.failure {
+            shorten(failure);
+        }
+        let is_origin = task.is_origin();
+        let line = line_of(&Record::Task(Box::new(task)));
+        let length = line.len() as u64;
+        if is_origin && self.failed.bytes + length <= self.bounds.failed {
+            self.failed.append(&line);
+            return Ok(());
+        }
+        self.tasks
+            .make_room(&self.folder, length, self.bounds.tasks / 2)?;
+        self.tasks.append(&line);
+        Ok(())
+    }
+
+    /// A task wrote something that is not part of the ordered output.
+    ///
+    /// # Errors
+    /// As [`Writer::task`].
+    pub fn log(&mut self, log: LogRecord) -> io::Result<()> {
+        let line = line_of(&Record::Log(log));
+        let length = line.len() as u64;
+        self.logs
+            .make_room(&self.folder, length, self.bounds.logs / 2)?;
+        self.logs.append(&line);
+        Ok(())
+    }
+
+    /// How many tasks there were by now, in the place of what was known before.
+    ///
+    /// # Errors
+    /// As [`Writer::task`].
+    pub fn counts(&mut self, counts: CountsRecord) -> io::Result<()> {
+        write_whole(&self.folder, COUNTS, &Record::Counts(counts))
+    }
+
+    /// The run ended.
+    ///
+    /// # Errors
+    /// As [`Writer::task`].
+    pub fn end(&mut self, end: EndRecord) -> io::Result<()> {
+        self.flush()?;
+        let path = self.folder.join(RUN);
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        file.write_all(&line_of(&Record::End(end)))
+    }
+
+    /// Hands all lines to the system.
+    ///
+    /// # Errors
+    /// As [`Writer::task`].
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.failed.flush()?;
+        self.tasks.flush()?;
+        self.logs.flush()
+    }
+}
+
+/// A file that lines are appended to.
+#[derive(Debug)]
+struct Part {
+    name: &'static str,
+    file: File,
+    /// Bytes of it, those that are not written yet among them.
+    bytes: u64,
+    gathered: Vec<u8>,
+}
+
+impl Part {
+    fn open(folder: &Path, name: &'static str) -> io::Result<Part> {
+        let path = folder.join(name);
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let bytes = file.metadata()?.len();
+        let mut part = Part {
+            name,
+            file,
+            bytes,
+            gathered: Vec::new(),
+        };
+        if bytes > 0 {
+            // The last line of a process that was killed may not be whole.
+            part.append(b"\n");
+        }
+        Ok(part)
+    }
+
+    fn append(&mut self, line: &[u8]) {
+        self.bytes += line.len() as u64;
+        self.gathered.extend_from_slice(line);
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let gathered = std::mem::take(&mut self.gathered);
+        self.file.write_all(&gathered)
+    }
+
+    /// Lets all lines but those of this file go if another one does not fit.
+    fn make_room(&mut self, folder: &Path, length: u64, bytes_max: u64) -> io::Result<()> {
+        if self.bytes > 0 && self.bytes + length > bytes_max {
+            self.flush()?;
+            fs::rename(folder.join(self.name), folder.join(old(self.name)))?;
+            *self = Part::open(folder, self.name)?;
+        }
+        Ok(())
+    }
+}
+
+fn line_of(record: &Record) -> Vec<u8> {
+    let mut line = Vec::new();
+    record.append_to(&mut line);
+    line
+}
+
+/// Replaces a file at once, so that no reader sees half of it.
+fn write_whole(folder: &Path, name: &str, record: &Record) -> io::Result<()> {
+    let draft = folder.join(format!("{name}.new"));
+    fs::write(&draft, line_of(record))?;
+    fs::rename(draft, folder.join(name))
+}
+
+/// Cuts a text that is longer than a record may keep.
+fn shorten(text: &mut String) {
+    if text.len() > FAILURE_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(FAILURE_BYTES_MAX));
+        text.push('…');
+    }
+}

@@ -124,6 +124,7 @@ mod tests {
         let given = given(&options);
         let description = RunDescription {
             version: String::new(),
+            record_format: 0,
             key: String::new(),
             command: ["job.sw", "-x", "1"].map(str::to_string).to_vec(),
             folder: "/".into(),

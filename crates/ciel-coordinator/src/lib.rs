@@ -14,4 +14,4 @@ mod record;
 mod strands;
 
 pub use coordinator::{Coordinator, Corrupt, Recorder};
-pub use record::Record;
+pub use record::{RECORD_FORMAT, Record};

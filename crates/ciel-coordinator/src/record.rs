@@ -1,14 +1,19 @@
 //! Records: what a coordinator is told, as bytes.
 //!
 //! The spelling is postcard's: numbers as variable-length integers, enumerations by the number of
-//! their variant. Variants are only ever added at the end, so old records stay readable. Read
-//! next: `coordinator`, which folds them.
+//! their variant. There are no names of fields, so a field more makes all older records unreadable;
+//! [`RECORD_FORMAT`] tells such spellings apart. Read next: `coordinator`, which folds records.
 
 use ciel_graph::{Event, Policy};
 use ciel_model::{Micros, StrandKey};
 use ciel_ordered::Piece;
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
+
+/// The number of the spelling of records and snapshots. It goes up when a record that was written
+/// before would be read or folded otherwise than before; runs of another number are not taken up.
+/// A variant at the end of its enumeration changes nothing for older records.
+pub const RECORD_FORMAT: u32 = 2;
 
 /// One thing that happened. The first record of a run is `Began`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

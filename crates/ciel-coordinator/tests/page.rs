@@ -16,8 +16,9 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
-    Attempt, Call, Class, Content, Descriptor, Exception, Failure, FailureKind, Form, Frame,
-    Handle, Label, Name, Needs, Options, Resources, Site, StrandKey, TaskKey, Told, Value,
+    Attempt, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception, Failure,
+    FailureKind, Form, Frame, FunctionCode, Handle, Label, Name, Needs, Options, Resources, Site,
+    StrandKey, TaskKey, Told, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -85,6 +86,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("Options", fields::<Options>()),
         ("Resources", fields::<Resources>()),
         ("Site", fields::<Site>()),
+        ("FunctionCode", fields::<FunctionCode>()),
         ("Value", fields::<Value<Handle>>()),
         ("Wait", fields::<Wait>()),
         ("Checkpoint", fields::<Checkpoint>()),
@@ -216,7 +218,12 @@ fn turns() -> Vec<(&'static str, Event)> {
             "a root is submitted: name 1, script `s`, payload `p`",
             Event::RootSubmitted {
                 name: Name(1),
-                descriptor: Descriptor::plain("skywriting", Class::Coordination, "s", *b"p"),
+                descriptor: Descriptor::plain(
+                    "skywriting",
+                    Class::Coordination,
+                    "s",
+                    b"p".to_vec(),
+                ),
             },
         ),
         ("task 1 got a place", Event::TaskPlaced { task, attempt }),
@@ -245,7 +252,7 @@ fn turns() -> Vec<(&'static str, Event)> {
                 },
                 continuation: Continuation::Replay,
                 checkpoint: Some(Checkpoint {
-                    state: (*b"s").into(),
+                    state: b"s".to_vec().into(),
                     kept: vec![Handle(0), Handle(1)],
                 }),
             },
@@ -296,8 +303,16 @@ fn steps() -> Vec<(&'static str, Event)> {
     let pooled = Class::Pooled("python".into());
     let steps = [
         (
-            "task 1 spawns `f` for a pool, with handle 0, at `a.py:3`",
+            "task 1 spawns `f` of `a.py:1` for a pool, with handle 0, at `a.py:3`",
             Step::Spawn(Descriptor {
+                code: CodeIdentity::of(vec![FunctionCode {
+                    name: "f".into(),
+                    place: Site {
+                        file: "a.py".into(),
+                        line: 1,
+                    },
+                    digest: Digest(300),
+                }]),
                 inputs: vec![Handle(0)],
                 needs: Needs::Everything,
                 options: Options::shared_live(),
@@ -306,12 +321,12 @@ fn steps() -> Vec<(&'static str, Event)> {
                     line: 3,
                 },
                 replayable: true,
-                ..Descriptor::plain("python", pooled, "f", *b"p")
+                ..Descriptor::plain("python", pooled, "f", b"p".to_vec())
             }),
         ),
         (
             "task 1 makes the text `hi`",
-            Step::Construct(Value::inline(Form::Text, *b"hi")),
+            Step::Construct(Value::inline(Form::Text, b"hi".to_vec())),
         ),
         (
             "task 1 publishes output 0, a file of 300 bytes",
@@ -338,7 +353,7 @@ fn steps() -> Vec<(&'static str, Event)> {
             "task 1 asked for `now` and got `7`",
             Step::Input {
                 kind: "now".into(),
-                value: (*b"7").into(),
+                value: b"7".to_vec().into(),
             },
         ),
     ];
@@ -353,7 +368,7 @@ fn steps() -> Vec<(&'static str, Event)> {
 /// An attempt comes to its end.
 fn ends() -> Vec<(&'static str, Event)> {
     let (task, attempt) = (TASK, ATTEMPT);
-    let value = Value::inline(Form::Json, *b"7");
+    let value = Value::inline(Form::Json, b"7".to_vec());
     vec![
         (
             "task 1 finished: `7`, what handle 2 becomes, one output published before",
@@ -382,7 +397,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                         retries: 3,
                         ..Options::default()
                     }),
-                    ..Descriptor::plain("shell", Class::Process, "g", *b"p")
+                    ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
                 },
             },
         ),

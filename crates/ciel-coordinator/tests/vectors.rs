@@ -1,8 +1,9 @@
-//! Records that were written once stay readable, and are still written so.
+//! Records that were written once stay readable under one number of the format, and are still
+//! written so.
 //!
-//! `vectors/records.txt` holds one record a line: its bytes, and what they mean. With
-//! `CIEL_ACCEPT=1` it is written anew: read the difference, for runs that were recorded before can
-//! be resumed only if nothing that stood there has changed.
+//! `vectors/records.txt` holds that number, and then one record a line: its bytes, and what they
+//! mean. With `CIEL_ACCEPT=1` it is written anew, which is refused if a line that stood there would
+//! change under the same number.
 
 #![allow(missing_docs)]
 
@@ -11,7 +12,7 @@ mod conversation;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ciel_coordinator::{Coordinator, Corrupt, Record};
+use ciel_coordinator::{Coordinator, Corrupt, RECORD_FORMAT, Record};
 use ciel_graph::{Event, Step};
 use conversation::Conversation;
 
@@ -38,19 +39,30 @@ fn kept() -> Vec<(Vec<u8>, String)> {
         let (digits, meaning) = line.split_once(' ').unwrap();
         (bytes_of(digits), meaning.to_string())
     };
-    text.lines().map(read).collect()
+    text.lines().skip(1).map(read).collect()
+}
+
+/// Writes the file anew.
+fn accept(written: &str) {
+    let before = std::fs::read_to_string(path()).unwrap();
+    let mut lines = before.lines();
+    let same_format = lines.next() == written.lines().next();
+    let gone = lines.find(|line| !written.lines().any(|now| now == *line));
+    assert!(
+        !same_format || gone.is_none(),
+        "raise RECORD_FORMAT: no longer written so: {gone:?}"
+    );
+    std::fs::write(path(), written).unwrap();
 }
 
 #[test]
 fn kept_records_are_written_as_before() {
-    let written: String = Conversation::hold()
-        .records
-        .all()
-        .iter()
-        .map(|record| line(record))
-        .collect();
+    let records = Conversation::hold().records;
+    let lines = records.all().into_iter().map(|record| line(&record));
+    let format = format!("format {RECORD_FORMAT}\n");
+    let written: String = std::iter::once(format).chain(lines).collect();
     if std::env::var_os("CIEL_ACCEPT").is_some() {
-        std::fs::write(path(), &written).unwrap();
+        accept(&written);
     }
     assert_eq!(written, std::fs::read_to_string(path()).unwrap());
 }

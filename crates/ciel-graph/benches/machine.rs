@@ -69,7 +69,7 @@ impl Driver {
         self.tell(Event::TaskFinished {
             task,
             attempt: FIRST,
-            outputs: vec![Output::Value(Value::inline(Form::Json, *b"1"))],
+            outputs: vec![Output::Value(Value::inline(Form::Json, "1"))],
             printed: false,
         });
     }
@@ -91,7 +91,7 @@ impl Driver {
 fn plain(inputs: Vec<Handle>) -> Descriptor {
     Descriptor {
         inputs,
-        ..Descriptor::plain("script", Class::Coordination, "bench", *b"payload")
+        ..Descriptor::plain("script", Class::Coordination, "bench", "payload")
     }
 }
 

@@ -5,7 +5,8 @@
 //! next: `resume`.
 
 use ciel_model::{
-    Content, Descriptor, Fact, Failure, FailureKind, Form, Handle, ObjectKey, Site, TaskKey, Value,
+    CallKey, Content, Descriptor, Fact, Failure, FailureKind, Form, Handle, ObjectKey, Site,
+    TaskKey, Value,
 };
 
 use crate::event::Action;
@@ -19,38 +20,40 @@ impl Graph {
         &mut self,
         parent: TaskKey,
         descriptor: &Descriptor,
+        inputs: &[ObjectKey],
         fact: Fact,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
-        match fact {
-            Fact::Spawned {
-                child,
-                call,
-                outputs,
-                ..
-            } if call == descriptor.call_hash() => {
-                let parent_strand = self.tasks[&parent].strand.key;
-                actions.extend(placing(descriptor, parent_strand, strand_of(child)));
-                for output in &outputs {
-                    self.objects.hold(*output);
-                }
-                let task = self.task_mut(parent);
-                task.table.extend(outputs);
-                task.replayed += 1;
-                Ok(())
-            }
-            Fact::Spawned { what, site, .. }
-                if what == descriptor.what && site == descriptor.site =>
-            {
-                let spawned = spawned(&descriptor.what, &descriptor.site);
-                let before = "with the same arguments as before";
-                Err(self.differs(parent, &format!("{spawned}, but not {before}")))
-            }
-            other => {
-                let spawned = spawned(&descriptor.what, &descriptor.site);
-                Err(self.differs(parent, &format!("{spawned} where it had {}", words(&other))))
-            }
+        let differing = |how: String| {
+            let spawned = spawned(&descriptor.what, &descriptor.site);
+            Err(self.differs(parent, &format!("{spawned}{how}")))
+        };
+        let Fact::Spawned {
+            child,
+            call,
+            what,
+            outputs,
+            site,
+        } = &fact
+        else {
+            return differing(format!(" where it had {}", words(&fact)));
+        };
+        let now = CallKey::of(descriptor, inputs.iter().copied());
+        if let Some(reason) = call.diff(&now) {
+            return differing(match *what == descriptor.what && *site == descriptor.site {
+                true => format!(", but {reason}"),
+                false => format!(" where it had {}", words(&fact)),
+            });
         }
+        let parent_strand = self.tasks[&parent].strand.key;
+        actions.extend(placing(descriptor, parent_strand, strand_of(*child)));
+        for output in outputs {
+            self.objects.hold(*output);
+        }
+        let task = self.task_mut(parent);
+        task.table.extend(outputs);
+        task.replayed += 1;
+        Ok(())
     }
 
     /// The failure of a task that, run again, did something else than before.

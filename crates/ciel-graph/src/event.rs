@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_model::{
     Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey, Resolution,
     Site, StrandKey, TaskKey, Value, limits,
@@ -163,8 +164,7 @@ pub enum Step {
         /// What was asked.
         kind: Arc<str>,
         /// The answer.
-        #[serde(with = "ciel_model::bytes")]
-        value: Arc<[u8]>,
+        value: Bytes,
     },
 }
 
@@ -214,15 +214,14 @@ pub enum Continuation {
     /// The program is run again from its start with its recorded facts.
     Replay,
     /// A state that any worker of the executor can take up.
-    Saved(#[serde(with = "ciel_model::bytes")] Arc<[u8]>),
+    Saved(Bytes),
 }
 
 /// A state of a strand that waits.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Checkpoint {
     /// The state, as the executor understands it.
-    #[serde(with = "ciel_model::bytes")]
-    pub state: Arc<[u8]>,
+    pub state: Bytes,
     /// Handles it names, in its own numbering: they will be the table of a strand that goes on
     /// from here. What it waits for is among them.
     pub kept: Vec<Handle>,
@@ -389,7 +388,7 @@ pub enum Entry {
     /// From saved bytes; what it did after that is compared with what it does.
     Restore {
         /// The state.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         /// What is there of what it waited for.
         answers: Vec<(Handle, Resolution)>,
         /// What happened after that, in order.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Failure, FailureKind, Handle, Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey,
+    Attempt, CallKey, Failure, FailureKind, Handle, Mark, Micros, ObjectKey, SerialOrder, TaskKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -33,7 +33,7 @@ pub struct Graph {
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
-    pub(crate) calls: FxHashMap<Name, Call>,
+    pub(crate) calls: FxHashMap<Arc<CallKey>, Call>,
     pub(crate) calls_purge_at: usize,
     pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
     /// What running tasks want to be told of.

@@ -170,7 +170,7 @@ mod tests {
         let event = Event::TaskFinished {
             task,
             attempt: FIRST,
-            outputs: vec![Output::Value(Value::inline(Form::Json, *b"7"))],
+            outputs: vec![Output::Value(Value::inline(Form::Json, "7"))],
             printed: false,
         };
         tell(graph, event);
@@ -194,7 +194,7 @@ mod tests {
         place(&mut graph, ROOT);
         step(
             &mut graph,
-            Step::Construct(Value::inline(Form::Bytes, *b"made")),
+            Step::Construct(Value::inline(Form::Bytes, "made")),
         );
         step(&mut graph, Step::Spawn(descriptor("a")));
         step(&mut graph, Step::Spawn(descriptor("b")));

@@ -390,7 +390,7 @@ mod tests {
                 wait: Wait::ALL,
                 continuation: Continuation::Live,
                 checkpoint: Some(Checkpoint {
-                    state: (*b"here").into(),
+                    state: "here".into(),
                     kept: vec![Handle(0)],
                 }),
             };

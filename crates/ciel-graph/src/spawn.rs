@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_model::{
-    Attempt, Descriptor, Fact, Failure, FailureKind, Handle, Label, Mark, Micros, Name, Needs,
-    ObjectKey, StrandKey, TaskKey, Value, limits,
+    Attempt, CallKey, Descriptor, Fact, Failure, FailureKind, Handle, Label, Mark, Micros, Name,
+    Needs, ObjectKey, StrandKey, TaskKey, Value, limits,
 };
 use rustc_hash::FxHashSet;
 
@@ -121,7 +122,7 @@ impl Graph {
             .get(self.tasks[&parent].replayed)
             .cloned();
         if let Some(fact) = recorded {
-            return self.spawn_again(parent, &descriptor, fact, actions);
+            return self.spawn_again(parent, &descriptor, &inputs, fact, actions);
         }
         let key = self.create_child(now, parent, descriptor, inputs, actions);
         self.settle_in(now, key, actions);
@@ -150,7 +151,7 @@ impl Graph {
         let child_strand = strand.key;
         let count = descriptor.outputs;
         let placing = placing(&descriptor, parent_strand, child_strand);
-        let call = records.then(|| descriptor.call_hash());
+        let call = records.then(|| CallKey::of(&descriptor, inputs.iter().copied()));
         let key = self.new_task(now, name, descriptor, strand, Some(label), inputs);
         actions.extend(placing);
         let outputs: Vec<ObjectKey> = (0..count)
@@ -353,7 +354,7 @@ impl Graph {
         &mut self,
         key: TaskKey,
         kind: Arc<str>,
-        value: Arc<[u8]>,
+        value: Bytes,
     ) -> Result<(), Refusal> {
         let task = self.task_mut(key);
         if !task.descriptor.replayable {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_model::{
-    Attempt, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey,
+    Attempt, CallKey, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, StrandKey,
+    TaskKey,
 };
 use rustc_hash::FxHashSet;
 
@@ -97,7 +99,7 @@ pub(crate) struct Task {
     /// Equal calls that wait for this one.
     pub(crate) twins: Vec<TaskKey>,
     /// The key under which equal calls find it, if pure.
-    pub(crate) call: Option<Name>,
+    pub(crate) call: Option<Arc<CallKey>>,
     /// Microseconds it ran in this attempt, up to its last suspension.
     pub(crate) ran_us: Micros,
     /// When its current turn must end, or its wait.
@@ -108,8 +110,7 @@ pub(crate) struct Task {
 /// A point at which a strand waited, from which it can be run again.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stand {
-    #[serde(with = "ciel_model::bytes")]
-    pub(crate) state: Arc<[u8]>,
+    pub(crate) state: Bytes,
     /// What the task could name; each entry holds its object.
     pub(crate) table: Vec<ObjectKey>,
     /// What it waited for, as entries of that table.

@@ -2,9 +2,11 @@
 //!
 //! A call that printed, spawned, delegated, published or handed over gives nothing to share: its
 //! twins would have to do the same at their own place, so each runs by itself. It does not know
-//! what a call means; two are equal when executor, payload and inputs are. Read next: `settle`.
+//! what a call means; two are equal when their keys are. Read next: `settle`.
 
-use ciel_model::{Micros, Name, ObjectKey, TaskKey};
+use std::sync::Arc;
+
+use ciel_model::{CallKey, Micros, ObjectKey, TaskKey};
 
 use crate::event::{Action, StrandChange};
 use crate::graph::{Call, Graph};
@@ -20,7 +22,9 @@ impl Graph {
         key: TaskKey,
         actions: &mut Vec<Action>,
     ) -> bool {
-        let call = self.identity_of(key);
+        let task = &self.tasks[&key];
+        let inputs = task.table.iter().map(|input| self.objects.target(*input));
+        let call = CallKey::of(&task.descriptor, inputs);
         let Some(Call {
             task: leader,
             outputs,
@@ -47,7 +51,7 @@ impl Graph {
         true
     }
 
-    fn register_call(&mut self, call: Name, key: TaskKey) {
+    fn register_call(&mut self, call: CallKey, key: TaskKey) {
         if self.calls.len() >= self.calls_purge_at {
             let (tasks, objects) = (&self.tasks, &self.objects);
             self.calls.retain(|_, call| {
@@ -59,19 +63,11 @@ impl Graph {
             });
             self.calls_purge_at = (self.calls.len() * 2).max(1024);
         }
+        let call = Arc::new(call);
         let outputs = self.tasks[&key].outputs.clone();
-        self.calls.insert(call, Call { task: key, outputs });
+        let entry = Call { task: key, outputs };
+        self.calls.insert(call.clone(), entry);
         self.task_mut(key).call = Some(call);
-    }
-
-    /// What makes two pure calls equal: the call and the objects it is given.
-    fn identity_of(&self, key: TaskKey) -> Name {
-        let task = &self.tasks[&key];
-        let mut seed = task.descriptor.call_hash().0.to_be_bytes().to_vec();
-        for input in &task.table {
-            seed.extend_from_slice(&self.objects.target(*input).0.to_be_bytes());
-        }
-        Name::of_root(&seed)
     }
 
     /// The twins get what the leader got; done first, while all is in the table.
@@ -155,10 +151,10 @@ impl Graph {
     }
 
     pub(crate) fn forget_call(&mut self, key: TaskKey) {
-        if let Some(call) = self.tasks[&key].call
-            && self.calls.get(&call).is_some_and(|entry| entry.task == key)
+        if let Some(call) = &self.tasks[&key].call
+            && self.calls.get(call).is_some_and(|entry| entry.task == key)
         {
-            self.calls.remove(&call);
+            self.calls.remove(call);
         }
     }
 }

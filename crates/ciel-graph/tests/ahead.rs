@@ -86,7 +86,7 @@ fn worker(inputs: &[u32]) -> Descriptor {
 fn text(words: &str, references: &[u32]) -> Output {
     Output::Value(Value {
         references: references.iter().map(|handle| Handle(*handle)).collect(),
-        ..Value::inline(Form::Text, words.as_bytes())
+        ..Value::inline(Form::Text, words.to_string())
     })
 }
 

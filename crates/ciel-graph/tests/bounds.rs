@@ -110,11 +110,11 @@ impl Driver {
 }
 
 fn plain() -> Descriptor {
-    Descriptor::plain("test", Class::Coordination, "f", *b"f")
+    Descriptor::plain("test", Class::Coordination, "f", "f")
 }
 
 fn value() -> Output {
-    Output::Value(Value::inline(Form::Bytes, [1]))
+    Output::Value(Value::inline(Form::Bytes, vec![1]))
 }
 
 #[test]

@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::name::Name;
+use bytes::Bytes;
+
+use crate::call::CallKey;
+use crate::code::Site;
 use crate::reference::ObjectKey;
-use crate::task::{Site, TaskKey};
+use crate::task::TaskKey;
 
 /// One fact of a strand, in the order in which the strand's program made it.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -17,8 +20,8 @@ pub enum Fact {
     Spawned {
         /// The child.
         child: TaskKey,
-        /// The identity of what was asked for, to tell a replay that asks for something else.
-        call: Name,
+        /// What was asked for, to tell a replay that asks for something else.
+        call: CallKey,
         /// What it is called, for messages.
         what: Arc<str>,
         /// The child's outputs.
@@ -36,7 +39,6 @@ pub enum Fact {
         /// What it asked for: `clock`, `random`, … .
         kind: Arc<str>,
         /// The answer, as the executor spells it.
-        #[serde(with = "crate::bytes")]
-        value: Arc<[u8]>,
+        value: Bytes,
     },
 }

@@ -5,23 +5,30 @@
 //! [`task::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes "earlier in
 //! the serial program" a comparison of two numbers.
 
-pub mod bytes;
+pub mod call;
+pub mod code;
+pub mod digest;
 pub mod fact;
 pub mod failure;
 pub mod limits;
 pub mod name;
 pub mod order;
+pub mod payload;
 pub mod reference;
 pub mod resources;
 pub mod task;
 
+pub use call::{CallKey, Invocation, Reason};
+pub use code::{CodeIdentity, FunctionCode, Site};
+pub use digest::{Digest, Hasher};
 pub use fact::Fact;
 pub use failure::{Call, Exception, Failure, FailureKind, Frame, Told};
 pub use name::{Label, Name};
 pub use order::{Mark, SerialOrder};
+pub use payload::Payload;
 pub use reference::{Content, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
-pub use task::{Attempt, Class, Descriptor, Needs, Options, Site, StrandKey, TaskKey};
+pub use task::{Attempt, Class, Descriptor, Needs, Options, StrandKey, TaskKey};
 
 /// Microseconds since the run began, as the shell's clock tells it.
 pub type Micros = u64;

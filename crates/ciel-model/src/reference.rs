@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::failure::Failure;
 use crate::name::Name;
 
@@ -44,7 +46,7 @@ pub enum Form {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Content {
     /// Here; below [`crate::limits::INLINE_BYTES_MAX`] unless a store is absent.
-    Inline(#[serde(with = "crate::bytes")] Arc<[u8]>),
+    Inline(Bytes),
     /// In the store.
     File {
         /// Under this name.
@@ -78,7 +80,7 @@ pub struct Value<R> {
 
 impl<R> Value<R> {
     /// A small value without references.
-    pub fn inline(form: Form, bytes: impl Into<Arc<[u8]>>) -> Self {
+    pub fn inline(form: Form, bytes: impl Into<Bytes>) -> Self {
         Value {
             form,
             content: Content::Inline(bytes.into()),

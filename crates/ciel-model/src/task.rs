@@ -5,7 +5,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::name::Name;
+use bytes::Bytes;
+
+use crate::code::{CodeIdentity, Site};
+use crate::payload::Payload;
 use crate::reference::Handle;
 use crate::resources::Resources;
 
@@ -73,25 +76,6 @@ pub struct Options {
     pub live: bool,
 }
 
-/// Where in the user's program a task was spawned.
-#[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
-pub struct Site {
-    /// File; empty when unknown.
-    pub file: Arc<str>,
-    /// Line from 1; 0 when unknown.
-    pub line: u32,
-}
-
-impl std::fmt::Display for Site {
-    /// `file:line`; nothing when unknown.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.file),
-            line => write!(f, "{}:{line}", self.file),
-        }
-    }
-}
-
 /// A task to be run.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Descriptor {
@@ -102,8 +86,9 @@ pub struct Descriptor {
     /// Name for people: the function or command.
     pub what: Arc<str>,
     /// What to run, as the executor understands it; it names inputs by index.
-    #[serde(with = "crate::bytes")]
-    pub payload: Arc<[u8]>,
+    pub payload: Payload,
+    /// The code that it runs.
+    pub code: CodeIdentity,
     /// The references it is given: handles of the spawner, which become the task's `0..n`.
     pub inputs: Vec<Handle>,
     /// Which of them it must have to start.
@@ -125,12 +110,13 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// A task with one output, default options and nothing special about it.
-    pub fn plain(executor: &str, class: Class, what: &str, payload: impl Into<Arc<[u8]>>) -> Self {
+    pub fn plain(executor: &str, class: Class, what: &str, payload: impl Into<Bytes>) -> Self {
         Descriptor {
             executor: executor.into(),
             class,
             what: what.into(),
-            payload: payload.into(),
+            payload: Payload::new(payload),
+            code: CodeIdentity::default(),
             inputs: Vec::new(),
             needs: Needs::Nothing,
             outputs: 1,
@@ -140,16 +126,6 @@ impl Descriptor {
             impure: false,
             replayable: false,
         }
-    }
-
-    /// The identity of the call: executor, payload, number of outputs; inputs not included.
-    pub fn call_hash(&self) -> Name {
-        let mut seed = Vec::with_capacity(self.payload.len() + self.executor.len() + 8);
-        seed.extend_from_slice(&self.outputs.to_be_bytes());
-        seed.extend_from_slice(&(self.executor.len() as u32).to_be_bytes());
-        seed.extend_from_slice(self.executor.as_bytes());
-        seed.extend_from_slice(&self.payload);
-        Name::of_root(&seed)
     }
 }
 

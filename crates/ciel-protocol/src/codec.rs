@@ -27,24 +27,39 @@ pub enum Framing {
 /// # Errors
 /// [`EncodeError::TooLong`] above [`MESSAGE_BYTES_MAX`].
 pub fn encode<M: WireMessage>(message: &M, framing: Framing) -> Result<Bytes, EncodeError> {
+    let mut bytes = BytesMut::new();
+    encode_to(&mut bytes, message, framing)?;
+    Ok(bytes.freeze())
+}
+
+/// Appends the bytes of one message to others that are to be sent.
+///
+/// # Errors
+/// Those of [`encode`]; nothing has been appended then.
+pub fn encode_to<M: WireMessage>(
+    bytes: &mut BytesMut,
+    message: &M,
+    framing: Framing,
+) -> Result<(), EncodeError> {
     match framing {
         Framing::LengthPrefixed => {
             let length = message.encoded_len();
             check_length(length)?;
-            let mut bytes = BytesMut::with_capacity(LENGTH_BYTES + length);
+            bytes.reserve(LENGTH_BYTES + length);
             bytes.put_u32(u32::try_from(length).expect("the limit fits in four bytes"));
             message
-                .encode(&mut bytes)
-                .expect("the buffer has the encoded length");
-            Ok(bytes.freeze())
+                .encode(bytes)
+                .expect("the buffer has room for the encoded length");
         }
         Framing::JsonLines => {
-            let mut line = serde_json::to_vec(message).expect("messages have only string keys");
+            let line = serde_json::to_vec(message).expect("messages have only string keys");
             check_length(line.len())?;
-            line.push(b'\n');
-            Ok(line.into())
+            bytes.reserve(line.len() + 1);
+            bytes.put_slice(&line);
+            bytes.put_u8(b'\n');
         }
     }
+    Ok(())
 }
 
 fn check_length(bytes: usize) -> Result<(), EncodeError> {
@@ -108,6 +123,12 @@ impl<M: WireMessage> Decoder<M> {
     /// Takes bytes as they came, cut anywhere.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Where bytes can be appended as they come, instead of being pushed: messages keep what they
+    /// need of it without a copy. It is for nothing but appending.
+    pub fn incoming(&mut self) -> &mut BytesMut {
+        &mut self.buffer
     }
 
     /// The next complete message; none if more bytes are needed.

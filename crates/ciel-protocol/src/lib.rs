@@ -18,6 +18,6 @@ pub mod wire {
     include!("generated/ciel.executor.serde.rs");
 }
 
-pub use codec::{Decoder, Framing, encode};
+pub use codec::{Decoder, Framing, encode, encode_to};
 pub use error::{DecodeError, EncodeError};
 pub use message::WireMessage;

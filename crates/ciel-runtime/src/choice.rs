@@ -6,8 +6,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciel_store::{RunEntry, RunFolder, RunState, StateFolder, StoreError};
-use ciel_view::description::VERSION;
-use ciel_view::{RunDescription, ViewError};
+use ciel_view::{RunDescription, ViewError, description};
 
 use crate::error::RunError;
 use crate::face::{Face, Report};
@@ -44,8 +43,8 @@ fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<RunFolder, 
     let Ok(description) = serde_json::from_slice::<RunDescription>(&description) else {
         return Err(RunError::View(ViewError::Undescribed { run }));
     };
-    if description.version != VERSION {
-        let version = description.version;
+    if !description.is_of_this_version() {
+        let version = description.version_in_words();
         return Err(RunError::OtherVersion { run, version });
     }
     if key != Some(description.key.as_str()) {
@@ -72,8 +71,8 @@ fn newest(
         if description.key != key {
             continue;
         }
-        if description.version != VERSION {
-            tell_of_other_version(face, &run.id, &description.version);
+        if !description.is_of_this_version() {
+            tell_of_other_version(face, &run.id, &description.version_in_words());
             continue;
         }
         match RunFolder::reopen(state, &run.id, u64::MAX) {
@@ -97,7 +96,8 @@ fn description(settings: &Settings, key: &str) -> Option<Vec<u8>> {
     let mut command = vec![settings.script.to_str()?.to_string()];
     command.extend(settings.arguments.iter().cloned());
     let description = RunDescription {
-        version: VERSION.to_string(),
+        version: description::VERSION.to_string(),
+        record_format: ciel_coordinator::RECORD_FORMAT,
         key: key.to_string(),
         command,
         folder: std::env::current_dir().ok()?,
@@ -114,8 +114,9 @@ pub(crate) fn seconds_now() -> u64 {
 }
 
 fn tell_of_other_version(face: &dyn Face, run: &str, version: &str) {
+    let this = description::this_version();
     let message = format!(
-        "run {run} was broken off under version {version} of ciel, and this is {VERSION}: the job \
+        "run {run} was broken off under version {version} of ciel, and this is {this}: the job \
          starts afresh"
     );
     face.report(Report::Warning {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, Form, Handle, Value, limits};
 
@@ -151,7 +152,7 @@ impl<'a> TaskDesk<'a> {
         })
     }
 
-    fn bytes(&mut self, index: usize) -> Result<std::sync::Arc<[u8]>, Refused> {
+    fn bytes(&mut self, index: usize) -> Result<Bytes, Refused> {
         let value = self.value(index)?.clone();
         objects::plain_bytes(self.engine, &value).map_err(|trouble: PlainTrouble| {
             let failure = trouble.failure(self.engine, &self.assignment.label);

@@ -87,7 +87,7 @@ fn sync(assignment: &Assignment) -> Result<Output> {
         .map_err(|failure| Box::new(failures::inherited(assignment, &failure)))?;
     match inputs.is_empty() {
         false => Ok(Output::Delegate(Handle(0))),
-        true => Ok(Output::Value(Value::inline(Form::Json, *b"null"))),
+        true => Ok(Output::Value(Value::inline(Form::Json, "null"))),
     }
 }
 
@@ -123,7 +123,7 @@ fn copy_in(
     }
     if found.len() < limits::INLINE_BYTES_MAX as u64 {
         let bytes = std::fs::read(path).map_err(Trouble::File)?;
-        let content = objects::keep(engine, || name, bytes).map_err(Trouble::Store)?;
+        let content = objects::keep(engine, || name, bytes.into()).map_err(Trouble::Store)?;
         return Ok(Value {
             form: Form::Bytes,
             content,

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_model::{
     Content, Failure, FailureKind, Form, Handle, Label, Name, Resolution, Value, limits,
 };
@@ -54,10 +55,10 @@ impl StoreTrouble {
 pub(crate) fn keep(
     engine: &Engine,
     name: impl FnOnce() -> Name,
-    bytes: Vec<u8>,
+    bytes: Bytes,
 ) -> Result<Content, StoreTrouble> {
     if bytes.len() < limits::INLINE_BYTES_MAX {
-        return Ok(Content::Inline(bytes.into()));
+        return Ok(Content::Inline(own(bytes)));
     }
     let name = name();
     engine
@@ -71,6 +72,14 @@ pub(crate) fn keep(
     })
 }
 
+/// Few bytes in a buffer of their own, rather than in that of all that was received with them.
+fn own(bytes: Bytes) -> Bytes {
+    match bytes.is_unique() {
+        true => bytes,
+        false => Bytes::copy_from_slice(&bytes),
+    }
+}
+
 /// What is recorded of a run that survives a power failure must be on the disk by then.
 fn settle(engine: &Engine, name: Name) -> Result<(), StoreTrouble> {
     match engine.settings.durable {
@@ -80,11 +89,11 @@ fn settle(engine: &Engine, name: Name) -> Result<(), StoreTrouble> {
 }
 
 /// What [`keep`] would give, of bytes that are kept already.
-pub(crate) fn as_if_kept(name: Name, bytes: &[u8]) -> Content {
+pub(crate) fn as_if_kept(name: impl FnOnce() -> Name, bytes: Bytes) -> Content {
     match bytes.len() < limits::INLINE_BYTES_MAX {
-        true => Content::Inline(bytes.into()),
+        true => Content::Inline(own(bytes)),
         false => Content::File {
-            name,
+            name: name(),
             length: bytes.len() as u64,
         },
     }
@@ -123,12 +132,12 @@ pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content,
 }
 
 /// The bytes of an object.
-pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Arc<[u8]>, StoreTrouble> {
+pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Bytes, StoreTrouble> {
     match content {
         Content::Inline(bytes) => Ok(bytes.clone()),
         Content::File { name, .. } => {
             let mapped = engine.folder.objects().map(ObjectName(name.0))?;
-            Ok(Arc::from(&*mapped))
+            Ok(Bytes::from_owner(mapped))
         }
     }
 }
@@ -157,10 +166,7 @@ pub(crate) fn needed(inputs: &[(Handle, Resolution)]) -> Result<Vec<Value<Handle
 }
 
 /// The bytes that a program in another language reads for an object: scripts' values as JSON.
-pub(crate) fn plain_bytes(
-    engine: &Engine,
-    value: &Value<Handle>,
-) -> Result<Arc<[u8]>, PlainTrouble> {
+pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Bytes, PlainTrouble> {
     let bytes = load(engine, &value.content).map_err(PlainTrouble::Store)?;
     if !value.references.is_empty() {
         return Err(PlainTrouble::NotPlain("it contains references".to_string()));

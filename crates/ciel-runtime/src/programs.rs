@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::hir::{self, Source};
 use ciel_skywriting::machine::{Role, Surroundings};
@@ -40,7 +41,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) program: Arc<Program>,
     pub(crate) surroundings: Arc<Surroundings>,
     /// What the payloads of functions that it spawns begin with.
-    pub(crate) origin: Arc<[u8]>,
+    pub(crate) origin: Bytes,
     /// The call of a function; the whole script if it is empty.
     pub(crate) call: &'a [u8],
 }
@@ -130,7 +131,7 @@ impl Programs {
         Ok(Entry {
             program: self.program(settings, &file).map_err(Trouble::Script)?,
             surroundings: Arc::new(surroundings),
-            origin: origin.into(),
+            origin: Bytes::copy_from_slice(origin),
             call,
         })
     }
@@ -144,7 +145,7 @@ impl Programs {
         Entry {
             program: own.expect("only the job's own script makes tasks without an origin"),
             surroundings: surroundings.clone(),
-            origin: Arc::default(),
+            origin: Bytes::new(),
             call,
         }
     }

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_graph::Assignment;
 use ciel_model::Failure;
 use ciel_skywriting::host::Handle as ScriptHandle;
@@ -19,7 +20,7 @@ pub(crate) struct Script {
     pub(crate) assignment: Box<Assignment>,
     pub(crate) program: Arc<Program>,
     /// What the payloads of functions that it spawns begin with.
-    pub(crate) origin: Arc<[u8]>,
+    pub(crate) origin: Bytes,
     /// Handles of packages asked for so far.
     pub(crate) packages: FxHashMap<String, ScriptHandle>,
     /// Handles in the table so far.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
-    Class, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label, Name, Needs,
-    Resolution, Site, Value, limits,
+    Class, CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label,
+    Name, Needs, Payload, Resolution, Site, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -104,7 +105,7 @@ pub(crate) fn outputs(
         Returned::Delegated(to) => Output::Delegate(handle(to)),
         Returned::Value { bytes, references } => {
             let name = || assignment.label.name.output(0);
-            let content = objects::keep(engine, name, bytes)
+            let content = objects::keep(engine, name, bytes.into())
                 .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
             let references = references.into_iter().map(handle).collect();
             Output::Value(Value {
@@ -237,9 +238,10 @@ pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) 
             class: Class::Coordination,
             what: name.map_or(request.label, Arc::from),
             payload: match origin {
-                [] => bytes.into(),
-                origin => [origin, &bytes].concat().into(),
+                [] => Payload::new(bytes),
+                origin => Payload::new([origin, &bytes].concat()),
             },
+            code: CodeIdentity::default(),
             inputs,
             needs: Needs::Nothing,
             outputs: request.outputs,
@@ -260,7 +262,8 @@ pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) 
             Descriptor {
                 executor: kind.name().into(),
                 what,
-                payload: arguments.to_string().into_bytes().into(),
+                payload: Payload::new(arguments.to_string()),
+                code: CodeIdentity::default(),
                 inputs,
                 needs: kind.needs(),
                 outputs: request.outputs,
@@ -276,7 +279,7 @@ pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) 
 }
 
 /// What a plain answer of bytes is to a script.
-pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Arc<[u8]>, references: u32) -> Answer {
+pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Bytes, references: u32) -> Answer {
     match form {
         Form::Skywriting => Answer::Value { bytes, references },
         Form::Json => Answer::Json { bytes, references },
@@ -292,7 +295,7 @@ pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Arc<[u8]>, references:
 }
 
 /// Text as a JSON string.
-fn quoted(text: &[u8]) -> Arc<[u8]> {
+fn quoted(text: &[u8]) -> Bytes {
     let text = String::from_utf8_lossy(text);
     let quoted = serde_json::to_vec(&*text).expect("a string is JSON");
     quoted.into()

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ciel_graph::{Output, Step, Wait, WaitEnd};
 use ciel_model::{
-    Class, Descriptor, Fact, Failure, FailureKind, Form, Handle, Label, Name, Needs, Options,
-    Resolution, Resources, Site, Value,
+    Class, CodeIdentity, Descriptor, Fact, Failure, FailureKind, Form, Handle, Label, Name, Needs,
+    Options, Payload, Resolution, Resources, Site, Value,
 };
 
 use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
@@ -271,7 +271,7 @@ impl Script {
             Act::Publish(index) => self.publish(index),
             Act::Ask => Some(Move::Step(Step::Input {
                 kind: "clock".into(),
-                value: [0u8; 8].into(),
+                value: vec![0; 8].into(),
             })),
             Act::Pause(time) => Some(Move::Wait(time)),
             Act::Flake(count) if failures < count => Some(self.fail("flaked".to_string())),
@@ -352,7 +352,7 @@ impl Script {
     }
 
     fn value(&self, inside: &[usize]) -> Value<Handle> {
-        let mut value = Value::inline(Form::Bytes, self.seen.to_be_bytes());
+        let mut value = Value::inline(Form::Bytes, self.seen.to_be_bytes().to_vec());
         value.references = self.pick(inside);
         value
     }
@@ -370,7 +370,8 @@ pub fn descriptor(
         executor: "sim".into(),
         class: class(task),
         what: format!("t{definition}").into(),
-        payload: (definition as u32).to_be_bytes().into(),
+        payload: Payload::new((definition as u32).to_be_bytes().to_vec()),
+        code: CodeIdentity::default(),
         inputs,
         needs: match task.needs {
             true => Needs::Everything,

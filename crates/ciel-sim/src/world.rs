@@ -361,7 +361,10 @@ impl<'a> World<'a> {
         let mut script = process.script.clone();
         let (kept, _) = script.compact();
         script.forget_told();
-        let state = (CHECKPOINT | self.saved.len() as u64).to_be_bytes().into();
+        let state = (CHECKPOINT | self.saved.len() as u64)
+            .to_be_bytes()
+            .to_vec()
+            .into();
         self.saved.push(script);
         Some(Checkpoint { state, kept })
     }
@@ -374,7 +377,7 @@ impl<'a> World<'a> {
         match self.random.below(4) {
             0 if definition.replayable => Continuation::Replay,
             1 | 2 if thread || (definition.replayable && !homeless) => Continuation::Live,
-            _ => Continuation::Saved((self.saved.len() as u64).to_be_bytes().into()),
+            _ => Continuation::Saved((self.saved.len() as u64).to_be_bytes().to_vec().into()),
         }
     }
 

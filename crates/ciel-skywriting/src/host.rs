@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 /// A reference as one task sees it: an index into the task's table, like a file descriptor.
 ///
 /// Numbering is a contract: the handles `0..n` are the references the task was given; each spawn
@@ -73,14 +75,14 @@ pub enum Answer {
     /// which have been added to the table at the next numbers.
     Value {
         /// What [`Ended::value`](crate::machine::Ended::value) gave.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         /// How many references it names.
         references: u32,
     },
     /// A JSON value (what a task in another language returned) with `{"$ref": i}` in it.
     Json {
         /// JSON text.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         /// How many references it names.
         references: u32,
     },
@@ -89,7 +91,7 @@ pub enum Answer {
         /// The object's name for people, shown when the job's result is not text.
         name: String,
         /// All of them.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
     },
     /// Plain bytes that are too many for a script. A strict use is an error with a hint; in the
     /// job's result it appears as `{"object": name, "bytes": n}`.

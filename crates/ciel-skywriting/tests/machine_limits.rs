@@ -3,6 +3,7 @@
 
 mod machine_support;
 
+use bytes::Bytes;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, Step, Surroundings};
 use ciel_skywriting::wire;
@@ -148,6 +149,15 @@ fn appending_costs_what_is_appended() {
     assert_eq!(value(program), json!([300_000, 100_000, "c", 99_999]));
 }
 
+/// Text of which one can see whether anybody keeps it.
+struct Text(Arc<str>);
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
 #[test]
 fn answers_that_nothing_names_any_more_are_forgotten() {
     let code = compile("f = lambda: 1; while (true) { n = len(*spawn(f)); }");
@@ -157,9 +167,9 @@ fn answers_that_nothing_names_any_more_are_forgotten() {
         let Step::Blocked { on } = machine.run(&mut Silent, 1_000_000) else {
             panic!("it waits for each task");
         };
-        let text = format!("\"{}\"", "x".repeat(512 * 1024));
-        let bytes: Arc<[u8]> = Arc::from(text.as_bytes());
-        given.push(Arc::downgrade(&bytes));
+        let text: Arc<str> = format!("\"{}\"", "x".repeat(512 * 1024)).into();
+        given.push(Arc::downgrade(&text));
+        let bytes = Bytes::from_owner(Text(text));
         machine.answer(
             on[0],
             Answer::Json {

@@ -79,7 +79,7 @@ impl Running {
     fn step(&mut self) -> Option<Result<serde_json::Value, String>> {
         for handle in std::mem::take(&mut self.waits) {
             let text = (self.original[handle.0 as usize] + 1).to_string();
-            let bytes = Arc::from(text.as_bytes());
+            let bytes = text.into();
             self.machine.answer(
                 handle,
                 Answer::Json {
@@ -308,7 +308,7 @@ fn a_driver_that_loops_and_forgets_stays_small() {
                     wait = Handle(kept.iter().position(|h| *h == wait).unwrap() as u32);
                 }
                 most = most.max(machine.references());
-                let bytes = Arc::from(round.to_string().as_bytes());
+                let bytes = round.to_string().into();
                 machine.answer(
                     wait,
                     Answer::Json {

@@ -441,7 +441,7 @@ fn references_inside_answers_get_the_next_handles_in_order() {
         }
     );
     let json = |text: &str| Answer::Json {
-        bytes: Arc::from(text.as_bytes()),
+        bytes: text.to_string().into(),
         references: 1,
     };
     script.answer(Handle(1), json("[{\"$ref\": 0}]"));

@@ -61,6 +61,12 @@ impl Deref for Mapped {
     }
 }
 
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 /// The objects of a run. Any thread may use it.
 #[derive(Debug)]
 pub struct Objects {

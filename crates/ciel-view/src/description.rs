@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ciel_coordinator::RECORD_FORMAT;
 use ciel_store::RunEntry;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct RunDescription {
     /// The version of ciel that began it.
     pub version: String,
+    /// The number of the format of its records.
+    #[serde(default)]
+    pub record_format: u32,
     /// What tells the job from others, and one state of its code from another.
     pub key: String,
     /// Script and arguments, as they were given.
@@ -97,8 +101,27 @@ impl RunDescription {
         serde_json::from_slice(&run.description().ok()??).ok()
     }
 
+    /// Whether this version can take the run up.
+    pub fn is_of_this_version(&self) -> bool {
+        self.version == VERSION && self.record_format == RECORD_FORMAT
+    }
+
+    /// What began it, in words.
+    pub fn version_in_words(&self) -> String {
+        in_words(&self.version, self.record_format)
+    }
+
     /// The script.
     pub fn script(&self) -> &Path {
         Path::new(self.command.first().map_or("", String::as_str))
     }
+}
+
+/// This version, in words.
+pub fn this_version() -> String {
+    in_words(VERSION, RECORD_FORMAT)
+}
+
+fn in_words(version: &str, record_format: u32) -> String {
+    format!("{version} (journal format {record_format})")
 }

@@ -80,15 +80,12 @@ fn log_of_another_format_is_told_with_both_numbers() {
     assert!(!broken.ran_again());
 }
 
-#[test]
-fn run_of_another_version_is_not_taken_up() {
-    let broken = BrokenOff::new();
-    let described = fs::read_to_string(broken.path("run.json")).unwrap();
-    let other = described.replacen("\"version\": \"", "\"version\": \"99.", 1);
+/// The run is refused with these words, and the same job starts afresh.
+fn expect_other_version(broken: &BrokenOff, described: &str, words: &str) {
     fs::remove_file(broken.path("run.json")).unwrap();
-    fs::write(broken.path("run.json"), other).unwrap();
+    fs::write(broken.path("run.json"), described).unwrap();
     let ended = broken.ciel(&["resume"]);
-    expect_told(&ended, 2, &["was begun by version 99.", "hint: ", "--new"]);
+    expect_told(&ended, 2, &[words, "hint: ", "--new"]);
     let fresh = broken.ciel(&["run", "job.sw"]);
     expect_well(&fresh, &output());
     assert!(
@@ -96,6 +93,28 @@ fn run_of_another_version_is_not_taken_up() {
         "{}",
         fresh.stderr
     );
+}
+
+#[test]
+fn run_of_another_version_is_not_taken_up() {
+    let broken = BrokenOff::new();
+    let described = fs::read_to_string(broken.path("run.json")).unwrap();
+    let other = described.replacen("\"version\": \"", "\"version\": \"99.", 1);
+    expect_other_version(&broken, &other, "was begun by version 99.");
+}
+
+/// Two builds of one version once spelled records differently: the journal of the older one was
+/// called damaged.
+#[test]
+fn run_with_records_of_another_format_is_not_taken_up() {
+    let broken = BrokenOff::new();
+    let described = fs::read_to_string(broken.path("run.json")).unwrap();
+    let lines = described.lines();
+    let older: String = lines
+        .filter(|line| !line.contains("record_format"))
+        .collect();
+    assert_ne!(older.len(), described.len());
+    expect_other_version(&broken, &older, "(journal format 0)");
 }
 
 #[test]

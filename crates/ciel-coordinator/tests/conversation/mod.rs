@@ -95,10 +95,13 @@ impl Conversation {
         self.write(ROOT, "begun\n");
         let piece = Piece::Bytes(b"a word\n".to_vec());
         self.coordinator.write_error(StrandKey(0), piece);
-        self.step(Step::Construct(Value::inline(Form::Bytes, *b"made")));
+        self.step(Step::Construct(Value::inline(
+            Form::Bytes,
+            b"made".to_vec(),
+        )));
         self.step(Step::Input {
             kind: "clock".into(),
-            value: (*b"noon").into(),
+            value: b"noon".to_vec().into(),
         });
         self.step(Step::Spawn(child()));
         self.step(Step::Spawn(Descriptor {
@@ -106,9 +109,9 @@ impl Conversation {
                 lazy: true,
                 ..Options::default()
             }),
-            ..Descriptor::plain("shell", Class::Process, "true", *b"true")
+            ..Descriptor::plain("shell", Class::Process, "true", b"true".to_vec())
         }));
-        let mut value = Value::inline(Form::Json, *b"[1]");
+        let mut value = Value::inline(Form::Json, b"[1]".to_vec());
         value.references = vec![Handle(0)];
         self.step(Step::Publish { index: 1, value });
         self.step(Step::Delegate {
@@ -152,13 +155,18 @@ impl Conversation {
         self.tell(Event::TaskTailSpawned {
             task,
             attempt: Attempt(2),
-            descriptor: Descriptor::plain("python", Class::Pooled("python".into()), "g", *b"g"),
+            descriptor: Descriptor::plain(
+                "python",
+                Class::Pooled("python".into()),
+                "g",
+                b"g".to_vec(),
+            ),
         });
         self.place(SUCCESSOR, 0);
         self.tell(Event::TaskFinished {
             task: SUCCESSOR,
             attempt: Attempt(0),
-            outputs: vec![Output::Value(Value::inline(Form::Text, *b"seven"))],
+            outputs: vec![Output::Value(Value::inline(Form::Text, b"seven".to_vec()))],
             printed: true,
         });
     }
@@ -178,7 +186,7 @@ impl Conversation {
             first: true,
             limit_us: Some(500),
         };
-        self.block(Continuation::Saved((*b"state").into()), wait, None);
+        self.block(Continuation::Saved(b"state".to_vec().into()), wait, None);
         self.tell(Event::Ticked);
         self.tell(Event::CancelRequested { task: TaskKey(2) });
         self.tell(Event::JobCancelled {
@@ -212,7 +220,12 @@ fn root() -> Descriptor {
     Descriptor {
         outputs: 3,
         replayable: true,
-        ..Descriptor::plain("skywriting", Class::Coordination, "main", *b"program")
+        ..Descriptor::plain(
+            "skywriting",
+            Class::Coordination,
+            "main",
+            b"program".to_vec(),
+        )
     }
 }
 
@@ -237,13 +250,13 @@ fn child() -> Descriptor {
         },
         pure: true,
         replayable: true,
-        ..Descriptor::plain("python", Class::Pooled("python".into()), "f", *b"f")
+        ..Descriptor::plain("python", Class::Pooled("python".into()), "f", b"f".to_vec())
     }
 }
 
 fn checkpoint() -> Checkpoint {
     Checkpoint {
-        state: (*b"here").into(),
+        state: b"here".to_vec().into(),
         kept: vec![Handle(0), Handle(1)],
     }
 }

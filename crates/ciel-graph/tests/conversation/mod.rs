@@ -153,7 +153,7 @@ fn step(word: &str, rest: &str) -> Step {
         }
         "input" => Step::Input {
             kind: rest.into(),
-            value: [0].into(),
+            value: vec![0].into(),
         },
         _ => panic!("no such event: {word}"),
     }
@@ -172,7 +172,7 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
             "first" => wait.first = true,
             "within" => wait.limit_us = Some(words.next().unwrap().parse().unwrap()),
             "replay" => continuation = Continuation::Replay,
-            "saved" => continuation = Continuation::Saved([1, 2].into()),
+            "saved" => continuation = Continuation::Saved(vec![1, 2].into()),
             _ => panic!("no such word: {word}"),
         }
     }
@@ -207,7 +207,7 @@ fn output(text: &str) -> Output {
 
 /// `value with 1,2` has these references inside; `file` is a file of that name.
 fn value(text: &str) -> Value<Handle> {
-    let mut value = Value::inline(Form::Bytes, [7]);
+    let mut value = Value::inline(Form::Bytes, vec![7]);
     if text.contains("file") {
         value.content = Content::File {
             name: Name(0xf11e << 112),
@@ -223,7 +223,7 @@ fn value(text: &str) -> Value<Handle> {
 fn descriptor(text: &str) -> Descriptor {
     let mut words = text.split_whitespace();
     let what = words.next().unwrap_or("main");
-    let mut descriptor = Descriptor::plain("test", Class::Coordination, what, what.as_bytes());
+    let mut descriptor = Descriptor::plain("test", Class::Coordination, what, what.to_string());
     let mut options = Options {
         live: true,
         ..Options::default()

@@ -180,7 +180,7 @@ impl Held {
         let form = wire::form_name(form).to_string();
         Ok(match content {
             Content::Inline(bytes) => State::Value(Data {
-                data: bytes.to_vec().into(),
+                data: bytes,
                 form,
                 references,
             }),

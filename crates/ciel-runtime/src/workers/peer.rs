@@ -13,7 +13,7 @@ use bytes::{Buf, BytesMut};
 use ciel_model::{Label, Name, limits};
 use ciel_node::WorkerKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
-use ciel_protocol::{DecodeError, Decoder, EncodeError, Framing, encode};
+use ciel_protocol::{DecodeError, Decoder, EncodeError, Framing, encode_to};
 use ciel_spawner::{Exit, Output, Refusal, Report, Start, Status};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
@@ -71,7 +71,6 @@ pub(super) struct Peer {
     writer: OwnedWriteHalf,
     /// What is on its way to the worker.
     outgoing: BytesMut,
-    incoming: Box<[u8]>,
     decoder: Decoder<WorkerMessage>,
     events: UnboundedReceiver<ProcessEvent>,
     printed: Receiver,
@@ -135,7 +134,6 @@ impl Peer {
             reader,
             writer,
             outgoing: BytesMut::new(),
-            incoming: vec![0; READ_BYTES].into(),
             decoder: Decoder::new(),
             events: events.unwrap_or_else(|| unbounded_channel().1),
             printed: Receiver::from_owned_fd(printed)?,
@@ -151,8 +149,7 @@ impl Peer {
     /// Queues a message; it goes out while [`Peer::hear`] waits. Errors: it is too long.
     pub(super) fn say(&mut self, message: &EngineMessage) -> Result<(), EncodeError> {
         let framing = self.decoder.framing().unwrap_or(Framing::LengthPrefixed);
-        self.outgoing.extend_from_slice(&encode(message, framing)?);
-        Ok(())
+        encode_to(&mut self.outgoing, message, framing)
     }
 
     /// Sends what was said as far as the worker takes it now.
@@ -201,11 +198,13 @@ impl Peer {
     async fn step(&mut self) {
         let listening = !self.closed && self.outgoing.len() < OUTGOING_BYTES_MAX;
         let mut printed = Vec::new();
+        let incoming = self.decoder.incoming();
+        incoming.reserve(READ_BYTES);
         tokio::select! {
             biased;
             event = self.events.recv(), if self.ended.is_none() => self.on_event(event),
-            read = self.reader.read(&mut self.incoming), if listening => match read {
-                Ok(count) if count > 0 => self.decoder.push(&self.incoming[..count]),
+            read = self.reader.read_buf(incoming), if listening => match read {
+                Ok(count) if count > 0 => {}
                 _ => self.closed = true,
             },
             _ = self.writer.writable(), if !self.outgoing.is_empty() => self.send(),

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_graph::WaitEnd;
 use ciel_model::Fact;
 use ciel_protocol::limits::DELIVERED_HANDLE_MIN;
@@ -18,7 +19,7 @@ const FIRST: &str = "first";
 const TIMEOUT: &str = "timeout";
 
 /// An input from outside: what was asked, and the answer.
-pub(super) type Input = (Arc<str>, Arc<[u8]>);
+pub(super) type Input = (Arc<str>, Bytes);
 
 /// Where a replay stands. A replayed task says nothing about its recorded inputs, so whoever has
 /// the cursor tells the graph of them as soon as what comes before them was said.
@@ -120,7 +121,7 @@ mod tests {
     fn input(kind: &str, value: &str) -> Fact {
         Fact::Input {
             kind: kind.into(),
-            value: value.as_bytes().into(),
+            value: value.to_string().into(),
         }
     }
 

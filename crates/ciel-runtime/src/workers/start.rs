@@ -72,7 +72,7 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
     let descriptor = &held.assignment.descriptor;
     let millicores = descriptor.options.resources.millicores;
     Ok(Start {
-        payload: descriptor.payload.to_vec().into(),
+        payload: descriptor.payload.bytes().clone(),
         inputs,
         outputs: descriptor.outputs,
         options: Some(wire::options_told(&descriptor.options, descriptor.pure)),

@@ -86,11 +86,12 @@ pub(super) fn value(
     let form = wire::form_of(&given.form).map_err(|refused| held.refuse(refused))?;
     let references = wire::handles(&held.handles, &given.references);
     let references = references.map_err(|refused| held.refuse(refused))?;
-    let name = held.files.fresh_name();
+    let is_replaying = held.cursor.is_replaying();
+    let name = || held.files.fresh_name();
     // What is said again is there already, and only compared.
-    let kept = match held.cursor.is_replaying() {
-        true => Ok(objects::as_if_kept(name, &given.data)),
-        false => objects::keep(&seat.workers.engine, || name, given.data.to_vec()),
+    let kept = match is_replaying {
+        true => Ok(objects::as_if_kept(name, given.data)),
+        false => objects::keep(&seat.workers.engine, name, given.data),
     };
     Ok(Value {
         form,
@@ -125,17 +126,26 @@ fn construct(seat: &Seat<'_>, held: &mut Held, word: words::Construct) -> Failed
 
 fn spawn(seat: &Seat<'_>, held: &mut Held, word: &words::Spawn) -> Failed<Said> {
     let engine = &seat.workers.engine;
+    let mut read = Vec::with_capacity(word.tasks.len());
+    let mut refused = Ok(Said::Nothing);
+    for asked in &word.tasks {
+        match wire::descriptor(&engine.registry, &engine.settings, &held.handles, asked) {
+            Ok(descriptor) => read.push(descriptor),
+            Err(why) => {
+                refused = Err(held.refuse(why));
+                break;
+            }
+        }
+        held.handles.make(asked.outputs);
+    }
     engine.with(|core, now| {
-        for asked in &word.tasks {
-            let made = wire::descriptor(&engine.registry, &engine.settings, &held.handles, asked);
-            let descriptor = made.map_err(|refused| held.refuse(refused))?;
+        for descriptor in read {
             step(core, now, held, Step::Spawn(descriptor));
-            held.handles.make(asked.outputs);
             let passed = held.cursor.step();
             pass(core, now, held, passed);
         }
-        Ok(Said::Nothing)
-    })
+    });
+    refused
 }
 
 /// Notes that an output is given now; each is given once.

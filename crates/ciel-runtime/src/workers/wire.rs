@@ -8,9 +8,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciel_model::{Descriptor, Form, Handle, Needs, Options, Resources, Site, limits};
+use bytes::Bytes;
+use ciel_model::{
+    CodeIdentity, Descriptor, Digest, Form, FunctionCode, Handle, Needs, Options, Payload,
+    Resources, Site, limits,
+};
 use ciel_protocol::{form, wire};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::handles::Handles;
 use crate::executors::{Kind, Registry};
@@ -74,10 +78,12 @@ pub(super) fn descriptor(
     let arguments = arguments(&kind, &asked.payload)?;
     let (options, pure) = options(asked.options.as_ref(), settings);
     let class = kind.class(&options.resources);
+    let what = shared(&what(&kind, &asked.label, &arguments));
     Ok(Descriptor {
         executor: shared(kind.name()),
-        what: shared(&what(&kind, &asked.label, &arguments)),
-        payload: payload(&kind, &asked.payload, &arguments),
+        payload: Payload::new(payload(&kind, &asked.payload, &arguments)),
+        code: code(&what, &asked.code),
+        what,
         inputs,
         needs: needs(&kind, &asked.inputs),
         outputs: asked.outputs,
@@ -111,6 +117,32 @@ fn shared(text: &str) -> Arc<str> {
     })
 }
 
+/// The code of a task's function, of which a worker says no more than its digest.
+fn code(name: &Arc<str>, digest: &Bytes) -> CodeIdentity {
+    thread_local! {
+        static CODES: RefCell<FxHashMap<Bytes, CodeIdentity>> = RefCell::default();
+    }
+    if digest.is_empty() {
+        return CodeIdentity::default();
+    }
+    CODES.with_borrow_mut(|codes| {
+        let same = |known: &&CodeIdentity| known.functions().iter().all(|it| it.name == *name);
+        if let Some(known) = codes.get(digest).filter(same) {
+            return known.clone();
+        }
+        if codes.len() >= TEXTS_MAX {
+            codes.clear();
+        }
+        let made = CodeIdentity::of(vec![FunctionCode {
+            name: name.clone(),
+            place: Site::default(),
+            digest: Digest::of(digest),
+        }]);
+        codes.insert(Bytes::copy_from_slice(digest), made.clone());
+        made
+    })
+}
+
 fn check_outputs(outputs: u32, room: u32) -> Result<(), Refused> {
     let most = limits::OUTPUTS_MAX.min(room);
     match outputs <= most {
@@ -135,12 +167,17 @@ fn arguments(kind: &Kind, payload: &[u8]) -> Result<serde_json::Value, Refused> 
     }
 }
 
+/// Bytes: a payload from this size on stays in the buffer in which it was received; a smaller one
+/// would keep more memory than it is worth.
+const SHARED_BYTES_MIN: usize = 16 << 10;
+
 /// As the worker wrote it. That of a script is spelt anew: its first character tells it from the
 /// calls that the engine writes.
-fn payload(kind: &Kind, written: &[u8], arguments: &serde_json::Value) -> Arc<[u8]> {
+fn payload(kind: &Kind, written: &Bytes, arguments: &serde_json::Value) -> Bytes {
     match kind {
         Kind::Script => arguments.to_string().into_bytes().into(),
-        _ => written.into(),
+        _ if written.len() < SHARED_BYTES_MIN => Bytes::copy_from_slice(written),
+        _ => written.clone(),
     }
 }
 

@@ -5,7 +5,6 @@
 //! arrive never shows. Read next: the README beside this file.
 
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
 
 use super::failure::{Failure, Pause, fail};
 use super::graph::{self, Refusal};
@@ -112,7 +111,7 @@ impl Machine {
         let numbering = *numbering;
         match answer {
             Answer::Value { bytes, .. } => {
-                let bytes = Arc::clone(bytes);
+                let bytes = bytes.clone();
                 let mut roots = Vec::with_capacity(1);
                 let decoded = graph::decode(&mut self.heap, &bytes, numbering, &mut roots);
                 match (decoded, &roots[..]) {
@@ -124,11 +123,11 @@ impl Machine {
                 }
             }
             Answer::Json { bytes, .. } => {
-                let bytes = Arc::clone(bytes);
+                let bytes = bytes.clone();
                 json::read(&mut self.heap, &bytes, Some(numbering)).or_else(refused)
             }
             Answer::Bytes { name, bytes } => {
-                let (name, bytes) = (name.clone(), Arc::clone(bytes));
+                let (name, bytes) = (name.clone(), bytes.clone());
                 match json::read(&mut self.heap, &bytes, None) {
                     Ok(value) => Ok(value),
                     Err(Refusal::Room(need)) => Err(Pause::Collect(need)),

@@ -1,6 +1,7 @@
 //! The tasks and objects of one program, run one turn after the other.
 
 use super::{Outcome, Plan};
+use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Thrown, Work};
@@ -16,14 +17,14 @@ pub enum Object {
     Pending,
     Alias(ObjectId),
     Value {
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         references: Vec<ObjectId>,
     },
     Json {
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
         references: Vec<ObjectId>,
     },
-    Bytes(Arc<[u8]>),
+    Bytes(Bytes),
     Large(u64),
     Error(Thrown),
 }
@@ -83,8 +84,7 @@ impl Host for Turn<'_> {
             return None;
         }
         self.table.push(self.objects.len());
-        self.objects
-            .push(Object::Bytes(Arc::from(&b"[1, 2, 3]"[..])));
+        self.objects.push(Object::Bytes("[1, 2, 3]".into()));
         Some(Handle(self.table.len() as u32 - 1))
     }
 }
@@ -108,14 +108,12 @@ pub struct World {
 /// The test executors: `echo` gives its arguments, `raw` its text, `fail` fails.
 fn standard_executor(name: &str, arguments: &serde_json::Value, outputs: u32) -> Vec<Object> {
     let object = match name {
-        "echo" => Object::Bytes(Arc::from(arguments.to_string().as_bytes())),
-        "raw" => Object::Bytes(Arc::from(
-            arguments["text"].as_str().unwrap_or("").as_bytes(),
-        )),
-        "binary" => Object::Bytes(Arc::from(&[255, 0, 254][..])),
+        "echo" => Object::Bytes(arguments.to_string().into()),
+        "raw" => Object::Bytes(arguments["text"].as_str().unwrap_or("").to_string().into()),
+        "binary" => Object::Bytes(vec![255, 0, 254].into()),
         "large" => Object::Large(20_000_000),
         "environ" => Object::Json {
-            bytes: Arc::from(&b"\"environ\""[..]),
+            bytes: "\"environ\"".into(),
             references: vec![],
         },
         _ => Object::Error(Thrown {
@@ -332,7 +330,7 @@ impl World {
             }
             Returned::Delegated(handle) => Object::Alias(table[handle.0 as usize]),
             Returned::Value { bytes, references } => Object::Value {
-                bytes: Arc::from(bytes),
+                bytes: bytes.into(),
                 references: references.iter().map(|h| table[h.0 as usize]).collect(),
             },
         };

@@ -283,7 +283,7 @@ impl Machine {
         match &answered.answer {
             Answer::Bytes { name, bytes } => match std::str::from_utf8(bytes) {
                 Ok(_) => {
-                    let bytes = Arc::clone(bytes);
+                    let bytes = bytes.clone();
                     self.heap.new_text(&String::from_utf8_lossy(&bytes))
                 }
                 Err(_) => {

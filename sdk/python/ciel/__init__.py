@@ -48,9 +48,9 @@ from ciel._task import Task, task  # noqa: E402
 
 if TYPE_CHECKING:
     from ciel import testing as testing
-    from ciel._calling import skywriting as skywriting
+    from ciel._skywriting import skywriting as skywriting
     from ciel._session import Session as Session
-    from ciel._session import run as run
+    from ciel._run import run as run
     from ciel._shell import sh as sh
     from ciel._shell import spawn_exec as spawn_exec
 
@@ -95,9 +95,9 @@ __all__ = [
 
 _LATER = {
     "Session": "ciel._session",
-    "run": "ciel._session",
+    "run": "ciel._run",
     "sh": "ciel._shell",
-    "skywriting": "ciel._calling",
+    "skywriting": "ciel._skywriting",
     "spawn_exec": "ciel._shell",
 }
 

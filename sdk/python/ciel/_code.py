@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ciel._advice import advise
+from ciel._call import TaskFunction, named
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
-from ciel._task import AnyTask, _named
+from ciel._warnings import advise
 
 CAPTURED_BYTES_MAX = 1 << 20
 """Captures above this are worth a warning: they go along with the function."""
@@ -75,7 +75,7 @@ class Identity:
 _IDENTITIES: WeakKeyDictionary[Callable[..., Any], Identity] = WeakKeyDictionary()
 
 
-def identify(task: AnyTask) -> Identity:
+def identify(task: TaskFunction) -> Identity:
     """The identity of a task's function; made once, at the first spawn.
 
     Raises NotSerializable that names the captured value which has no bytes.
@@ -120,10 +120,10 @@ def adopt(function: Callable[..., Any], data: bytes) -> Any:
 
 
 def _is_found(function: Callable[..., Any]) -> bool:
-    found = _named(function)
+    found = named(function)
     if isinstance(found, (staticmethod, classmethod)):
         found = found.__func__
-    return found is function or isinstance(found, AnyTask) and found.function is function
+    return found is function or isinstance(found, TaskFunction) and found.function is function
 
 
 def resolve(header: bytes) -> Callable[..., Any]:
@@ -144,7 +144,7 @@ def resolve(header: bytes) -> Callable[..., Any]:
 
 def function_of(found: Any) -> Callable[..., Any]:
     """The plain function of a task, or of a function."""
-    if isinstance(found, AnyTask):
+    if isinstance(found, TaskFunction):
         return found.function
     if not callable(found):
         raise Refused(f"{found!r} is no function")
@@ -192,7 +192,7 @@ def load_file(path: str) -> types.ModuleType:
     except BaseException:
         del sys.modules[stem]
         raise
-    for task in [found for found in vars(module).values() if isinstance(found, AnyTask)]:
+    for task in [found for found in vars(module).values() if isinstance(found, TaskFunction)]:
         if _is_found(task.function):
             identify(task)
     return module
@@ -259,7 +259,7 @@ def _captured_globals(
         value = namespace.get(name, _MISSING)
         if value is _MISSING or value is None or isinstance(value, types.ModuleType):
             continue
-        if isinstance(value, AnyTask) and value.function is function:
+        if isinstance(value, TaskFunction) and value.function is function:
             continue
         if everything or type(value) in _PLAIN:
             yield namespace, name, value

@@ -29,23 +29,23 @@ _OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen importlib
 
 
 class CielError(Exception):
-    """What went wrong in words of ciel; `task` names the task, `hint` says what may help."""
+    """An error that ciel reports; `task` names the failed task, `hint` suggests a remedy."""
 
     kind = "REFUSED"
 
     def __init__(self, message: str = "", *, hint: str = "", task: str = "") -> None:
-        """`message` says what happened, without task and hint."""
+        """`message` says what happened; it does not repeat task and hint."""
         super().__init__(message)
         self.hint = hint
         self.task = task
 
     def __str__(self) -> str:
-        """The message with its hint."""
+        """The message, followed by the hint on a line of its own."""
         message = super().__str__()
         return f"{message}\n  hint: {self.hint}" if self.hint else message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keeps hint and task."""
+        """Pickles hint and task with the message."""
         return (_rebuilt, (type(self), self.args, self.__dict__))
 
 
@@ -57,63 +57,63 @@ class TaskError(CielError):
 
 
 class WorkerLost(CielError):
-    """The process that ran the task died, more often than is forgiven."""
+    """The process that ran the task died repeatedly; the limit of restarts was reached."""
 
     kind = "WORKER_LOST"
 
 
 class Timeout(CielError):
-    """The task took longer than its option `timeout` allows."""
+    """The task exceeded the time limit of its option `timeout`."""
 
     kind = "TIMEOUT"
 
 
 class OutOfMemory(CielError):
-    """The task used more memory than its option `memory` allows, or than there is."""
+    """The task exceeded its option `memory`, or the memory of the machine."""
 
     kind = "OUT_OF_MEMORY"
 
 
 class NotSerializable(CielError):
-    """A value has no bytes; the message shows the path to the part that has none."""
+    """A value cannot be serialized; the message shows the path to the part that cannot."""
 
     kind = "NOT_SERIALIZABLE"
 
 
 class NonDeterministic(CielError):
-    """A task that was run again answered differently."""
+    """A replayed task did something other than in its recorded attempt."""
 
     kind = "NON_DETERMINISTIC"
 
 
 class ObjectLost(CielError):
-    """An object is gone and cannot be made again."""
+    """An object is lost and cannot be recomputed."""
 
     kind = "OBJECT_LOST"
 
 
 class DiskFull(CielError):
-    """There is no room for what the task writes."""
+    """The disk has no room for what the task writes."""
 
     kind = "DISK_FULL"
 
 
 class Refused(CielError):
-    """What was asked for cannot be had."""
+    """The request is invalid or not supported; retrying does not help."""
 
     kind = "REFUSED"
 
 
 class NoRun(CielError):
-    """A task was spawned where no run is."""
+    """A task was spawned, or a future used, outside of a run."""
 
 
 class WaitError(CielError):
-    """Waiting is impossible here."""
+    """Waiting is not possible at this place; the message names the reason."""
 
 
 class Cancelled(BaseException):
-    """The task was cancelled. No `Exception`, so that `except Exception` does not swallow it."""
+    """The task was cancelled. Not an `Exception`, so that `except Exception` lets it pass."""
 
     kind = "CANCELLED"
     hint = ""
@@ -121,7 +121,7 @@ class Cancelled(BaseException):
 
 
 class CielWarning(UserWarning):
-    """Something that ciel noticed and that may be a mistake."""
+    """A probable mistake that ciel noticed; the program continues."""
 
 
 _KINDS: dict[str, type[CielError] | type[Cancelled]] = {

@@ -12,9 +12,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from ciel._call import TaskFunction
 from ciel._errors import NotSerializable
 from ciel._freeze import freeze
-from ciel._task import AnyTask
 
 PARTS_MAX = 10_000
 DEPTH_MAX = 12
@@ -91,7 +91,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (set, frozenset)):
         for part in value:
             yield " element", part
-    elif isinstance(value, AnyTask):
+    elif isinstance(value, TaskFunction):
         yield from _captured(value.function)
     elif isinstance(value, types.FunctionType):
         yield from _captured(value)

@@ -16,12 +16,12 @@ import mmap
 import os
 import pickle
 import struct
-import threading
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel._errors import ObjectLost
+from ciel._pickle_hooks import Thaw, freezing
 
 if TYPE_CHECKING:
     from ciel._future import Future
@@ -34,8 +34,6 @@ MAGIC = b"CielBufs"
 _ENTRY = struct.Struct("<QQB")
 _COUNT = struct.Struct("<I")
 _NONE = pickle.dumps(None, 5)
-
-Thaw = Callable[[int], Any]
 
 
 class Frozen:
@@ -50,16 +48,6 @@ class Frozen:
         self.data = data
         self.references = references
         self.buffers = buffers
-
-
-class _Freezing(threading.local):
-    """What this thread is freezing or thawing; `Future` asks it."""
-
-    number: Callable[[Future[Any]], int] | None = None
-    thaw: Thaw | None = None
-
-
-freezing = _Freezing()
 
 
 def freeze(
@@ -103,14 +91,6 @@ def thaw(
         return pickle.loads(data, buffers=buffers)
     finally:
         freezing.thaw = outer
-
-
-def thaw_reference(number: int) -> Any:
-    """Stands in pickles for the future with that number."""
-    found = freezing.thaw
-    if found is None:
-        raise pickle.UnpicklingError("this pickle holds futures of ciel: only ciel can read it")
-    return found(number)
 
 
 class Snapshot:

@@ -1,4 +1,4 @@
-"""`Future[T]`: a value that a task is making.
+"""`Future[T]`: the result of a task that may still be running.
 
 A future belongs to the strand that got it and is a small ticket: what is behind it the strand
 knows. It may be passed to other tasks, alone or inside containers, and is frozen as a reference.
@@ -8,15 +8,11 @@ This module knows neither how to wait nor what bytes look like. Read next: `_str
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from collections.abc import Generator, Sequence
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from ciel._errors import CielError, NotSerializable, WaitError, as_told
-from ciel._freeze import freezing, thaw_reference
-from ciel._strand import here
-
-if TYPE_CHECKING:
-    from ciel._strand import Strand
+from ciel._errors import CielError, NotSerializable, as_told
+from ciel._pickle_hooks import freezing, thaw_reference
 
 T = TypeVar("T")
 
@@ -34,16 +30,44 @@ class Known(Protocol):
         ...
 
 
-class Future(Generic[T]):
-    """A value that is there later.
+class Owner(Protocol):
+    """What a future needs of the strand that it belongs to; see `Strand`."""
 
-    `result()` waits for it. Passing the future to a task instead makes that task start when the
-    value is there, and costs no waiting here.
+    label: str
+
+    def result(self, future: Future[Any]) -> Any:
+        """Waits; gives a copy of the value or raises the failure."""
+        ...
+
+    def wait(
+        self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
+    ) -> list[Future[Any]]:
+        """Waits for all, or for the first; gives those that are resolved."""
+        ...
+
+    def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Asks which futures are resolved now."""
+        ...
+
+    def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
+        """Waits in asyncio code."""
+        ...
+
+    def check_here(self) -> None:
+        """Raises WaitError if the code that runs may not use futures of this strand."""
+        ...
+
+
+class Future(Generic[T]):
+    """The result of a spawned task.
+
+    `result()` waits until it is resolved. A future that is passed to a task as an argument makes
+    that task start when the value is ready; the caller does not wait.
     """
 
     __slots__ = ("_strand", "_handle", "_known", "_waited", "__weakref__")
 
-    def __init__(self, strand: Strand, handle: int, known: Known | None = None) -> None:
+    def __init__(self, strand: Owner, handle: int, known: Known | None = None) -> None:
         """For strands only: `handle` is the strand's own number for it."""
         self._strand = strand
         self._handle = handle
@@ -51,9 +75,9 @@ class Future(Generic[T]):
         self._waited = False
 
     def result(self) -> T:
-        """Waits until the value is there and gives a copy of it.
+        """Waits until the future is resolved and returns a copy of the value.
 
-        Raises the task's own exception if it failed, and WaitError where waiting is impossible.
+        Raises the task's own exception if it failed, and WaitError where waiting is not possible.
         """
         try:
             return cast(T, self._strand.result(self))
@@ -61,8 +85,8 @@ class Future(Generic[T]):
             raise as_told(error)
 
     def done(self) -> bool:
-        """Whether the value, or the failure, is there now. The answer is recorded for replays."""
-        self._check_here()
+        """Whether the future is resolved now. The answer is recorded for replay."""
+        self._strand.check_here()
         return self._strand.done([self])[0]
 
     @property
@@ -90,13 +114,3 @@ class Future(Generic[T]):
     def __bool__(self) -> bool:
         """Refuses: a future is no value, and a test of it is nearly always a forgotten result()."""
         raise CielError("a Future has no truth value: call .result() first")
-
-    def _check_here(self) -> None:
-        owner = self._strand
-        running = here.strand
-        if running is not owner and not owner.any_thread:
-            where = running.label if running is not None else "a thread that runs no task"
-            raise WaitError(
-                f"this future belongs to {owner.label} and is used in {where}: "
-                "pass it as an argument"
-            )

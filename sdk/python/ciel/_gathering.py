@@ -27,7 +27,7 @@ prints between them has the same place everywhere."""
 
 
 def put(value: T) -> Future[T]:
-    """Stores a copy of `value` once; the future can be passed to many tasks."""
+    """Stores a copy of `value` once and returns its future, which can be passed to many tasks."""
     future: Future[T] = current().put(value)
     return future
 
@@ -41,9 +41,10 @@ def gather(first: Future[T], second: Future[U], third: Future[V], /) -> list[T |
 @overload
 def gather(*futures: Future[T]) -> list[T]: ...
 def gather(*futures: Any) -> list[Any]:
-    """Waits for all futures, given one by one or as one iterable; their values in that order.
+    """Waits for all futures and returns their values, in the order of the arguments.
 
-    Raises the exception of the first failed one in that order.
+    Takes futures one by one or as one iterable. Raises the exception of the first failed future in
+    that order, TypeError for anything that is no future.
     """
     listed = _listed(futures)
     owner = listed[0]._strand if listed else current()
@@ -54,9 +55,10 @@ def gather(*futures: Any) -> list[Any]:
 def wait(
     futures: Iterable[Future[Any]], *, count: str = "all", timeout: float | None = None
 ) -> tuple[list[Future[Any]], list[Future[Any]]]:
-    """Waits for `count`, `"all"` or `"first"`, at most `timeout` seconds.
+    """Waits until all futures are resolved, or the first, for at most `timeout` seconds.
 
-    Gives the futures that are there, failed ones too, and those that are not, in the order given.
+    `count` is `"all"` or `"first"`. Returns the resolved futures, failed ones included, and the
+    unresolved ones, both in the order given. Raises ValueError for another `count`.
     """
     if count not in ("all", "first"):
         raise ValueError(f"count is 'all' or 'first', not {count!r}")
@@ -71,7 +73,7 @@ def wait(
 def as_completed(
     futures: Iterable[Future[T]], *, timeout: float | None = None
 ) -> Iterator[Future[T]]:
-    """Yields futures as they become there. Ends early if nothing comes for `timeout` seconds."""
+    """Yields futures as they are resolved. Stops if none is resolved within `timeout` seconds."""
     waiting = list(futures)
     while waiting:
         done, waiting = wait(waiting, count="first", timeout=timeout)
@@ -83,9 +85,10 @@ def as_completed(
 def map(  # noqa: A001
     function: Task[..., R] | BoundTask[..., R], *iterables: Iterable[Any], window: int = MAP_WINDOW
 ) -> Iterator[R]:
-    """Yields the values of `function` called with the items of `iterables`, in their order.
+    """Spawns `function` for the items of `iterables` and yields the values in their order.
 
-    Lazy: at most `window` calls are spawned ahead, so the iterables may be endless.
+    Lazy: at most `window` calls are spawned and not yielded, so the iterables may be endless.
+    Raises the exception of a failed call when its value is due, ValueError for `window` below 1.
     """
     if window < 1:
         raise ValueError(f"window must be at least 1, not {window}")
@@ -99,7 +102,7 @@ def map(  # noqa: A001
 
 
 class Scope:
-    """What is spawned inside `with ciel.scope():` has ended when the block ends."""
+    """The end of a `with ciel.scope():` block waits for all tasks that were spawned inside."""
 
     def __init__(self) -> None:
         """Begins empty."""

@@ -1,4 +1,4 @@
-"""What a task may ask of the outside: the clock, variables of the environment, chance.
+"""Recorded inputs of a task: the clock, environment variables, random bytes.
 
 Each question is an input of the task. The first run asks and has the answer recorded; a task that
 is run again gets what was recorded, so that it does the same. In the serial program, in tests and
@@ -34,7 +34,7 @@ _TIMING = {
 
 
 def now() -> float:
-    """Seconds since the epoch, as `time.time()` gives them; a task run again gets the same.
+    """Seconds since the epoch, as `time.time()`; a replayed task gets the recorded time.
 
     Raises Refused in a task declared pure, and while a module is imported; NoRun in a thread of a
     task.
@@ -47,7 +47,7 @@ def environ(name: str, default: str) -> str: ...
 @overload
 def environ(name: str, default: str | None = None) -> str | None: ...
 def environ(name: str, default: str | None = None) -> str | None:
-    """A variable of the environment, or `default`; a task run again gets the same.
+    """An environment variable, or `default`; a replayed task gets the recorded value.
 
     Raises TypeError for a name that is no text, else as `now`.
     """
@@ -58,7 +58,7 @@ def environ(name: str, default: str | None = None) -> str | None:
 
 
 def entropy(count: int) -> bytes:
-    """`count` random bytes, at most 4096, new in every run; a task run again gets the same.
+    """`count` random bytes, at most 4096, new in every run; a replayed task gets the same bytes.
 
     They seed a generator of any kind: `random.Random(ciel.entropy(16))`. Numbers that are the same
     in every run are those of `task_rng`. Raises TypeError or ValueError for a bad count, else as
@@ -75,7 +75,7 @@ def entropy(count: int) -> bytes:
 
 
 def _asked(kind: str, question: str, ask: Callable[[], Any]) -> Any:
-    """The answer, of the outside or as it was recorded; plain data that JSON has."""
+    """The answer, from the environment or as it was recorded; plain data that JSON has."""
     strand = here.strand
     if strand is None:
         if here.serves:

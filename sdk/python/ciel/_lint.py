@@ -3,7 +3,7 @@
 Source text in, findings out; nothing is imported or run. Looked at are functions that are tasks,
 the function `main` of a job, and functions of the same text that those use. A task declared
 `pure=False` is left alone, and so is a line with the comment `# ciel: ok`. Read next: `_scopes.py`
-for names, `_ambient.py` for what is looked for, `lint.py` for the command.
+for names, `_nondeterminism.py` for what is looked for, `lint.py` for the command.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ciel import _ambient
+from ciel import _nondeterminism
 from ciel._scopes import Function, Scope
 
 TASK, RUN = "ciel.task", "ciel.run"
@@ -158,29 +158,29 @@ class _Search(ast.NodeVisitor):
             self.visit(part)
         for word in node.keywords:
             whole = self.scope.whole_name(word.value)
-            if word.arg != "env" or whole not in _ambient.VARIABLES:
+            if word.arg != "env" or whole not in _nondeterminism.VARIABLES:
                 self.visit(word.value)
 
     def _is_settled(self, node: ast.Call, name: str) -> bool:
         """Deals with a call that is judged as a whole; false for any other."""
-        instead = _ambient.instead_of_bare_call(name)
+        instead = _nondeterminism.instead_of_bare_call(name)
         if instead is not None:
             if all(_is_none(part) for part in [*node.args, *[w.value for w in node.keywords]]):
                 self.found.append((node, f"{name}()", instead))
             return True
         mapping, _, method = name.rpartition(".")
-        if mapping in _ambient.VARIABLES and method in _ambient.SETTING_METHODS:
+        if mapping in _nondeterminism.VARIABLES and method in _nondeterminism.SETTING_METHODS:
             return True
-        if name == "os.getenv" or mapping in _ambient.VARIABLES and method == "get":
+        if name == "os.getenv" or mapping in _nondeterminism.VARIABLES and method == "get":
             return bool(node.args) and _is_own_variable(node.args[0])
-        instead = _ambient.instead_of_use(name)
+        instead = _nondeterminism.instead_of_use(name)
         if instead is not None:
             self.found.append((node, f"{name}()", instead))
         return instead is not None
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """Variables that are set, and those of ciel itself, are no question."""
-        is_mapping = self.scope.whole_name(node.value) in _ambient.VARIABLES
+        is_mapping = self.scope.whole_name(node.value) in _nondeterminism.VARIABLES
         is_read = isinstance(node.ctx, ast.Load) and not _is_own_variable(node.slice)
         if not is_mapping or is_read:
             self.generic_visit(node)
@@ -204,7 +204,7 @@ class _Search(ast.NodeVisitor):
 
     def _is_name(self, node: ast.Attribute | ast.Name) -> bool:
         name = self.scope.whole_name(node)
-        instead = None if name is None else _ambient.instead_of_use(name)
+        instead = None if name is None else _nondeterminism.instead_of_use(name)
         if instead is not None and isinstance(node.ctx, ast.Load):
             self.found.append((node, str(name), instead))
         return instead is not None
@@ -285,7 +285,7 @@ def _is_none(node: ast.expr) -> bool:
 
 def _is_own_variable(node: ast.expr) -> bool:
     name = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(name, str) and name.startswith(_ambient.OWN_VARIABLES)
+    return isinstance(name, str) and name.startswith(_nondeterminism.OWN_VARIABLES)
 
 
 def _first_line(node: Function) -> int:

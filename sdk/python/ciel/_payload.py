@@ -5,7 +5,7 @@ the arguments; of a call with plain values and futures only, a pickle of the val
 of the futures, which costs less on both sides. Its inputs are, in this order: the function if it
 goes by value, the references among the arguments, large buffers, and the pickle itself if that is
 large. `Store` is what packing needs of a strand; nothing here knows how a strand does it. Read
-next: `_freeze.py`, `_speaking.py`.
+next: `_freeze.py`, `_engine_strand.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ciel._freeze import ATOMS, Frozen, freeze, thaw
 from ciel._future import Future
 
 if TYPE_CHECKING:
-    from ciel._strand import Call
+    from ciel._call import Call
 
 OBJECT_BYTES_MIN = 64 << 10
 """Buffers and arguments from this size on become objects, which processes map and share."""
@@ -232,17 +232,6 @@ def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
         else:
             return call.args, call.kwargs
     return Copy(call).arguments(value, lambda future: future)
-
-
-def filled(found: Any, value: Callable[[int], Any]) -> Any:
-    """Plain data of another language's call, with the value of an input for each `{"$ref": i}`."""
-    if isinstance(found, dict):
-        if len(found) == 1 and isinstance(found.get("$ref"), int):
-            return value(found["$ref"])
-        return {key: filled(part, value) for key, part in found.items()}
-    if isinstance(found, list):
-        return [filled(part, value) for part in found]
-    return found
 
 
 class Copy:

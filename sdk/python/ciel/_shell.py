@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, overload
 
 from ciel._errors import CielError
 from ciel._future import Future
@@ -22,61 +22,75 @@ _PREFIX = "out."
 _ONLY = "out"
 
 
-@overload
-def sh(
-    command: str,
-    /,
-    *,
-    stdin: Any = ...,
-    env: Mapping[str, Any] | None = ...,
-    cwd: str | os.PathLike[str] | None = ...,
-    outputs: None = ...,
-    options: Options | None = ...,
-    live: bool = ...,
-    **inputs: Any,
-) -> Future[bytes]: ...
+class Shell(Protocol):
+    """How a command is spawned: as `ciel.sh`."""
+
+    @overload
+    def __call__(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: None = ...,
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> Future[bytes]: ...
+    @overload
+    def __call__(
+        self,
+        command: str,
+        /,
+        *,
+        stdin: Any = ...,
+        env: Mapping[str, Any] | None = ...,
+        cwd: str | os.PathLike[str] | None = ...,
+        outputs: Sequence[str],
+        options: Options | None = ...,
+        live: bool = ...,
+        **inputs: Any,
+    ) -> dict[str, Future[bytes]]: ...
 
 
-@overload
-def sh(
-    command: str,
-    /,
-    *,
-    stdin: Any = ...,
-    env: Mapping[str, Any] | None = ...,
-    cwd: str | os.PathLike[str] | None = ...,
-    outputs: Sequence[str],
-    options: Options | None = ...,
-    live: bool = ...,
-    **inputs: Any,
-) -> dict[str, Future[bytes]]: ...
+def shell(strand: Callable[[], Strand]) -> Shell:
+    """`ciel.sh` for the strand that is current when it is called."""
+
+    def sh(
+        command: str,
+        /,
+        *,
+        stdin: Any = None,
+        env: Mapping[str, Any] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        options: Options | None = None,
+        live: bool = False,
+        **inputs: Any,
+    ) -> Any:
+        """Spawns a shell command and returns the future of what it writes, as bytes.
+
+        `{name}` in the command stands for the input of that name: a future for the path of a file
+        with its bytes, anything else for its text. `{out}` stands for the path of the file that the
+        result is read from; without it the result is what the command prints. With
+        `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the futures come in
+        a dictionary. `stdin` is a future, bytes, text, or a list of them; `env` adds variables;
+        `cwd` is the working folder.
+
+        Raises CielError at once if the command names what was not given. A command that fails
+        raises TaskError at `result()`, with its exit status and the last lines of its standard
+        error.
+        """
+        given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
+        return spawn_command(strand(), command, inputs, **given)
+
+    sh.__qualname__ = "sh"
+    return sh
 
 
-def sh(
-    command: str,
-    /,
-    *,
-    stdin: Any = None,
-    env: Mapping[str, Any] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-    outputs: Sequence[str] | None = None,
-    options: Options | None = None,
-    live: bool = False,
-    **inputs: Any,
-) -> Future[bytes] | dict[str, Future[bytes]]:
-    """Spawns a command for `sh` and gives what it writes, as bytes.
-
-    `{name}` in the command stands for the input of that name: a future for the path of a file with
-    its bytes, anything else for its text. `{out}` stands for the path of the file that the result
-    is read from; without it the result is what the command prints. With `outputs=["a", "b"]` the
-    command writes to `{out.a}` and `{out.b}`, and the futures come in a dictionary. `stdin` is a
-    future, bytes, text, or a list of them; `env` adds variables; `cwd` is the working folder.
-
-    Raises CielError at once if the command names what was not given. A command that fails raises
-    TaskError at `result()`, with its exit status and the last lines of its standard error.
-    """
-    given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
-    return spawn_command(current(), command, inputs, **given)
+sh = shell(current)
 
 
 def spawn_command(
@@ -184,7 +198,7 @@ def spawn_exec(
     *,
     options: Options | None = None,
 ) -> tuple[Future[Any], ...]:
-    """Spawns a task of any executor by its name and gives the futures of its outputs.
+    """Spawns a task of the named executor and returns the futures of its outputs.
 
     `arguments` are plain data as JSON has it, in which futures may stand anywhere. Raises
     NotSerializable for anything else.

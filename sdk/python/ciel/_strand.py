@@ -1,7 +1,7 @@
 """A strand: one sequential thread of control, and what the language asks of it.
 
 Three things are strands: a task in a worker (`_worker.py`), a task of the serial program in this
-process (`_elision.py`), and a session (`_session.py`). The rest of the package speaks to the
+process (`_serial.py`), and a session (`_session.py`). The rest of the package speaks to the
 abstract `Strand` only. This module knows nothing of sockets, greenlets or bytes. Read next:
 `_future.py` and `_task.py`.
 """
@@ -20,34 +20,13 @@ from ciel._errors import NoRun, WaitError
 if TYPE_CHECKING:
     import random
 
+    from ciel._call import Call
     from ciel._future import Future
     from ciel._options import Options
-    from ciel._task import AnyTask
 
 
 STEPS_FROM = 1 << 63
 """Names of steps lie above those of spawns, so that a tail moves no sibling's name."""
-
-
-class Call:
-    """One call of a task: what is run with which arguments, and the line that asks for it."""
-
-    __slots__ = ("task", "args", "kwargs", "file", "line")
-
-    def __init__(
-        self, task: AnyTask, args: tuple[Any, ...], kwargs: dict[str, Any], file: str, line: int
-    ) -> None:
-        """`file` and `line` are the place of the spawn; both may be unknown: `""` and 0."""
-        self.task = task
-        self.args = args
-        self.kwargs = kwargs
-        self.file = file
-        self.line = line
-
-    @property
-    def label(self) -> str:
-        """The name for people, without the digits that the engine adds."""
-        return self.task.label
 
 
 class Strand(ABC):
@@ -109,11 +88,21 @@ class Strand(ABC):
 
     @abstractmethod
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
-        """Takes bytes from outside, or what a replay has recorded of them."""
+        """Takes bytes from the environment, or what was recorded of them."""
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
         """Waits for a future in asyncio code; raises WaitError where nothing can be awaited."""
         raise WaitError("tasks are plain functions: call .result() instead of await")
+
+    def check_here(self) -> None:
+        """Raises WaitError if the code that runs may not use futures of this strand."""
+        running = here.strand
+        if running is not self and not self.any_thread:
+            where = running.label if running is not None else "a thread that runs no task"
+            raise WaitError(
+                f"this future belongs to {self.label} and is used in {where}: "
+                "pass it as an argument"
+            )
 
     def note(self, futures: Sequence[Future[Any]]) -> None:
         """Remembers what is spawned inside the innermost `ciel.scope()`."""

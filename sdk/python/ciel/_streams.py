@@ -3,7 +3,7 @@
 `sys.stdout` and `sys.stderr` of a worker are stand-ins that hand text and bytes to the strand that
 has its turn. What commands started by a task write to descriptor 1 goes to an unlinked file that is
 read before each word the strand says, so it keeps its place between prints and spawns. This module
-knows neither strands nor the connection, only a `Writer`. Read next: `_hub.py`.
+knows neither strands nor the connection, only a `Writer`. Read next: `_worker_process.py`.
 """
 
 from __future__ import annotations

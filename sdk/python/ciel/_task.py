@@ -8,25 +8,22 @@ current strand; it knows neither how they are frozen nor where they run. Read ne
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, get_args, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
+from ciel._call import Call, TaskFunction, named
+from ciel._code import find
 from ciel._errors import CielWarning
 from ciel._future import Future
 from ciel._options import Options
-from ciel._strand import Call, here, outside
+from ciel._strand import here, outside
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
-
-_NAMES_FUTURE = re.compile(r"\bFuture\b")
 
 
 class Tail:
@@ -57,66 +54,28 @@ class Tail:
             )
 
 
-class AnyTask:
-    """A function whose calls may run anywhere; what all tasks have, whatever their type."""
+def last_value(value: Any, apply: Callable[[Call], Any]) -> Any:
+    """What a returned value comes to: `apply` runs each tail and gives what that returns."""
+    while type(value) is Tail:
+        value = apply(value.take())
+    return value
 
-    function: Callable[..., Any]
-    options_now: Options
-    label: str
-    identity: Any
-    _keeps: frozenset[str | int] | None
 
-    def __init__(self, function: Callable[..., Any], options: Options) -> None:
-        """Raises TypeError for what cannot be a task, with the reason."""
-        _check_function(function)
-        functools.update_wrapper(cast("Callable[..., Any]", self), function)
-        self.function = function
-        self.options_now = options
-        self.label = options.name or function.__name__
-        self.identity = None
-        self._keeps = None
+class AnyTask(TaskFunction):
+    """A task of any type, which can be called, spawned and pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By reference if the module has this very task under its name, else by its function."""
         function = self.function
-        named = _named(function) if function.__module__ != "__main__" else None
-        if isinstance(named, AnyTask) and named.function is function:
-            options = None if named is self else self.options_now
+        found = named(function) if function.__module__ != "__main__" else None
+        if isinstance(found, AnyTask) and found.function is function:
+            options = None if found is self else self.options_now
             return (_find, (function.__module__, function.__qualname__, options))
         return (_again, (type(self), self.function, self.options_now))
 
-    def __repr__(self) -> str:
-        """Names the function."""
-        return f"<task {self.function.__module__}.{self.function.__qualname__}>"
-
-    @property
-    def keeps(self) -> frozenset[str | int]:
-        """Names and places of the parameters that take futures as they are."""
-        if self._keeps is None:
-            self._keeps = _keepers(self.function)
-        return self._keeps
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters, in order."""
-        return list(inspect.signature(self.function).parameters)
-
-    def places(self, count: int) -> list[str]:
-        """What to call the first `count` arguments that are given by place."""
-        names: list[str] = []
-        for parameter in inspect.signature(self.function).parameters.values():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                missing = count - len(names)
-                names += [f"{parameter.name}[{number}]" for number in range(missing)]
-            names.append(parameter.name)
-        return names
-
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = self.function(*args, **kwargs)
-        while type(value) is Tail:
-            call = value.take()
-            value = call.task.function(*call.args, **call.kwargs)
-        return value
+        return last_value(value, lambda call: call.task.function(*call.args, **call.kwargs))
 
     def _spawned(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -144,24 +103,24 @@ class Task(AnyTask, Generic[P, R]):
         return cast(R, self._run(args, kwargs))
 
     def spawn(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Lets the call run elsewhere and gives the future of its value.
+        """Submits the call as a task and returns the future of its value.
 
         Arguments are copied now. Raises NoRun outside of a run, NotSerializable for arguments that
-        have no bytes.
+        cannot be serialized.
         """
         return self._spawned(args, kwargs)[0]
 
     def tail(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """`return f.tail(x)` ends this task and lets the call make its outputs.
+        """`return f.tail(x)` ends this task; the call produces its outputs instead.
 
         A loop of tails costs neither memory nor depth. Typed as the value; must be returned.
         """
         return cast(R, self._tailed(args, kwargs))
 
     def options(self, **changes: Any) -> Task[P, R]:
-        """The same task that asks for more: cores, memory, retries, timeout, name, pure, lazy.
+        """A copy of the task with other options: cores, memory, retries, timeout, name, pure, lazy.
 
-        Raises TypeError or ValueError that names what is wrong.
+        Raises TypeError or ValueError that names the invalid option.
         """
         return _changed(self, changes)
 
@@ -252,10 +211,10 @@ def task(*, outputs: int, **options: Any) -> _ManyDecorator: ...
 @overload
 def task(**options: Any) -> _Decorator: ...
 def task(function: Any = None, /, **options: Any) -> Any:
-    """Makes a function a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
+    """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
 
-    Options: cores, memory ("2 GiB" or bytes), retries, timeout (seconds), name, pure, outputs,
-    lazy, resources. Raises TypeError for `async def` and generators.
+    Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
+    outputs, lazy, resources; see `Options`. Raises TypeError for `async def` and generators.
     """
     if isinstance(options.get("resources"), dict):
         options["resources"] = tuple(sorted(options["resources"].items()))
@@ -283,53 +242,5 @@ def _again(kind: type[AnyTask], function: Callable[..., Any], options: Options) 
 
 def _find(module: str, name: str, options: Options | None) -> Any:
     """Finds a task that was passed by reference; `options` are its own if they were changed."""
-    from ciel._code import find
-
     found = find(module, name)
     return found if options is None else _again(type(found), found.function, options)
-
-
-def _named(function: Callable[..., Any]) -> Any:
-    """What the function's module holds under its name."""
-    found: Any = sys.modules.get(function.__module__)
-    for part in function.__qualname__.split("."):
-        if part == "<locals>" or found is None:
-            return None
-        found = inspect.getattr_static(found, part, None)
-    return found
-
-
-def _check_function(function: Any) -> None:
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(
-            f"{function.__qualname__} is async: tasks are plain functions that wait with .result()"
-        )
-    if inspect.isgeneratorfunction(function):
-        raise TypeError(
-            f"{function.__qualname__} is a generator: return a list, or spawn one task for each "
-            "piece"
-        )
-    if not inspect.isfunction(function):
-        kind = type(function).__name__
-        raise TypeError(f"a task is a function defined with def or lambda, not a {kind}")
-
-
-def _keepers(function: Callable[..., Any]) -> frozenset[str | int]:
-    """Parameters annotated `Future[...]`, or a container of it."""
-    kept: set[str | int] = set()
-    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
-        if _is_future(parameter.annotation):
-            named = parameter.kind is not parameter.VAR_KEYWORD
-            kept.add(parameter.name if named else "**")
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                kept.add(-1 - place)
-            elif parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
-                kept.add(place)
-    return frozenset(kept)
-
-
-def _is_future(annotation: Any) -> bool:
-    if isinstance(annotation, str):
-        return _NAMES_FUTURE.search(annotation) is not None
-    origin = getattr(annotation, "__origin__", annotation)
-    return origin is Future or any(_is_future(part) for part in get_args(annotation))

@@ -1,8 +1,9 @@
 """`ciel replay TASK`: a failed task once more, here, under the debugger.
 
-`python -P -m ciel.replay FILE` runs what `_evidence.keep` has kept. The task runs in this process,
-its own tasks at their spawns, as in the serial program. When it fails again, the debugger looks at
-the frame that failed; without a terminal only the traceback is shown. Read next: `_elision.py`.
+`python -P -m ciel.replay FILE` runs what `_failed_task.keep` has kept. The task runs in this
+process, its own tasks at their spawns, as in the serial program. When it fails again, the debugger
+looks at the frame that failed; without a terminal only the traceback is shown. Read next:
+`_serial.py`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from types import TracebackType
 from typing import Any
 
 from ciel._code import find, function_of, load_file
-from ciel._elision import Elision
 from ciel._errors import CielError, error_of
-from ciel._evidence import Evidence, describe, load
+from ciel._failed_task import FailedTask, describe, load
 from ciel._freeze import thaw, value_of, value_of_file
 from ciel._future import Future
+from ciel._json_call import with_values
 from ciel._native import Failed, File, Value
-from ciel._payload import BY_VALUE, Unpacked, filled
+from ciel._payload import BY_VALUE, Unpacked
+from ciel._serial import SerialRun
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -32,7 +34,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 class Kept:
     """The inputs of a kept task, as its payload reads them."""
 
-    def __init__(self, evidence: Evidence, run: Elision) -> None:
+    def __init__(self, evidence: FailedTask, run: SerialRun) -> None:
         """`run` is where the task runs again."""
         self._inputs = evidence.inputs
         self._run = run
@@ -68,7 +70,7 @@ class Kept:
         raise CielError("a future inside of a value is not kept: it cannot be run again")
 
 
-def call_of(evidence: Evidence, run: Elision) -> Callable[[], Any]:
+def call_of(evidence: FailedTask, run: SerialRun) -> Callable[[], Any]:
     """The call that failed, with its arguments read anew."""
     kept = Kept(evidence, run)
     if evidence.payload[:1] == b"{":
@@ -91,8 +93,8 @@ def _call_by_json(wanted: dict[str, Any], kept: Kept) -> Callable[[], Any]:
         return lambda: main(*wanted.get("args", []))
     module, _, name = wanted["function"].rpartition(":")
     function = function_of(find(module, name))
-    args = filled(wanted.get("args", []), kept.value)
-    kwargs = filled(wanted.get("kwargs", {}), kept.value)
+    args = with_values(wanted.get("args", []), kept.value)
+    kwargs = with_values(wanted.get("kwargs", {}), kept.value)
     return lambda: function(*args, **kwargs)
 
 
@@ -111,7 +113,7 @@ def main() -> int:
     if evidence.job:
         os.environ["CIEL_JOB"] = evidence.job
     os.chdir(evidence.folder)
-    run = Elision()
+    run = SerialRun()
     run.root.position, run.root.label = evidence.position, evidence.label
     run.root.cores = evidence.cores
     print(f"again: {describe(evidence)}", file=sys.stderr)

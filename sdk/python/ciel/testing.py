@@ -1,7 +1,7 @@
 """Tasks in a test: the serial program, in this process, without the engine.
 
 `run(main)` gives what a run of `main` would; inside `with serial():` a test spawns and waits as if
-it were a task. Values are copied and failures arrive as in a real run. Read next: `_elision.py`.
+it were a task. Values are copied and failures arrive as in a real run. Read next: `_serial.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar, cast
 
-from ciel._elision import Elision
+from ciel._serial import SerialRun
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,20 +19,22 @@ __all__ = ["run", "serial"]
 
 
 def run(main: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Runs `main` as the root of a serial run and gives its value.
+    """Runs `main` as the root task of a serial run and returns its value.
 
-    Raises what leaves `main`, or else the earliest failure of a task that nobody asked for.
+    Raises the exception of `main`, or else the earliest failure of a task whose result was never
+    requested.
     """
-    return cast(R, Elision().run(main, *args, **kwargs))
+    return cast(R, SerialRun().run(main, *args, **kwargs))
 
 
 @contextmanager
 def serial() -> Iterator[None]:
     """The code inside may spawn and wait; each spawn runs at once.
 
-    At a good end it raises the earliest failure of a task that nobody asked for.
+    If it ends without an exception, the earliest failure of a task whose result was never requested
+    is raised.
     """
-    elision = Elision()
+    elision = SerialRun()
     with elision:
         yield
     elision.raise_unasked()

@@ -1,7 +1,7 @@
 """The worker process of Python tasks: `python -P -m ciel.worker`.
 
 It inherits a socket, whose descriptor is in `CIEL_FD`, makes the process ready, and serves until
-the engine is gone. It knows no tasks. Read next: `_hub.py`.
+the engine is gone. It knows no tasks. Read next: `_worker_process.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ import json
 import os
 import platform
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ciel._waiting_strand import RunRoot
 
 PARKED_STRANDS_MAX = 1_000_000
 FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead"]
@@ -22,18 +26,27 @@ def main() -> None:
     if not descriptor.isdigit():
         sys.exit("ciel.worker is started by ciel, with a socket in CIEL_FD")
     _set_path()
-    from ciel import __version__, _hub, _native, _streams
+    from ciel import __version__, _worker_process, _native, _streams
 
     connection = _native.Connection(int(descriptor))
     runtime = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     build = f"ciel {__version__}, {platform.python_implementation()} {platform.python_version()}"
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
-    hub = _hub.Hub(connection, _streams.Captured(), os.environ.get("CIEL_SERIAL") == "1")
-    _hub.install(hub)
+    process = _worker_process.WorkerProcess(connection, _streams.Captured(), _serially())
+    _worker_process.install(process)
     # What is here now stays for ever; the collector need not look at it again and again.
     gc.freeze()
-    hub.serve()
-    hub.leave()
+    process.serve()
+    process.leave()
+
+
+def _serially() -> RunRoot | None:
+    """How roots run if the run is serial."""
+    if os.environ.get("CIEL_SERIAL") != "1":
+        return None
+    from ciel._serial import run_root
+
+    return run_root
 
 
 def _set_path() -> None:

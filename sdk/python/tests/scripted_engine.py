@@ -82,7 +82,7 @@ def tag(task: Task) -> Tag:
 
 
 class Engine:
-    """The connection of a hub to an engine that lives in the same process."""
+    """The connection of a process to an engine that lives in the same process."""
 
     def __init__(self, payload: bytes = b"", chance: random.Random | None = None) -> None:
         """`chance` says when a parked strand is dropped; without it none is."""
@@ -347,20 +347,20 @@ def run_in_worker(
     """Runs `body` as the root of a worker in this process; its value, and the engine."""
     import sys
 
-    from ciel import _hub, _streams
+    from ciel import _worker_process, _streams
     from ciel._errors import error_of
 
     engine = Engine(chance=chance)
     before = sys.stdout
-    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
+    process = _worker_process.WorkerProcess(engine, Nothing())  # type: ignore[arg-type]
     values: list[Any] = []
     header = b"root of a test"
-    hub._functions[header] = lambda: values.append(body())
+    process._functions[header] = lambda: values.append(body())
     engine.root.payload = _root_payload(header)
-    sys.stdout = _streams.StrandText(0, hub.write)
-    hub.surroundings.stdout = sys.stdout
+    sys.stdout = _streams.StrandText(0, process.write)
+    process.state.stdout = sys.stdout
     try:
-        hub.serve()
+        process.serve()
     finally:
         sys.stdout = before
     state = engine.root.outputs[0].state

@@ -15,7 +15,7 @@ import pytest
 
 import ciel
 from ciel import Future, testing
-from ciel._elision import Box
+from ciel._serial import Box
 
 
 @ciel.task

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import ciel
 from ciel._future import Future
 from ciel._payload import HAS_PLACES, Unpacked, pack
-from ciel._strand import Call
+from ciel._call import Call
 
 ATOMS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary()

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import ciel
-from ciel import Future, _hub, _native
+from ciel import Future, _worker_process, _native
 from ciel._native import Answer, Cancel, Drop, Failed, Observed, Resume, Tag, Value
-from ciel._strand import current
+from ciel._serial import run_root
+from ciel._strand import STEPS_FROM, current
 from ciel._streams import Captured, StrandText
 from scripted_engine import Engine, Nothing, Task, run_in_worker
 
@@ -86,11 +87,11 @@ def task_json(**wanted: Any) -> bytes:
 
 
 @contextmanager
-def served(payload: bytes, **hub_options: Any) -> Iterator[Engine]:
+def served(payload: bytes, **options: Any) -> Iterator[Engine]:
     """An engine whose root has that payload, after it has ended."""
     engine = Engine(payload)
-    hub = _hub.Hub(engine, Nothing(), **hub_options)  # type: ignore[arg-type]
-    hub.serve()
+    process = _worker_process.WorkerProcess(engine, Nothing(), **options)  # type: ignore[arg-type]
+    process.serve()
     yield engine
 
 
@@ -281,15 +282,15 @@ def test_folder_and_signal_handlers_are_put_back_around_a_wait(tmp_path: Path) -
         return seen, os.getcwd(), signal.getsignal(signal.SIGUSR1)
 
     engine = Engine()
-    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
-    hub.surroundings.install()
+    process = _worker_process.WorkerProcess(engine, Nothing())  # type: ignore[arg-type]
+    process.state.install()
     found: list[Any] = []
-    hub._functions[b"main"] = lambda: found.append(main())
+    process._functions[b"main"] = lambda: found.append(main())
     engine.root.payload = b"\x01\x00\x04" + bytes(12) + b"main"
     try:
-        hub.serve()
+        process.serve()
     finally:
-        hub.surroundings.uninstall()
+        process.state.uninstall()
     assert found == [(home, os.path.realpath(tmp_path), signal.SIG_IGN)]
     assert (os.getcwd(), signal.getsignal(signal.SIGUSR1)) == (home, signal.SIG_DFL)
 
@@ -336,17 +337,17 @@ def test_forked_child_that_leaves_its_task_says_so_and_says_nothing_else() -> No
         child = os.fork()
         if child == 0:
             os.dup2(write, 2)
-            hubs[0].on_forked()
+            processes[0].on_forked()
             return 0
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    hubs: list[_hub.Hub] = []
+    processes: list[_worker_process.WorkerProcess] = []
     engine = Engine()
-    hubs.append(_hub.Hub(engine, Nothing()))  # type: ignore[arg-type]
+    processes.append(_worker_process.WorkerProcess(engine, Nothing()))  # type: ignore[arg-type]
     found: list[int] = []
-    hubs[0]._functions[b"main"] = main
+    processes[0]._functions[b"main"] = main
     engine.root.payload = b"\x01\x00\x04" + bytes(12) + b"main"
-    hubs[0].serve()
+    processes[0].serve()
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         assert b"a process forked in main@" in pipe.read()
@@ -362,8 +363,8 @@ def _pickled(value: Any) -> bytes:
 
 def test_interrupt_raises_cancelled_in_the_running_strand_only() -> None:
     engine = Engine()
-    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
-    before = signal.signal(signal.SIGUSR2, hub.on_interrupt)
+    process = _worker_process.WorkerProcess(engine, Nothing())  # type: ignore[arg-type]
+    before = signal.signal(signal.SIGUSR2, process.on_interrupt)
 
     def main() -> None:
         engine.messages.append(Cancel(cast(Tag, 99), 1000))
@@ -372,10 +373,10 @@ def test_interrupt_raises_cancelled_in_the_running_strand_only() -> None:
         os.kill(os.getpid(), signal.SIGUSR2)
         raise AssertionError("it went on")
 
-    hub._functions[b"main"] = main
+    process._functions[b"main"] = main
     engine.root.payload = b"\x01\x00\x04" + bytes(12) + b"main"
     try:
-        hub.serve()
+        process.serve()
         os.kill(os.getpid(), signal.SIGUSR2)
     finally:
         signal.signal(signal.SIGUSR2, before)
@@ -385,23 +386,23 @@ def test_interrupt_raises_cancelled_in_the_running_strand_only() -> None:
 
 def test_too_many_dropped_strands_use_the_worker_up() -> None:
     engine = Engine()
-    hub = _hub.Hub(engine, Nothing())  # type: ignore[arg-type]
-    for number in range(_hub.DROPPED_MAX + 2):
+    process = _worker_process.WorkerProcess(engine, Nothing())  # type: ignore[arg-type]
+    for number in range(_worker_process.DROPPED_MAX + 2):
         dropped = cast(Tag, number)
-        hub._parked[dropped] = type("Strand", (), {"ended": False})()
-        hub.handle(Drop(dropped))
-    assert hub.used_up and len(hub._dropped) == _hub.DROPPED_MAX + 2
+        process._parked[dropped] = type("Strand", (), {"ended": False})()
+        process.handle(Drop(dropped))
+    assert process.used_up and len(process._dropped) == _worker_process.DROPPED_MAX + 2
 
 
 def test_words_about_tasks_that_are_not_held_are_dropped() -> None:
-    hub = _hub.Hub(Engine(), Nothing())  # type: ignore[arg-type]
+    process = _worker_process.WorkerProcess(Engine(), Nothing())  # type: ignore[arg-type]
     tag = cast(Tag, 7)
     messages: list[Message] = [
         Resume(tag, [], False), Drop(tag), Cancel(tag, 1), Answer(tag, 1, Observed(b"")),
     ]  # fmt: skip
     for message in messages:
-        hub.handle(message)
-    assert hub.running is None
+        process.handle(message)
+    assert process.running is None
 
 
 def test_root_of_a_file_gives_its_value_as_json(tmp_path: Path) -> None:
@@ -426,7 +427,7 @@ def test_serial_root_runs_its_tasks_in_place(tmp_path: Path) -> None:
         "import ciel\n@ciel.task\ndef f(n): return n + 1\n"
         "def main(n): return f.spawn(int(n)).result()\n"
     )
-    with served(task_json(main=str(path), args=["4"]), serial=True) as engine:
+    with served(task_json(main=str(path), args=["4"]), run_root=run_root) as engine:
         assert engine.root.outputs[0].state == Value(0, b"5", "json", ())
         assert len(engine.tasks) == 1
 
@@ -437,8 +438,55 @@ def test_call_from_another_language_gets_values_and_gives_json() -> None:
     engine = Engine(task_json(function="test_worker:double", kwargs={"n": {"$ref": 0}}))
     engine.root.inputs.append(_object(b"[1]"))
     engine.root.begin()
-    _hub.Hub(engine, Nothing()).serve()  # type: ignore[arg-type]
+    _worker_process.WorkerProcess(engine, Nothing()).serve()  # type: ignore[arg-type]
     assert engine.root.outputs[0].state == Value(0, b"[1, 1]", "json", ())
+
+
+@ciel.task
+def steps(before: list[list[int]]) -> list[list[int]]:
+    """Takes one tail; gives seed, inherited seed and a random number of both calls."""
+    inherited = int(os.environ["CIEL_TASK_SEED"])
+    seen = [*before, [current().seed, inherited, ciel.task_rng().getrandbits(32)]]
+    return seen if before else steps.tail(seen)
+
+
+@ciel.task(outputs=2)
+def pair() -> tuple[int, int]:
+    """Has two outputs."""
+    return 1, 2
+
+
+@ciel.task
+def ends_as_a_pair() -> Any:
+    """Has one output, and hands it to a call with two."""
+    return pair.tail()
+
+
+def test_tail_of_a_call_from_another_language_is_a_step_of_its_own() -> None:
+    """Such calls ran their tails in a loop that forgot what a step changes.
+
+    A tail kept the seed, the generator and the inherited CIEL_TASK_SEED of the call before it, so
+    it drew other numbers than the same function that Python had spawned; and a tail with another
+    number of outputs was not noticed. All strands run tails in one loop now.
+    """
+    with served(task_json(function="test_worker:steps", args=[[]])) as engine:
+        state = engine.root.outputs[0].state
+    assert isinstance(state, Value)
+    first, second = json.loads(state.data)
+    by_python, python_engine = run_in_worker(lambda: steps.spawn([]).result())
+    child = python_engine.tasks[1]
+    assert first[0] == first[1] == _native.seed_of(engine.root.position)
+    assert second[0] == second[1] == _seed_of_first_step(engine.root.position)
+    assert by_python[1][0] == _seed_of_first_step(child.position)
+    for seed, _, number in (first, second, *by_python):
+        assert random.Random(seed).getrandbits(32) == number
+    with served(task_json(function="test_worker:ends_as_a_pair")) as engine:
+        state = engine.root.outputs[0].state
+    assert isinstance(state, Failed) and "has 2 outputs instead of 1" in state.failure.message
+
+
+def _seed_of_first_step(position: bytes) -> int:
+    return _native.seed_of(_native.position_of_spawn(position, STEPS_FROM + 1))
 
 
 def _object(data: bytes) -> Any:

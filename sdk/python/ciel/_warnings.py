@@ -16,9 +16,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ciel import _ambient
+from ciel import _nondeterminism
 from ciel._errors import CielWarning
-from ciel._evidence import FOLDER
+from ciel._failed_task import FOLDER
 
 if TYPE_CHECKING:
     from ciel._lint import Finding, Source
@@ -33,7 +33,7 @@ _advised: set[bytes] = set()
 
 
 def advise(function: Callable[..., Any], code: bytes) -> None:
-    """Warns of what `function` asks the outside, if no process of this run has done so.
+    """Warns of nondeterministic calls in `function`, if no process of this run has done so.
 
     `code` is the hash of its code. Never raises, unless warnings are errors.
     """
@@ -94,7 +94,7 @@ def _is_suspicious(function: types.FunctionType) -> bool:
             return True
         for name in _names(one.__code__):
             value = one.__globals__.get(name)
-            if name in _ambient.WORDS or _is_ambient(value):
+            if name in _nondeterminism.WORDS or _is_nondeterministic(value):
                 return True
             is_here = isinstance(value, types.FunctionType) and value.__module__ == one.__module__
             if isinstance(value, types.FunctionType) and is_here and value not in seen:
@@ -105,11 +105,11 @@ def _is_suspicious(function: types.FunctionType) -> bool:
     return False
 
 
-def _is_ambient(value: Any) -> bool:
+def _is_nondeterministic(value: Any) -> bool:
     """Whether a global is one of those functions under another name."""
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None)
-    return isinstance(owner, random.Random) or module in _ambient.MODULES
+    return isinstance(owner, random.Random) or module in _nondeterminism.MODULES
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""The hub of a worker: one greenlet that hears the engine and gives each strand its turn.
+"""A worker process: it receives the engine's messages and gives each strand its turn.
 
-Every strand runs in a greenlet that is switched to from here and from nowhere else, so depth costs
-no stack. A strand that waits is parked: it stays as it is until the engine resumes or drops it.
-Dropped ones are kept for ever, since ending a greenlet would run clean-up code of the task. This
-module does not know what a task is. Read next: `_worker.py`, protocol/PROTOCOL.md.
+A strand that waits is parked: it stays as it is until the engine resumes or drops it. Dropped ones
+are kept for ever, since ending a greenlet would run clean-up code of the task. This module does not
+know what a task is. Read next: `_worker.py` for a strand, `_scheduler.py` for turns,
+protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -13,50 +13,60 @@ import signal
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from greenlet import getcurrent, greenlet
+from greenlet import getcurrent
 
 from ciel import _native, _streams
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
 from ciel._native import Cancel, Drop, Resume, Shutdown, Start
-from ciel._random import tell_seed
-from ciel._strand import here, note_worker
-from ciel._surroundings import Surroundings
+from ciel._process_state import ProcessState
+from ciel._scheduler import Scheduler
+from ciel._strand import note_worker
+from ciel._waiting_strand import RunRoot, WaitingStrand
 from ciel._worker import WorkerStrand
 
 if TYPE_CHECKING:
     from ciel._native import Message, Tag
 
 DROPPED_MAX = 256
-IDLE_MAX = 64
 FUNCTIONS_MAX = 512
 CANCEL_WAIT_MS = 20
 LOG_WARNING = 2
 
 
-class Hub:
+class Capture(Protocol):
+    """Where commands write what they print."""
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        ...
+
+
+class WorkerProcess:
     """The strands of one worker process, and the connection they share."""
 
-    def __init__(self, connection: _native.Connection, captured: Any, serial: bool = False) -> None:
-        """`captured` gives what was written to descriptor 1; `serial` runs roots serially."""
+    def __init__(
+        self, connection: _native.Connection, captured: Capture, run_root: RunRoot | None = None
+    ) -> None:
+        """`captured` gives what was written to descriptor 1; `run_root` runs roots in another way
+        than as a strand of this process."""
         self.connection = connection
         self.captured = captured
-        self.serial = serial
-        self.running: WorkerStrand | None = None
+        self.run_root = run_root
+        self.running: WaitingStrand | None = None
         self.forked = False
         self.used_up = False
-        self.surroundings = Surroundings()
-        self._greenlet = getcurrent()
+        self.state = ProcessState()
+        self._scheduler = Scheduler(getcurrent(), self.state)
         self._thread = threading.get_ident()
         self._threads_known = threading.active_count()
-        self._owners: dict[threading.Thread, WorkerStrand | None] = {}
+        self._owners: dict[threading.Thread, WaitingStrand | None] = {}
         self._told: set[threading.Thread] = set()
-        self._idle: list[greenlet] = []
-        self._parked: dict[Tag, WorkerStrand] = {}
-        self._dropped: list[WorkerStrand] = []
+        self._parked: dict[Tag, WaitingStrand] = {}
+        self._dropped: list[WaitingStrand] = []
         self._waiting: deque[Message] = deque()
         self._functions: dict[bytes, Callable[..., Any]] = {}
         self._by_value: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
@@ -76,47 +86,24 @@ class Hub:
     def handle(self, message: Message) -> None:
         """Does what a message asks for; those about tasks not held here are stale."""
         if type(message) is Start:
-            runner = self._idle.pop() if self._idle else greenlet(self._loop)
             strand = WorkerStrand(self, message)
-            self._give_turn(strand, runner, strand)
+            self.running = strand
+            self._scheduler.begin(strand, strand.run)
+            self.running = None
         elif type(message) is Resume:
             parked = self._parked.pop(message.tag, None)
-            if parked is not None and parked.where is not None:
-                self._give_turn(parked, parked.where, message)
+            if parked is not None:
+                self.running = parked
+                self._scheduler.resume(parked, message)
+                self.running = None
         elif isinstance(message, (Drop, Cancel)):
             self._drop(message.tag)
 
-    def _give_turn(
-        self, strand: WorkerStrand, runner: greenlet, word: WorkerStrand | Resume
-    ) -> None:
-        """Lets a strand run until it parks or ends."""
-        self.running = here.strand = strand
-        tell_seed(strand.seed)
-        if strand.aside is not None:
-            self.surroundings.enter(strand.aside)
-            strand.aside = None
-        runner.switch(word)
-        self.running = here.strand = None
-        if self.surroundings.touched:
-            strand.aside = self.surroundings.leave(not strand.ended)
-
-    def _loop(self, strand: WorkerStrand) -> None:
-        """The body of a greenlet: one task after another; it never ends while it may be of use."""
-        me = getcurrent()
-        while True:
-            strand.run()
-            me.gr_context = None
-            if len(self._idle) >= IDLE_MAX:
-                return
-            self._idle.append(me)
-            strand = self._greenlet.switch()
-
-    def park(self, strand: WorkerStrand) -> Resume:
+    def park(self, strand: WaitingStrand) -> Resume:
         """Gives the turn away; comes back with the answers of the engine."""
         self._note_threads(strand)
-        strand.where = getcurrent()
         self._parked[strand.tag] = strand
-        resume: Resume = self._greenlet.switch()
+        resume: Resume = self._scheduler.park(strand)
         return resume
 
     def _drop(self, tag: Tag) -> None:
@@ -180,7 +167,11 @@ class Hub:
         if strand is self.running and (not data or data.endswith(b"\n")):
             self.send(strand)
 
-    def send(self, strand: WorkerStrand) -> None:
+    def take_captured(self) -> bytes:
+        """What commands have written to descriptor 1 since the last time."""
+        return self.captured.take()
+
+    def send(self, strand: WaitingStrand) -> None:
         """Sends what was printed and not sent yet."""
         with self._lock:
             for sink, pieces in enumerate((strand.pieces, strand.errors)):
@@ -189,7 +180,7 @@ class Hub:
                 if data:
                     self.connection.write(strand.tag, sink, data)
 
-    def _owner(self, thread: threading.Thread) -> WorkerStrand | None:
+    def _owner(self, thread: threading.Thread) -> WaitingStrand | None:
         """The strand that started a thread; `None` if that has ended, which is said once."""
         owner = self._owners[thread] if thread in self._owners else self.running
         if owner is not None and not owner.ended:
@@ -199,7 +190,7 @@ class Hub:
             os.write(2, f"what thread {thread.name} prints after its task is dropped\n".encode())
         return None
 
-    def _note_threads(self, strand: WorkerStrand) -> None:
+    def _note_threads(self, strand: WaitingStrand) -> None:
         """Notes which threads were started in this turn."""
         count = threading.active_count()
         if count == self._threads_known:
@@ -212,7 +203,7 @@ class Hub:
         }
         self._threads_known = len(alive)
 
-    def note_end(self, strand: WorkerStrand) -> None:
+    def note_end(self, strand: WaitingStrand) -> None:
         """Looks for threads that outlive the task that is about to end, and names them."""
         if threading.active_count() == 1:
             self._threads_known = 1
@@ -258,11 +249,11 @@ class Hub:
             self._waiting.append(message)
 
 
-def install(hub: Hub) -> None:
-    """Makes this process a worker of `hub`: streams, signals, forks, surroundings."""
+def install(process: WorkerProcess) -> None:
+    """Makes this process a worker: standard streams, signals, forks, state put aside by turns."""
     note_worker()
-    _streams.install(hub.write)
-    hub.surroundings = Surroundings()
-    signal.signal(signal.SIGUSR2, hub.on_interrupt)
-    hub.surroundings.install()
-    os.register_at_fork(after_in_child=hub.on_forked)
+    _streams.install(process.write)
+    process.state.take()
+    signal.signal(signal.SIGUSR2, process.on_interrupt)
+    process.state.install()
+    os.register_at_fork(after_in_child=process.on_forked)

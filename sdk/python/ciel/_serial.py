@@ -2,8 +2,8 @@
 
 This is the meaning of the language, and the oracle of its tests. Arguments and results are copied
 as they would be between processes, failures are kept until somebody asks, tails run in a loop, and
-each task has a greenlet of its own, started from one place, so depth is bounded by memory only. No
-engine and no socket. Read next: `_strand.py` for what a strand is, `testing.py` for its use.
+each task has a greenlet of its own, so depth is bounded by memory only. No engine and no socket.
+Read next: `_task_strand.py` for what a strand does, `_scheduler.py`, `testing.py`.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from greenlet import getcurrent, greenlet
+from greenlet import greenlet
 
 from ciel import _native
+from ciel._call import Call
 from ciel._code import identify
-from ciel._errors import CielError, Refused, WaitError, call_text, error_of
-from ciel._errors import failure_of
+from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
 from ciel._freeze import Snapshot
 from ciel._future import Future
+from ciel._json_call import with_references
 from ciel._native import Failure
 from ciel._options import Options
-from ciel._payload import Arguments, Copy, arguments_now
+from ciel._payload import Copy
+from ciel._process_state import ProcessState
 from ciel._random import SEED, tell_seed
-from ciel._strand import Call, Strand, check_may_wait, here
-from ciel._surroundings import Surroundings
-from ciel._task import Tail
-
-IDLE_MAX = 64
+from ciel._scheduler import Scheduler
+from ciel._strand import Strand, check_may_wait, here
+from ciel._task_strand import ArgumentFailed, TaskStrand, check_outputs, outputs_of
 
 
 class Box:
@@ -54,16 +54,7 @@ class Box:
         return self.snapshot is not None or self.failure is not None
 
 
-class ArgumentFailed(Exception):  # noqa: N818
-    """A task cannot start: the value of an argument failed. Carries that failure as it is."""
-
-    def __init__(self, failure: Failure) -> None:
-        """`failure` becomes the task's own."""
-        super().__init__(failure)
-        self.failure = failure
-
-
-class Elision:
+class SerialRun:
     """One serial run: where tasks are run, and which failures nobody asked for.
 
     `outer` is the strand that runs tasks of other executors; without one they are refused.
@@ -72,15 +63,12 @@ class Elision:
     def __init__(self, key: bytes = b"serial", outer: Strand | None = None) -> None:
         """`key` names the run: equal keys give equal random numbers."""
         self.outer = outer
-        self.root = ElisionStrand(self, _native.position_of_root(key), "main")
+        self.root = SerialStrand(self, _native.position_of_root(key), "main")
         if outer is not None:
             self.root.position, self.root.label = outer.position, outer.label
             self.root.cores = outer.cores
         self.failed: list[Box] = []
-        self._hub = greenlet(self._serve)
-        self._idle: list[greenlet] = []
-        self._surroundings = Surroundings()
-        self._installed = False
+        self._scheduler = Scheduler(greenlet(self._serve), None)
 
     def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Runs `main` as the root; its value, or the failure of the run as an exception.
@@ -88,14 +76,7 @@ class Elision:
         If the root ends well, that is the earliest failure nobody asked for.
         """
         with self:
-            value = main(*args, **kwargs)
-            while type(value) is Tail:
-                call = value.take()
-                self.root.step += 1
-                self.root.generator = None
-                tell_seed(self.root.seed)
-                args, kwargs = arguments_now(call, self.root.argument)
-                value = call.task.function(*args, **kwargs)
+            value = self.root.run_call("main", main, args, kwargs)
         self.raise_unasked()
         return value
 
@@ -105,7 +86,7 @@ class Elision:
             if box.failure is not None and not box.asked:
                 raise error_of(box.failure)
 
-    def __enter__(self) -> Elision:
+    def __enter__(self) -> SerialRun:
         """The code that follows is the root's, in this thread."""
         if here.strand is not None and here.strand is not self.outer:
             raise WaitError(f"{here.strand.label} runs here already: runs cannot be nested")
@@ -114,9 +95,8 @@ class Elision:
         here.strand = self.root
         tell_seed(self.root.seed)
         if threading.current_thread() is threading.main_thread():
-            self._surroundings = Surroundings()
-            self._surroundings.install()
-            self._installed = True
+            self._scheduler.state = state = ProcessState()
+            state.install()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -126,62 +106,46 @@ class Elision:
             os.environ.pop(SEED, None)
         else:
             os.environ[SEED] = self._seed
-        if self._installed:
-            self._surroundings.uninstall()
-            self._installed = False
+        if self._scheduler.state is not None:
+            self._scheduler.state.uninstall()
+            self._scheduler.state = None
 
-    def execute(self, strand: ElisionStrand, body: Callable[[], None]) -> None:
-        """Runs `body` as `strand` in a greenlet of its own, started from the hub."""
-        before = here.strand
-        aside = self._surroundings.leave(True) if self._is_touched() else None
-        here.strand = strand
-        tell_seed(strand.seed)
-        try:
-            self._hub.switch((body, getcurrent()))
-        finally:
-            here.strand = before
-            if before is not None:
-                tell_seed(before.seed)
-            if self._is_touched():
-                self._surroundings.leave(False)
-            if aside is not None:
-                self._surroundings.enter(aside)
+    def execute(self, strand: SerialStrand, body: Callable[[], None]) -> None:
+        """Runs `body` as `strand`; the strand that runs now continues when that has ended."""
+        asker = here.strand
+        assert isinstance(asker, SerialStrand), "tasks of the serial program begin in one another"
+        self._scheduler.park(asker, _Request(asker, strand, body))
 
-    def _is_touched(self) -> bool:
-        return self._installed and self._surroundings.touched
-
-    def _serve(self, request: tuple[Callable[[], None], greenlet]) -> None:
-        """The hub: starts bodies, and goes back to who asked when one has ended."""
-        waiting: list[greenlet] = []
+    def _serve(self, request: _Request) -> None:
+        """The task that was spawned last runs first; then whoever asked for it continues."""
+        asking: list[SerialStrand] = []
         while True:
-            body, asker = request
-            waiting.append(asker)
-            runner = self._idle.pop() if self._idle else greenlet(self._loop)
-            answer = runner.switch(body)
-            while answer is None:
-                if len(self._idle) < IDLE_MAX and not runner.dead:
-                    runner.gr_context = None
-                    self._idle.append(runner)
-                runner = waiting.pop()
-                answer = runner.switch()
-            request = answer
-
-    def _loop(self, body: Callable[[], None]) -> None:
-        while True:
-            body()
-            body = self._hub.switch(None)
+            asking.append(request.asker)
+            following = self._scheduler.begin(request.strand, request.body)
+            while following is None:
+                following = self._scheduler.resume(asking.pop())
+            request = following
 
 
-class ElisionStrand(Strand):
+class _Request(NamedTuple):
+    """A strand asks for another to run before it continues."""
+
+    asker: SerialStrand
+    strand: SerialStrand
+    body: Callable[[], None]
+
+
+class SerialStrand(TaskStrand):
     """A task of the serial program."""
 
-    def __init__(self, run: Elision, position: bytes, label: str) -> None:
+    def __init__(self, run: SerialRun, position: bytes, label: str) -> None:
         """`position` names it; `label` is printed."""
         super().__init__()
         self.run = run
         self.position = position
         self.label = label
         self.spawned = 0
+        self._outputs: int | None = None
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
         """Runs the call now, unless it is lazy, and keeps what comes of it."""
@@ -192,7 +156,7 @@ class ElisionStrand(Strand):
         futures = self._futures(boxes)
         position = _native.position_of_spawn(self.position, self.spawned)
         self.spawned += 1
-        child = ElisionStrand(self.run, position, _native.label_of(call.label, position))
+        child = SerialStrand(self.run, position, _native.label_of(call.label, position))
         child.cores = max(1, int(options.cores or 1))
         child.pure = options.pure is True
 
@@ -210,43 +174,26 @@ class ElisionStrand(Strand):
         """Runs the call and its tails, and settles the boxes of its outputs."""
         for box in boxes:
             box.start = None
-        args: tuple[Any, ...] = ()
-        kwargs: dict[str, Any] = {}
+        self._outputs = len(boxes)
+        self._call = (call.label, (), {})
+        self.many = call.task.options_now.outputs is not None
         try:
             args, kwargs = copy.arguments(self.argument, self._mine)
-            value = call.task.function(*args, **kwargs)
-            while type(value) is Tail:
-                call = value.take()
-                self._check_tail(call, len(boxes))
-                args, kwargs = self._next(call)
-                value = call.task.function(*args, **kwargs)
-            self._settle(boxes, value, call)
+            self._settle(boxes, self.run_call(call.label, call.task.function, args, kwargs))
         except ArgumentFailed as error:
             self._fail(boxes, error.failure)
         except BaseException as error:  # what leaves a task is its failure, whatever it is
-            text = call_text(call.label, args, kwargs)
-            self._fail(boxes, failure_of(error, self.label, text, self.label))
+            self._fail(boxes, failure_of(error, self.label, self.call_text, self.label))
+        self.ended = True
 
-    def _next(self, call: Call) -> Arguments:
-        """The arguments of a tail; the strand takes one step."""
-        self.step += 1
-        self.generator = None
-        self.pure = call.task.options_now.pure is True
-        tell_seed(self.seed)
-        identity = call.task.identity or identify(call.task)
-        identity.check()
-        return arguments_now(call, self.argument)
+    def hands_on(self, call: Call) -> bool:
+        """Never; a tail of a spawned task has as many outputs as the task."""
+        if self._outputs is not None:
+            check_outputs(call, self._outputs)
+        return False
 
-    @staticmethod
-    def _check_tail(call: Call, outputs: int) -> None:
-        if call.task.options_now.count != outputs:
-            raise Refused(
-                f"{call.label}.tail(...) has {call.task.options_now.count} outputs instead of "
-                f"{outputs}"
-            )
-
-    def _settle(self, boxes: list[Box], value: Any, call: Call) -> None:
-        outputs = outputs_of(value, call.task.options_now.outputs)
+    def _settle(self, boxes: list[Box], value: Any) -> None:
+        outputs = outputs_of(value, len(boxes) if self.many else None)
         snapshots = [_snapshot(what, part) for what, part in outputs]
         for box, snapshot in zip(boxes, snapshots, strict=True):
             box.snapshot = snapshot
@@ -291,7 +238,7 @@ class ElisionStrand(Strand):
 
     def _check_owner(self, future: Future[Any]) -> None:
         if here.strand is not self or future._strand is not self:
-            future._check_here()
+            future._strand.check_here()
             raise WaitError(f"{future!r} is used in {self.label}: pass it as an argument")
 
     def _futures(self, boxes: list[Box]) -> tuple[Future[Any], ...]:
@@ -335,7 +282,7 @@ class ElisionStrand(Strand):
         position = _native.position_of_spawn(self.position, self.spawned)
         self.spawned += 1
         label = label or executor
-        moved = moved_futures(arguments, lambda future: outer.put(self.argument(future)))
+        moved = with_references(arguments, lambda future: outer.put(self.argument(future)))
         boxes = [Box() for _ in range(outputs)]
         spawned = outer.spawn_executor(executor, moved, outputs, options, label)
         for box, theirs in zip(boxes, spawned, strict=True):
@@ -361,26 +308,6 @@ def _snapshot(what: str, value: Any) -> Snapshot:
         raise explained(what, value, error) from None
 
 
-def outputs_of(value: Any, count: int | None) -> list[tuple[str, Any]]:
-    """The outputs in a returned value, each with what to call it; `None` for a plain result.
-
-    Raises TypeError if they are not as many as declared.
-    """
-    if count is None:
-        return [("result", value)]
-    if not isinstance(value, (tuple, list)) or len(value) != count:
-        found = f"{len(value)} values" if isinstance(value, (tuple, list)) else type(value).__name__
-        raise TypeError(f"a task with outputs={count} returned {found}")
-    return [(f"result → [{place}]", part) for place, part in enumerate(value)]
-
-
-def moved_futures(found: Any, move: Callable[[Future[Any]], Any]) -> Any:
-    """The same lists and dicts with every future replaced by what `move` gives."""
-    if isinstance(found, Future):
-        return move(found)
-    if isinstance(found, dict):
-        return {key: moved_futures(part, move) for key, part in found.items()}
-    if isinstance(found, (list, tuple)):
-        return [moved_futures(part, move) for part in found]
-    return found
-
+def run_root(outer: Strand, main: Callable[..., Any], args: list[str]) -> Any:
+    """Runs a job's main function serially inside of `outer`, a strand of a worker."""
+    return SerialRun(outer=outer).run(main, *args)

@@ -1,4 +1,4 @@
-"""Which names of Python ask the outside for something, and what a task asks instead.
+"""Which names of Python depend on the environment, and what a task uses instead.
 
 Tables and the rules to read them; names are whole, as `numpy.random.normal`. This module knows
 neither source text nor tasks. Read next: `_lint.py`.

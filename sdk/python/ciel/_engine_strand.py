@@ -1,8 +1,8 @@
 """The part of a strand that speaks to the engine: what worker strands and sessions share.
 
-A `Speaker` counts handles as the engine does, packs calls, and stores values, large ones through
-files. It knows the verbs of the connection and no way to wait: that is `answer` and the abstract
-rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/PROTOCOL.md.
+An `EngineStrand` counts handles as the engine does, packs calls, and stores values, large ones
+through files. It knows the verbs of the connection and no way to wait: that is `answer` and the
+abstract rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel import _native
+from ciel._call import Call
 from ciel._code import Identity
-from ciel._elision import moved_futures
 from ciel._errors import WaitError, error_of
 from ciel._faults import explained
 from ciel._freeze import object_of, value_of, value_of_file
 from ciel._future import Future, Known
+from ciel._json_call import with_references
 from ciel._native import Failed, File, Opened, Value
 from ciel._payload import OBJECT_BYTES_MIN, pack
-from ciel._strand import Call, Strand
+from ciel._strand import Strand
 
 if TYPE_CHECKING:
     from ciel._native import Reference, Result, Tag
@@ -32,7 +33,7 @@ REQUESTS_FROM = 1 << 16
 """Requests that store objects count from here; those of outputs are their numbers."""
 
 
-class Speaker(Strand):
+class EngineStrand(Strand):
     """A strand that has a connection and a tag."""
 
     def __init__(self, connection: _native.Connection, tag: Tag, inputs: int) -> None:
@@ -104,7 +105,7 @@ class Speaker(Strand):
             inputs.append(self.handle_of(future))
             return {"$ref": len(inputs) - 1}
 
-        moved = moved_futures(arguments, move)
+        moved = with_references(arguments, move)
         try:
             payload = json.dumps(moved).encode()
         except (TypeError, ValueError) as error:

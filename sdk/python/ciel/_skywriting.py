@@ -20,7 +20,7 @@ Argument = str | int | float | bool | os.PathLike[str]
 def skywriting(
     file: str | os.PathLike[str], /, *args: Argument, options: Options | None = None
 ) -> Future[Any]:
-    """Spawns the script in `file` and gives its value.
+    """Spawns the script in `file` and returns the future of its value.
 
     A relative name begins at the folder of the job's own file. The script finds `args` in `argv()`,
     as text. Its value comes as JSON has it: null, booleans, numbers, text, lists, dictionaries;

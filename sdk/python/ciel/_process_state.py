@@ -3,7 +3,8 @@
 Strands take turns in one process. What a task changes here is put aside when another has its turn,
 put back when the strand goes on, and undone when it ends. Changes are noticed by standing in for
 the few functions that make them, so a task that changes nothing costs nothing. Context variables
-need no care here: greenlets have their own. This module knows no strand. Read next: `_hub.py`.
+need no care here: greenlets have their own. This module knows no strand. Read next:
+`_scheduler.py`.
 """
 
 from __future__ import annotations
@@ -30,17 +31,21 @@ class Changed:
         self.handlers: _Handlers = {}
 
 
-class Surroundings:
+class ProcessState:
     """The process as a strand finds it, and the way back to that."""
 
     def __init__(self) -> None:
         """Takes the process as it is now for what every strand finds."""
-        self.stdout = sys.stdout
-        self.stderr = sys.stderr
+        self.take()
         self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
         self._moved = False
         self._handled: _Handlers = {}
         self._undo: list[Callable[[], None]] = []
+
+    def take(self) -> None:
+        """Every strand finds the standard streams as they are now."""
+        self.stdout = sys.stdout
+        self.stderr = sys.stderr
 
     def install(self) -> None:
         """Begins to notice changes of folder and signal handlers."""

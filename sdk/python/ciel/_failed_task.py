@@ -23,7 +23,7 @@ KEPT_MAX = 20
 """Failed tasks that one worker keeps; a program may use failures as ordinary answers."""
 
 
-class Evidence(NamedTuple):
+class FailedTask(NamedTuple):
     """A failed task. `inputs` are references of the engine, whose files lie beside the evidence;
     `path` is where modules were looked for, `folder` the working folder."""
 
@@ -54,7 +54,7 @@ def keep(
         os.makedirs(folder, exist_ok=True)
         linked = [_linked(known, f"{name}.{place}") for place, known in enumerate(inputs)]
         job, here = os.environ.get("CIEL_JOB", ""), os.getcwd()
-        evidence = Evidence(label, payload, linked, position, cores, sys.path, here, job)
+        evidence = FailedTask(label, payload, linked, position, cores, sys.path, here, job)
         with open(f"{name}.part", "wb") as file:
             pickle.dump(tuple(evidence), file)
         os.replace(f"{name}.part", name)
@@ -62,10 +62,10 @@ def keep(
         pass
 
 
-def load(path: str) -> Evidence:
+def load(path: str) -> FailedTask:
     """Reads what `keep` wrote; raises OSError or pickle's errors for any other file."""
     with open(path, "rb") as file:
-        return Evidence(*pickle.load(file))
+        return FailedTask(*pickle.load(file))
 
 
 def _linked(known: Known, target: str) -> Known:
@@ -76,7 +76,7 @@ def _linked(known: Known, target: str) -> Known:
     return File(known.handle, target, known.length, known.form, known.references)
 
 
-def describe(evidence: Evidence) -> str:
+def describe(evidence: FailedTask) -> str:
     """Function and arguments of a call by JSON, or what is known of any other, for people."""
     if evidence.payload[:1] != b"{":
         return evidence.label

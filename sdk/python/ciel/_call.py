@@ -1,0 +1,137 @@
+"""Functions as tasks, and calls of them, before anybody knows where they run.
+
+This module knows neither strands nor bytes. Read next: `_task.py` for what users see, `_code.py`
+for the identity of a function.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, cast, get_args
+
+from ciel._future import Future
+from ciel._options import Options
+
+_NAMES_FUTURE = re.compile(r"\bFuture\b")
+
+
+class TaskFunction:
+    """A function whose calls may run anywhere, with its options: what all tasks have."""
+
+    function: Callable[..., Any]
+    options_now: Options
+    label: str
+    identity: Any
+    _keeps: frozenset[str | int] | None
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        """Raises TypeError for what cannot be a task, with the reason."""
+        _check_function(function)
+        functools.update_wrapper(cast("Callable[..., Any]", self), function)
+        self.function = function
+        self.options_now = options
+        self.label = options.name or function.__name__
+        self.identity = None
+        self._keeps = None
+
+    def __repr__(self) -> str:
+        """Names the function."""
+        return f"<task {self.function.__module__}.{self.function.__qualname__}>"
+
+    @property
+    def keeps(self) -> frozenset[str | int]:
+        """Names and places of the parameters that take futures as they are."""
+        if self._keeps is None:
+            self._keeps = _keepers(self.function)
+        return self._keeps
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters, in order."""
+        return list(inspect.signature(self.function).parameters)
+
+    def places(self, count: int) -> list[str]:
+        """What to call the first `count` arguments that are given by place."""
+        names: list[str] = []
+        for parameter in inspect.signature(self.function).parameters.values():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                missing = count - len(names)
+                names += [f"{parameter.name}[{number}]" for number in range(missing)]
+            names.append(parameter.name)
+        return names
+
+
+class Call:
+    """One call of a task: what is run with which arguments, and the line that asks for it."""
+
+    __slots__ = ("task", "args", "kwargs", "file", "line")
+
+    def __init__(
+        self,
+        task: TaskFunction,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        file: str,
+        line: int,
+    ) -> None:
+        """`file` and `line` are the place of the spawn; both may be unknown: `""` and 0."""
+        self.task = task
+        self.args = args
+        self.kwargs = kwargs
+        self.file = file
+        self.line = line
+
+    @property
+    def label(self) -> str:
+        """The name for people, without the digits that the engine adds."""
+        return self.task.label
+
+
+def named(function: Callable[..., Any]) -> Any:
+    """What the function's module holds under its name."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        if part == "<locals>" or found is None:
+            return None
+        found = inspect.getattr_static(found, part, None)
+    return found
+
+
+def _check_function(function: Any) -> None:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(
+            f"{function.__qualname__} is async: tasks are plain functions that wait with .result()"
+        )
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(
+            f"{function.__qualname__} is a generator: return a list, or spawn one task for each "
+            "piece"
+        )
+    if not inspect.isfunction(function):
+        kind = type(function).__name__
+        raise TypeError(f"a task is a function defined with def or lambda, not a {kind}")
+
+
+def _keepers(function: Callable[..., Any]) -> frozenset[str | int]:
+    """Parameters annotated `Future[...]`, or a container of it."""
+    kept: set[str | int] = set()
+    for place, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if _is_future(parameter.annotation):
+            named = parameter.kind is not parameter.VAR_KEYWORD
+            kept.add(parameter.name if named else "**")
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                kept.add(-1 - place)
+            elif parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
+                kept.add(place)
+    return frozenset(kept)
+
+
+def _is_future(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return _NAMES_FUTURE.search(annotation) is not None
+    origin = getattr(annotation, "__origin__", annotation)
+    return origin is Future or any(_is_future(part) for part in get_args(annotation))

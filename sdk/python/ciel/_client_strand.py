@@ -1,0 +1,206 @@
+"""The root strand of a session: it submits, watches and waits from any thread.
+
+The engine's answers are received by a thread of the session, so a waiting thread holds up no other.
+This module knows no options and no child process. Read next: `_session.py`, `_engine_strand.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, wait
+from concurrent.futures import Future as Answered
+from typing import TYPE_CHECKING, Any
+
+from ciel import _native
+from ciel._call import Call
+from ciel._engine_strand import EngineStrand
+from ciel._errors import CielError, NoRun, WorkerLost, error_of
+from ciel._future import Future
+from ciel._native import Answer, Failure, Observed, Opened, Shutdown
+from ciel._options import Options
+
+if TYPE_CHECKING:
+    from ciel._native import Result, Tag
+
+
+class Watched:
+    """A request whose answer threads wait for; it is an exception if the engine has gone."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self) -> None:
+        """There is no answer yet; nobody can cancel it."""
+        self.answer: Answered[Result | Failure] = Answered()
+        self.answer.set_running_or_notify_cancel()
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nobody needs to wait any more."""
+        return self.answer.done()
+
+
+class ClientStrand(EngineStrand):
+    """The root strand of a session: spoken to from any thread."""
+
+    any_thread = True
+
+    def __init__(self, connection: _native.Connection, tag: Tag, label: str) -> None:
+        """The connection has been greeted and the strand was started."""
+        super().__init__(connection, tag, 0)
+        self.label = label
+        self.saying = threading.RLock()
+        self._answers: dict[int, Watched] = {}
+        self._expected: dict[int, Watched] = {}
+        self._lost: CielError | None = None
+        self.failures: list[Failure] = []
+        self.closed = threading.Event()
+
+    def hear(self) -> None:
+        """Hears what the engine says until it is gone; runs in a thread of its own."""
+        is_well = False
+        try:
+            while (message := self.connection.receive()) is not None:
+                if type(message) is Answer:
+                    self._answered(message.request, message.result)
+                elif type(message) is Shutdown:
+                    self.failures, is_well = message.failures, True
+                    break
+        finally:
+            self._end(is_well)
+
+    def _answered(self, request: int, answer: Result | Failure) -> None:
+        watched = self._answers.pop(request, None)
+        if watched is not None:
+            watched.answer.set_result(answer)
+
+    def _end(self, well: bool) -> None:
+        why = "the session is closed" if well else "the engine of the session has ended"
+        lost = self._lost = NoRun(why) if well else WorkerLost(why)
+        self.closed.set()
+        for request in list(self._answers):
+            watched = self._answers.pop(request, None)
+            if watched is not None:
+                watched.answer.set_exception(lost)
+
+    def _ask(self, say: Callable[[int], None]) -> Watched:
+        """Says a request and gives what its answer will come into."""
+        with self.saying:
+            if self._lost is not None:
+                raise self._lost
+            request = super().next_request()
+            watched = self._answers[request] = Watched()
+            say(request)
+            self.connection.flush()
+        return watched
+
+    def _taken(self, watched: Watched) -> Result:
+        lost = watched.answer.exception()
+        if lost is not None:
+            raise lost
+        answer = watched.answer.result()
+        if isinstance(answer, Failure):
+            raise error_of(answer)
+        return answer
+
+    def answer(self, request: int) -> Result:
+        """Waits for the answer to a request that was said just now."""
+        self.connection.flush()
+        return self._taken(self._expected.pop(request))
+
+    def store(self, form: str, pieces: list[Any], references: Sequence[int]) -> int:
+        """As every strand does, one thread at a time."""
+        with self.saying:
+            return super().store(form, pieces, references)
+
+    def next_request(self) -> int:
+        """Its answer is waited for from now on: it may come before anybody looks."""
+        request = super().next_request()
+        self._expected[request] = self._answers[request] = Watched()
+        return request
+
+    def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
+        """As every strand does, one thread at a time, and said at once."""
+        with self.saying:
+            if self._lost is not None:
+                raise self._lost
+            made = super().spawn(call, options)
+            self.connection.flush()
+        return made
+
+    def spawn_executor(
+        self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
+    ) -> tuple[Future[Any], ...]:
+        """As every strand does, one thread at a time, and said at once."""
+        with self.saying:
+            if self._lost is not None:
+                raise self._lost
+            made = super().spawn_executor(executor, arguments, outputs, options, label)
+            self.connection.flush()
+        return made
+
+    def watch(self, future: Future[Any]) -> Watched:
+        """Asks for a future once, however many wait for it."""
+        handle = self.handle_of(future)
+        with self.saying:
+            known = future._known
+            if not isinstance(known, Watched):
+                known = future._known = self._ask(
+                    lambda request: self.connection.open_reference(self.tag, request, handle, True)
+                )
+            return known
+
+    def result(self, future: Future[Any]) -> Any:
+        """Waits in this thread; other threads go on."""
+        answer = self._taken(self.watch(future))
+        assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
+        return self.read(answer)
+
+    def wait(
+        self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
+    ) -> list[Future[Any]]:
+        """Waits for all, or for the first; gives those that are there, in the order given."""
+        watched = [self.watch(future) for future in futures]
+        until = FIRST_COMPLETED if count_first else ALL_COMPLETED
+        wait([one.answer for one in watched], timeout_s, until)
+        pairs = zip(futures, watched, strict=True)
+        return [future for future, one in pairs if one.is_resolved]
+
+    def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Asks the engine."""
+        handles = [self.handle_of(future) for future in futures]
+        asked = self._ask(
+            lambda request: self.connection.ask(self.tag, request, "done", handles)
+        )
+        answer = self._taken(asked)
+        assert isinstance(answer, Observed), f"a question was answered by {answer!r}"
+        found: list[bool] = json.loads(answer.value)
+        return found
+
+    def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
+        """Takes it: a session is not replayed."""
+        return take()
+
+    def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
+        """Waits in asyncio code."""
+        watched = self.watch(future)
+        if not watched.is_resolved:
+            loop = asyncio.get_running_loop()
+            resolved = loop.create_future()
+
+            def resolve() -> None:
+                if not resolved.done():
+                    resolved.set_result(None)
+
+            watched.answer.add_done_callback(lambda _: _call_soon(loop, resolve))
+            yield from resolved
+        return self.result(future)
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
+    try:
+        loop.call_soon_threadsafe(act)
+    except RuntimeError:  # the loop was closed: nobody waits any more
+        pass

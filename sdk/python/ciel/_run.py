@@ -1,0 +1,55 @@
+"""`ciel.run`: a function as the root of a run of its own.
+
+A session with one submit, whose failure ends the run. Read next: `_session.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ciel._errors import NoRun, WorkerLost
+from ciel._session import Session
+from ciel._task import Task
+
+if TYPE_CHECKING:
+    import os
+
+R = TypeVar("R")
+
+
+def run(
+    main: Callable[..., R] | Task[..., R],
+    /,
+    *args: Any,
+    jobs: int | None = None,
+    serial: bool = False,
+    keep_going: bool = False,
+    retries: int = 0,
+    timeout: float | None = None,
+    state: str | os.PathLike[str] | None = None,
+    stderr: str = "live",
+    progress: bool = False,
+    resources: Mapping[str, int] | None = None,
+    **kwargs: Any,
+) -> R:
+    """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
+
+    The options are those of `Session`; arguments of `main` with such names are passed by position.
+    Raises the exception of `main`, or else the earliest failure of a task whose result was never
+    requested. Ctrl-C cancels the run.
+    """
+    session = Session(
+        jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
+        state=state, stderr=stderr, progress=progress, resources=resources,
+    )  # fmt: skip
+    try:
+        value: R = session.submit(main, *args, **kwargs).result()
+    except (KeyboardInterrupt, NoRun, WorkerLost):
+        session.cancel()
+        raise
+    except BaseException as error:
+        session._process.fail(error)
+        raise
+    session.close()
+    return value

@@ -1,0 +1,111 @@
+"""The life of a session's engine: started, greeted, listened to, and ended once.
+
+A session that is still open when the program ends is cancelled, with a warning. This module knows
+nothing of what is submitted. Read next: `_engine.py` for the child process, `_session.py`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import weakref
+
+from ciel._client_strand import ClientStrand
+from ciel._engine import Engine, EngineOptions
+from ciel._errors import CielError, NoRun, error_of, failure_of
+from ciel._native import Refusal, Start
+
+KEEP_UNSPECIFIED = 0
+_NULL = (0, b"null", "json", ())
+
+
+class SessionProcess:
+    """An engine as a child process, and the strand that speaks to it."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        """Starts the engine. Raises CielError if there is no command ciel, or if it refuses."""
+        self._engine = Engine(options)
+        self._client = _greeted(self._engine)
+        threading.Thread(target=self._client.hear, name="ciel-session", daemon=True).start()
+        self._is_open = True
+        _OPEN.add(self)
+
+    def client(self) -> ClientStrand:
+        """The strand to submit with; raises NoRun if the session is closed."""
+        if not self._is_open:
+            raise NoRun("the session is closed")
+        return self._client
+
+    def flush_own_output(self) -> None:
+        """As `Engine.flush_own_output`."""
+        self._engine.flush_own_output()
+
+    def close(self) -> None:
+        """Waits for all that was submitted and ends the engine.
+
+        Raises the earliest failure that nobody asked for.
+        """
+        if not self._is_open:
+            return
+        self._leave()
+        self._client.connection.exit(self._client.tag, [_NULL], KEEP_UNSPECIFIED)
+        self._finish()
+        for failure in self._client.failures:
+            raise error_of(failure)
+
+    def cancel(self) -> None:
+        """Ends all that was submitted, at once, and the engine."""
+        if self._is_open:
+            self._leave()
+            self._client.connection.close()
+            self._finish()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends it with a failure, after which no task begins."""
+        self._leave()
+        self._client.connection.error(self._client.tag, failure_of(error))
+        self._finish()
+
+    def _leave(self) -> None:
+        self._is_open = False
+        _OPEN.discard(self)
+
+    def _finish(self) -> None:
+        self._client.connection.flush()
+        try:
+            self._client.closed.wait()
+        except KeyboardInterrupt:
+            self._client.connection.close()
+            self._engine.end()
+            raise
+        self._client.connection.close()
+        self._engine.end()
+
+
+_OPEN: weakref.WeakSet[SessionProcess] = weakref.WeakSet()
+
+
+def _greeted(engine: Engine) -> ClientStrand:
+    """Says hello and waits for the start of the root."""
+    connection = engine.connection
+    connection.hello(f"ciel-python {sys.version.split()[0]}", "", "session", ["watching"], True, 0)
+    while (message := connection.receive()) is not None:
+        if type(message) is Start:
+            return ClientStrand(connection, message.tag, message.label)
+        if type(message) is Refusal:
+            engine.end()
+            raise CielError(message.reason, hint=message.hint)
+    raise engine.failed()
+
+
+@atexit.register
+def _cancel_open_sessions() -> None:
+    """Cancels sessions that nobody has closed, and says so."""
+    for session in list(_OPEN):
+        print(
+            "ciel: a session was never closed: what it had not finished is cancelled\n"
+            "  hint: use `with ciel.Session() as session`, or call session.close()",
+            file=sys.stderr,
+        )
+        session.cancel()

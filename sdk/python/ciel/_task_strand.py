@@ -1,0 +1,118 @@
+"""A strand that runs a task in this process: the call, its tails, and what belongs to the strand.
+
+A strand of a worker and one of the serial program differ in where futures and outputs go; the
+course of a call is the same and stands here. A tail is a *step* of its strand: it gets a seed of
+its own, its function is checked against rebound captures, and its arguments are copied. This module
+knows neither the engine nor how strands take turns. Read next: `_scheduler.py`, `_worker.py`,
+`_serial.py`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ciel._call import Call
+from ciel._code import identify
+from ciel._errors import Refused, call_text
+from ciel._payload import arguments_now
+from ciel._random import tell_seed
+from ciel._strand import Strand
+from ciel._task import Tail, last_value
+
+if TYPE_CHECKING:
+    from greenlet import greenlet
+
+    from ciel._future import Future
+    from ciel._native import Failure
+    from ciel._process_state import Changed
+
+
+class ArgumentFailed(Exception):  # noqa: N818
+    """A task cannot start because an argument failed; carries that failure as it is."""
+
+    def __init__(self, failure: Failure) -> None:
+        """`failure` becomes the task's own."""
+        super().__init__(failure)
+        self.failure = failure
+
+
+class HandedOn:
+    """Stands for the value of a call whose last tail became a task of its own."""
+
+
+HANDED_ON = HandedOn()
+
+
+class TaskStrand(Strand):
+    """A strand that runs a task here.
+
+    `where` is the greenlet that it waits in, `aside` what it has changed of the process, put aside
+    while others have their turn; `ended` is set after its last word. `many` is whether the function
+    that runs returns several outputs.
+    """
+
+    where: greenlet | None = None
+    aside: Changed | None = None
+    ended: bool = False
+    many: bool = False
+    _call: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
+
+    @abstractmethod
+    def argument(self, future: Future[Any]) -> Any:
+        """The value of a future among the arguments; raises ArgumentFailed."""
+
+    def hands_on(self, call: Call) -> bool:
+        """Whether a tail becomes a task of its own instead of a step here; if so it has by now."""
+        return False
+
+    def run_call(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Runs a function and the tails that follow it; the last value, or `HANDED_ON`."""
+        self._call = (name, args, kwargs)
+        value = function(*args, **kwargs)
+        return last_value(value, self._run_step) if type(value) is Tail else value
+
+    def _run_step(self, call: Call) -> Any:
+        self.step += 1
+        if self.hands_on(call):
+            return HANDED_ON
+        task = call.task
+        self.generator = None
+        self.pure = task.options_now.pure is True
+        tell_seed(self.seed)
+        identity = task.identity or identify(task)
+        if identity.globals or identity.cells:
+            identity.check()
+        args, kwargs = arguments_now(call, self.argument)
+        self._call = (task.label, args, kwargs)
+        self.many = task.options_now.outputs is not None
+        return task.function(*args, **kwargs)
+
+    @property
+    def call_text(self) -> str:
+        """The call that runs, as the user would write it; empty before the first."""
+        name, args, kwargs = self._call
+        return call_text(name, args, kwargs) if name else ""
+
+
+def check_outputs(call: Call, outputs: int) -> None:
+    """Raises Refused if a tail has another number of outputs than the task that it follows."""
+    count = call.task.options_now.count
+    if count != outputs:
+        raise Refused(f"{call.label}.tail(...) has {count} outputs instead of {outputs}")
+
+
+def outputs_of(value: Any, count: int | None) -> list[tuple[str, Any]]:
+    """The outputs in a returned value, each with what to call it; `None` for a plain result.
+
+    Raises TypeError if they are not as many as declared.
+    """
+    if count is None:
+        return [("result", value)]
+    if not isinstance(value, (tuple, list)) or len(value) != count:
+        found = f"{len(value)} values" if isinstance(value, (tuple, list)) else type(value).__name__
+        raise TypeError(f"a task with outputs={count} returned {found}")
+    return [(f"result → [{place}]", part) for place, part in enumerate(value)]

@@ -1,0 +1,249 @@
+"""How a strand of a worker waits, takes inputs, and does both again when it is replayed.
+
+It waits by parking: the process runs other strands meanwhile. When the task runs again, what was
+recorded is answered from the recording, and everything is said once more. This module does not
+know what the strand runs. Read next: `_worker.py`, `_worker_process.py`, "Replay" in
+protocol/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ciel._engine_strand import EngineStrand
+from ciel._errors import Cancelled, WaitError, error_of
+from ciel._future import Future, Known
+from ciel._inputs import answer_in_words, changed, question_in_words
+from ciel._native import Answer, Cancel, Failure, Observation, Observed
+from ciel._pickle_hooks import freezing
+from ciel._strand import check_may_wait, here
+from ciel._task_strand import TaskStrand
+
+if TYPE_CHECKING:
+    from ciel._native import Connection, Message, Reference, Result, Resume, Start
+
+_clock = time.monotonic
+
+
+RunRoot = Callable[[TaskStrand, Callable[..., Any], list[str]], Any]
+"""Runs a job's main function with its arguments as the strand of the root; gives its value."""
+
+
+class Process(Protocol):
+    """What a strand needs of the worker process that it runs in."""
+
+    connection: Connection
+    run_root: RunRoot | None
+    forked: bool
+    used_up: bool
+
+    def function(self, header: bytes) -> Callable[..., Any]:
+        """The function that a header names, imported once."""
+        ...
+
+    def function_by_value(self, key: Any, read: Callable[[], bytes]) -> Callable[..., Any]:
+        """The function in an object; `key` is the same for the same object."""
+        ...
+
+    def park(self, strand: WaitingStrand) -> Resume:
+        """Gives the turn away until the engine resumes the strand."""
+        ...
+
+    def receive(self) -> Message:
+        """The next message of the engine."""
+        ...
+
+    def put_off(self, message: Message) -> None:
+        """Keeps a message until the strand has parked or ended."""
+        ...
+
+    def take_captured(self) -> bytes:
+        """What commands have written to descriptor 1 since the last time."""
+        ...
+
+    def send(self, strand: WaitingStrand) -> None:
+        """Sends what the strand has printed."""
+        ...
+
+    def note_end(self, strand: WaitingStrand) -> None:
+        """The strand is about to say its last word."""
+        ...
+
+    def check_forked(self, error: BaseException | None) -> None:
+        """Ends a forked child that came to where only the task itself may be."""
+        ...
+
+
+class WaitingStrand(EngineStrand, TaskStrand):
+    """A strand of a worker. `pieces` and `errors` are what it has printed and not sent."""
+
+    replaying: bool = False
+    _observations: deque[Observation] | None = None
+
+    def __init__(self, process: Process, start: Start) -> None:
+        """Takes what was recorded if the task runs again."""
+        super().__init__(process.connection, start.tag, len(start.inputs))
+        self.process = process
+        self.label = start.label
+        self.position = start.position
+        self.cores = start.cores
+        self.pure = start.options.pure is True
+        self.pieces: list[bytes] = []
+        self.errors: list[bytes] = []
+        replay = start.replay
+        if replay is not None:
+            self.replaying = True
+            self.recorded = {one.handle: one for one in replay.references if one.is_resolved}
+            self._observations = deque(replay.observations)
+
+    def result(self, future: Future[Any]) -> Any:
+        """Waits by parking; also on other threads, if the result is there."""
+        running = here.strand
+        if running is not self and running is not None:
+            future._strand.check_here()
+        known = future._known
+        if known is None:
+            known = self._wait_one(future)
+        future._waited = True
+        return self.read(known)
+
+    def _wait_one(self, future: Future[Any]) -> Known:
+        known = future._known
+        if known is None:
+            handle = future._handle
+            for answer in self._block([handle], False, None):
+                if answer.handle == handle:
+                    known = answer
+            if known is None:
+                raise WaitError(f"the engine resumed {self.label} without what it waited for")
+            future._known = known
+        return known
+
+    def _block(
+        self, handles: list[int], first: bool, timeout_ms: int | None
+    ) -> list[Reference]:
+        """Parks this strand until the engine resumes it; gives what it waited for."""
+        if here.strand is not self:
+            where = here.strand.label if here.strand is not None else "a thread of its own"
+            raise WaitError(f"{self.label} cannot wait in {where}: wait in the task itself")
+        if freezing.number is not None:
+            raise WaitError("a task cannot wait while a value is being pickled")
+        check_may_wait()
+        if self.process.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
+        self.tidy()
+        self.connection.block(self.tag, handles, first, timeout_ms)
+        self.replaying = False
+        return self.process.park(self).references
+
+    def wait(
+        self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
+    ) -> list[Future[Any]]:
+        """As `Strand.wait`; a timeout is asked of the engine, so that it can be replayed."""
+        for future in futures:
+            self.handle_of(future)
+        if not count_first and timeout_s is None:
+            return self._wait_all(futures)
+        there = [future for future in futures if future._waited]
+        missing = [future for future in futures if not future._waited]
+        deadline = None if timeout_s is None else _clock() + timeout_s
+        while missing and not (count_first and there):
+            left = None if deadline is None else max(0, round((deadline - _clock()) * 1000))
+            arrived = self._wait_first(missing, left)
+            if not arrived:
+                break
+            for future in arrived:
+                future._waited = True
+            there += arrived
+            missing = [future for future in missing if not future._waited]
+        return [future for future in futures if future._waited]
+
+    def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
+        missing = {future._handle: None for future in futures if future._known is None}
+        if missing:
+            answers = {answer.handle: answer for answer in self._block([*missing], False, None)}
+            for future in futures:
+                if future._known is None:
+                    future._known = answers.get(future._handle)
+        for future in futures:
+            future._waited = True
+        return list(futures)
+
+    def _wait_first(
+        self, futures: list[Future[Any]], timeout_ms: int | None
+    ) -> list[Future[Any]]:
+        """Those that came first, as recorded or as the engine says; none after a timeout."""
+        if self._observations:
+            observed = self._next_observation("first", "timeout")
+            if observed.kind == "timeout":
+                return []
+            return [futures[index] for index in json.loads(observed.value)]
+        answers = self._block([future._handle for future in futures], True, timeout_ms)
+        found = {answer.handle: answer for answer in answers if answer.is_resolved}
+        arrived = [future for future in futures if future._handle in found]
+        for future in arrived:
+            future._known = found[future._handle]
+        return arrived
+
+    def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Asks the engine, which records the answer."""
+        handles = [self.handle_of(future) for future in futures]
+        if self._observations:
+            return [bool(part) for part in json.loads(self._next_observation("done").value)]
+        self.tidy()
+        request = self.next_request()
+        self.connection.ask(self.tag, request, "done", handles)
+        answer = self.answer(request)
+        assert type(answer) is Observed, f"a question was answered by {answer!r}"
+        return [bool(part) for part in json.loads(answer.value)]
+
+    def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
+        """What was recorded, or what is taken now."""
+        if self._observations:
+            return self._next_observation(kind).value
+        if self.process.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: ask in the task")
+        taken = take()
+        self.tidy()
+        self.connection.observe(self.tag, kind, taken)
+        return taken
+
+    def _next_observation(self, kind: str, *others: str) -> Observation:
+        assert self._observations, "the caller has looked"
+        found = self._observations.popleft()
+        if found.kind != kind and found.kind not in others:
+            before = answer_in_words(found.kind, found.value)
+            raise changed(self.label, question_in_words(kind), before)
+        return found
+
+    def _check_asked(self) -> None:
+        """A replay that ends must have asked all that was asked before."""
+        if self._observations:
+            first = self._observations[0]
+            before = answer_in_words(first.kind, first.value)
+            raise changed(self.label, "nothing more", before)
+
+    def answer(self, request: int) -> Result:
+        """Waits for the answer, with this strand still at its turn."""
+        while True:
+            message = self.process.receive()
+            if type(message) is Answer and message.tag == self.tag and message.request == request:
+                result = message.result
+                if isinstance(result, Failure):
+                    raise error_of(result)
+                return result
+            if type(message) is Cancel and message.tag == self.tag:
+                raise Cancelled("the task was cancelled")
+            self.process.put_off(message)
+
+    def tidy(self) -> None:
+        """Sends what was printed, and what commands have written to descriptor 1."""
+        captured = self.process.take_captured()
+        if captured:
+            self.pieces.append(captured)
+        if self.pieces or self.errors:
+            self.process.send(self)

@@ -49,7 +49,8 @@ class ClientStrand(EngineStrand):
 
     def __init__(self, connection: _native.Connection, tag: Tag, label: str) -> None:
         """The connection has been greeted and the strand was started."""
-        super().__init__(connection, tag, 0)
+        self.connection = connection
+        self.tag = tag
         self.label = label
         self.saying = threading.RLock()
         self._answers: dict[int, Watched] = {}

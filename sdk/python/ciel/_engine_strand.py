@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ciel import _native
@@ -34,18 +35,19 @@ REQUESTS_FROM = 1 << 16
 
 
 class EngineStrand(Strand):
-    """A strand that has a connection and a tag."""
+    """A strand that has a connection and a tag.
 
-    def __init__(self, connection: _native.Connection, tag: Tag, inputs: int) -> None:
-        """`inputs` is how many handles the strand was given."""
-        self.scopes = []
-        self.connection = connection
-        self.tag = tag
-        self.next_handle = inputs
-        self.recorded: dict[int, Reference] = {}
-        self._request = REQUESTS_FROM
-        self._functions: dict[Identity, int] | None = None
-        self._stored: dict[bytes, int] | None = None
+    `next_handle` is the next handle to be made; `recorded` are references that were resolved in an
+    earlier attempt. What most strands never change lies in the class: a start costs less.
+    """
+
+    connection: _native.Connection
+    tag: Tag
+    next_handle: int = 0
+    recorded: Mapping[int, Reference] = MappingProxyType({})
+    _request: int = REQUESTS_FROM
+    _functions: dict[Identity, int] | None = None
+    _stored: dict[bytes, int] | None = None
 
     @abstractmethod
     def answer(self, request: int) -> Result:

@@ -111,7 +111,7 @@ class Scope:
     def __enter__(self) -> Scope:
         """Opens the scope in the current strand."""
         self._strand = current()
-        self._strand.scopes.append(self.futures)
+        self._strand.scopes = (*self._strand.scopes, self.futures)
         return self
 
     def __exit__(
@@ -122,7 +122,7 @@ class Scope:
     ) -> None:
         """Waits for all; raises the first failure in order of spawn unless the block raised."""
         scopes = self._strand.scopes
-        scopes[:] = [inner for inner in scopes if inner is not self.futures]
+        self._strand.scopes = [inner for inner in scopes if inner is not self.futures]
         if not isinstance(error, Exception) and error is not None:
             return
         if self.futures:

@@ -140,7 +140,6 @@ class SerialStrand(TaskStrand):
 
     def __init__(self, run: SerialRun, position: bytes, label: str) -> None:
         """`position` names it; `label` is printed."""
-        super().__init__()
         self.run = run
         self.position = position
         self.label = label

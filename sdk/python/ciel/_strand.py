@@ -35,7 +35,8 @@ class Strand(ABC):
     A strand is used by the code that runs in it and by nobody else; a session is used from any
     thread. `label` is its printed name, `position` the 16 bytes of its name, `step` counts its
     tails, `cores` is how many cores it may keep busy; `pure` is whether equal calls share its
-    result; `any_thread` is whether threads may use its futures that run no task.
+    result; `any_thread` is whether threads may use its futures that run no task; `scopes` are the
+    open ones, the innermost last.
     """
 
     label: str = ""
@@ -44,11 +45,8 @@ class Strand(ABC):
     cores: int = 1
     pure: bool = False
     any_thread: bool = False
+    scopes: Sequence[list[Future[Any]]] = ()
     generator: random.Random | None = None
-
-    def __init__(self) -> None:
-        """Begins with no scope open."""
-        self.scopes: list[list[Future[Any]]] = []
 
     @property
     def seed(self) -> int:

@@ -86,9 +86,12 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def __init__(self, process: Process, start: Start) -> None:
         """Takes what was recorded if the task runs again."""
-        super().__init__(process.connection, start.tag, len(start.inputs))
+        self.connection = process.connection
+        self.tag = start.tag
+        self.next_handle = len(start.inputs)
         self.process = process
         self.label = start.label
+        self._first_seed = start.seed
         self.position = start.position
         self.cores = start.cores
         self.pure = start.options.pure is True
@@ -99,6 +102,11 @@ class WaitingStrand(EngineStrand, TaskStrand):
             self.replaying = True
             self.recorded = {one.handle: one for one in replay.references if one.is_resolved}
             self._observations = deque(replay.observations)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the start; each tail has a seed of its own."""
+        return super().seed if self.step else self._first_seed
 
     def result(self, future: Future[Any]) -> Any:
         """Waits by parking; also on other threads, if the result is there."""

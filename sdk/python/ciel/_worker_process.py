@@ -8,6 +8,7 @@ protocol/PROTOCOL.md.
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
@@ -192,6 +193,8 @@ class WorkerProcess:
 
     def _note_threads(self, strand: WaitingStrand) -> None:
         """Notes which threads were started in this turn."""
+        if not _thread._count() and self._threads_known == 1:
+            return
         count = threading.active_count()
         if count == self._threads_known:
             return
@@ -205,7 +208,7 @@ class WorkerProcess:
 
     def note_end(self, strand: WaitingStrand) -> None:
         """Looks for threads that outlive the task that is about to end, and names them."""
-        if threading.active_count() == 1:
+        if not _thread._count():
             self._threads_known = 1
             return
         self._note_threads(strand)

@@ -17,8 +17,8 @@ use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
     Attempt, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception, Failure,
-    FailureKind, Form, Frame, FunctionCode, Handle, Label, Name, Needs, Options, Resources, Site,
-    StrandKey, TaskKey, Told, Value,
+    FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode, Label, Name, Options, Pool,
+    Resources, Site, StrandKey, TaskKey, Told, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -70,7 +70,7 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Content", true_variants::<Content>()),
         ("Form", true_variants::<Form>()),
         ("Class", true_variants::<Class>()),
-        ("Needs", true_variants::<Needs>()),
+        ("InputMode", true_variants::<InputMode>()),
         ("FailureKind", true_variants::<FailureKind>()),
     ];
     for (name, variants) in all {
@@ -83,6 +83,8 @@ fn page_has_the_fields_of_every_structure_in_order() {
     let all = [
         ("Policy", fields::<Policy>()),
         ("Descriptor", fields::<Descriptor>()),
+        ("Input", fields::<Input>()),
+        ("Pool", fields::<Pool>()),
         ("Options", fields::<Options>()),
         ("Resources", fields::<Resources>()),
         ("Site", fields::<Site>()),
@@ -300,7 +302,7 @@ fn others() -> Vec<(&'static str, Event)> {
 
 /// What a task does that others can see.
 fn steps() -> Vec<(&'static str, Event)> {
-    let pooled = Class::Pooled("python".into());
+    let pooled = Class::Pooled(Pool::new("python", 1));
     let steps = [
         (
             "task 1 spawns `f` of `a.py:1` for a pool, with handle 0, at `a.py:3`",
@@ -313,8 +315,7 @@ fn steps() -> Vec<(&'static str, Event)> {
                     },
                     digest: Digest(300),
                 }]),
-                inputs: vec![Handle(0)],
-                needs: Needs::Everything,
+                inputs: vec![Input::value(Handle(0))],
                 options: Options::shared_live(),
                 site: Site {
                     file: "a.py".into(),

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
-use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Name, TaskKey, Value};
+use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Input, Name, TaskKey, Value};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 const TASKS: u64 = 1000;
@@ -90,7 +90,7 @@ impl Driver {
 
 fn plain(inputs: Vec<Handle>) -> Descriptor {
     Descriptor {
-        inputs,
+        inputs: inputs.into_iter().map(Input::reference).collect(),
         ..Descriptor::plain("script", Class::Coordination, "bench", "payload")
     }
 }

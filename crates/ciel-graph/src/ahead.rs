@@ -4,7 +4,9 @@
 //! ahead changes nothing: the task is offered and placed as any other once it has all that it
 //! needs. It does not know workers. Read next: `turn`, for what a task is told when it begins.
 
-use ciel_model::{Attempt, Content, Form, Handle, Needs, ObjectKey, Resolution, TaskKey, Value};
+use ciel_model::{
+    Attempt, Content, Form, Handle, InputMode, ObjectKey, Resolution, TaskKey, Value,
+};
 
 use crate::event::{Assignment, Entry};
 use crate::graph::Graph;
@@ -89,8 +91,8 @@ impl Graph {
     }
 
     fn as_begun(&self, key: TaskKey, task: &Task, before: &[TaskKey]) -> Option<Ahead> {
-        let needs_all = task.descriptor.needs == Needs::Everything || task.inputs.is_empty();
-        if !needs_all || task.inputs.len() > INPUTS_MAX {
+        let mut given = task.descriptor.inputs.iter();
+        if given.any(|input| input.mode != InputMode::Value) || task.inputs.len() > INPUTS_MAX {
             return None;
         }
         let (mut known, mut awaited) = (Vec::new(), Vec::new());

@@ -123,7 +123,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Class, Descriptor, Form, Name, Value};
+    use ciel_model::{Class, Descriptor, Form, Name, Pool, Value};
 
     use super::*;
     use crate::event::Policy;
@@ -181,7 +181,7 @@ mod tests {
         let mut graph = Graph::new(Policy::default());
         let descriptor = |what| Descriptor {
             replayable: true,
-            ..Descriptor::plain("e", Class::Pooled("e".into()), what, Vec::new())
+            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
         };
         let (name, root) = (Name::of_root(b"job"), descriptor("root"));
         tell(

@@ -254,7 +254,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Needs};
+    use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Input, Pool};
 
     use super::*;
     use crate::event::Policy;
@@ -295,7 +295,7 @@ mod tests {
         graph.keep_lineage();
         let root = Descriptor {
             replayable: true,
-            ..Descriptor::plain("e", Class::Pooled("e".into()), "root", Vec::new())
+            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())
         };
         let name = Name::of_root(b"job");
         let descriptor = root;
@@ -368,8 +368,7 @@ mod tests {
         for (made_is_lost, failed) in [(false, None), (true, Some(FailureKind::ObjectLost))] {
             let (mut graph, source) = parent_of_a_file(true);
             let user = Descriptor {
-                inputs: vec![Handle(0)],
-                needs: Needs::Everything,
+                inputs: vec![Input::value(Handle(0))],
                 ..Descriptor::plain("sh", Class::Process, "user", Vec::new())
             };
             let step = Event::TaskStepped {

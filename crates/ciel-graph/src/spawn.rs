@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    Attempt, CallKey, Descriptor, Fact, Failure, FailureKind, Handle, Label, Mark, Micros, Name,
-    Needs, ObjectKey, StrandKey, TaskKey, Value, limits,
+    Attempt, CallKey, Descriptor, Fact, Failure, FailureKind, Handle, Input, InputMode, Label,
+    Mark, Micros, Name, ObjectKey, StrandKey, TaskKey, Value, limits,
 };
 use rustc_hash::FxHashSet;
 
@@ -115,7 +115,7 @@ impl Graph {
         descriptor: Descriptor,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
-        let inputs = self.keys_of(parent, &descriptor.inputs)?;
+        let inputs = self.keys_of_inputs(parent, &descriptor.inputs)?;
         self.check_outputs(parent, &descriptor)?;
         let recorded = self.tasks[&parent]
             .facts
@@ -210,10 +210,9 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) {
         let task = &self.tasks[&key];
-        let needed = match task.descriptor.needs {
-            Needs::Nothing => Vec::new(),
-            Needs::Everything => task.table.clone(),
-        };
+        let given = task.descriptor.inputs.iter().zip(&task.table);
+        let needed = given.filter(|(input, _)| input.mode == InputMode::Value);
+        let needed: Vec<ObjectKey> = needed.map(|(_, object)| *object).collect();
         let missing = self.wait_for(key, &needed, wanted);
         let task = self.task_mut(key);
         if missing > 0 {
@@ -285,6 +284,19 @@ impl Graph {
         key: TaskKey,
         handles: &[Handle],
     ) -> Result<Vec<ObjectKey>, Refusal> {
+        self.look_up(key, handles.iter())
+    }
+
+    /// The keys of what a child of the task is given.
+    fn keys_of_inputs(&self, key: TaskKey, inputs: &[Input]) -> Result<Vec<ObjectKey>, Refusal> {
+        self.look_up(key, inputs.iter().map(|input| &input.handle))
+    }
+
+    fn look_up<'a>(
+        &self,
+        key: TaskKey,
+        handles: impl Iterator<Item = &'a Handle>,
+    ) -> Result<Vec<ObjectKey>, Refusal> {
         let task = &self.tasks[&key];
         let look_up = |handle: &Handle| {
             task.table.get(handle.0 as usize).copied().ok_or_else(|| {
@@ -292,7 +304,7 @@ impl Graph {
                 Box::new(Failure::new(FailureKind::Refused, task.label(), message))
             })
         };
-        handles.iter().map(look_up).collect()
+        handles.map(look_up).collect()
     }
 
     /// The same value with engine keys, each held once more.
@@ -384,7 +396,7 @@ impl Graph {
             return;
         }
         let whole = self.check_replayed(key);
-        let inputs = whole.and_then(|()| self.keys_of(key, &descriptor.inputs));
+        let inputs = whole.and_then(|()| self.keys_of_inputs(key, &descriptor.inputs));
         let inputs = inputs.and_then(|inputs| {
             let (want, have) = (self.tasks[&key].outputs.len(), descriptor.outputs as usize);
             if want == have {

@@ -2,7 +2,7 @@
 //!
 //! Read next: `wait`, for what goes on between turns.
 
-use ciel_model::{Attempt, Handle, Micros, Needs, ObjectKey, Resolution, TaskKey, Value};
+use ciel_model::{Attempt, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value};
 
 use crate::event::{Action, Assignment, Continuation, Entry, WaitEnd};
 use crate::graph::Graph;
@@ -103,9 +103,9 @@ impl Graph {
         let descriptor = self.tasks[&key].descriptor.clone();
         let handles: Vec<Handle> = (0..descriptor.inputs.len() as u32).map(Handle).collect();
         let mut known = self.answers(key, &handles);
-        known.retain(|(_, resolution)| match resolution {
+        known.retain(|(handle, resolution)| match resolution {
             Resolution::Ready { .. } => true,
-            Resolution::Failed(_) => descriptor.needs == Needs::Everything,
+            Resolution::Failed(_) => descriptor.inputs[handle.0 as usize].mode == InputMode::Value,
             Resolution::Future => false,
         });
         known

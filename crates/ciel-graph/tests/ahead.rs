@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciel_graph::{Action, Ahead, Assignment, Entry, Event, Graph, Output, Policy, Step};
 use ciel_model::{
-    Attempt, Class, Descriptor, Form, Handle, Name, Needs, Options, Resources, TaskKey, Value,
+    Attempt, Class, Descriptor, Form, Handle, Input, Name, Options, Pool, Resources, TaskKey, Value,
 };
 
 const ROOT: u64 = 0;
@@ -77,9 +77,16 @@ impl Driver {
 
 fn worker(inputs: &[u32]) -> Descriptor {
     Descriptor {
-        inputs: inputs.iter().map(|handle| Handle(*handle)).collect(),
-        needs: Needs::Everything,
-        ..Descriptor::plain("python", Class::Pooled("python".into()), "t", Vec::new())
+        inputs: inputs
+            .iter()
+            .map(|handle| Input::value(Handle(*handle)))
+            .collect(),
+        ..Descriptor::plain(
+            "python",
+            Class::Pooled(Pool::new("python", 1)),
+            "t",
+            Vec::new(),
+        )
     }
 }
 
@@ -154,7 +161,7 @@ fn task_of_another_kind_or_size_cannot_follow() {
             ..worker(&[0])
         },
         Descriptor {
-            needs: Needs::Nothing,
+            inputs: vec![Input::reference(Handle(0))],
             ..worker(&[0])
         },
     ] {

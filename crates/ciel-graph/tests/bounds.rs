@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
-use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Name, Needs, Options, TaskKey, Value};
+use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Input, Name, Options, TaskKey, Value};
 
 /// The system's allocator, which counts the bytes in use.
 struct Counting;
@@ -187,8 +187,7 @@ fn chain_of_lazy_tasks_is_woken_without_recursion() {
         driver.spawn(
             0,
             Descriptor {
-                inputs: inputs.into_iter().collect(),
-                needs: Needs::Everything,
+                inputs: inputs.into_iter().map(Input::value).collect(),
                 options: options.clone().into(),
                 ..plain()
             },

@@ -28,7 +28,7 @@ pub use order::{Mark, SerialOrder};
 pub use payload::Payload;
 pub use reference::{Content, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
-pub use task::{Attempt, Class, Descriptor, Needs, Options, StrandKey, TaskKey};
+pub use task::{Attempt, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey};
 
 /// Microseconds since the run began, as the shell's clock tells it.
 pub type Micros = u64;

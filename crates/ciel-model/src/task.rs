@@ -3,6 +3,7 @@
 //! A descriptor says what to run and with which references; it does not know where or when, nor
 //! what its payload means (only the executor does).
 
+use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -40,13 +41,62 @@ pub struct StrandKey(pub u64);
 )]
 pub struct Attempt(pub u32);
 
-/// Which inputs must be there before a task can start.
+/// How a task takes an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Needs {
-    /// None: the task waits by itself for what it wants.
-    Nothing,
-    /// All of them.
-    Everything,
+pub enum InputMode {
+    /// By its value: the task starts when the input is ready or has failed, and receives that.
+    Value,
+    /// By reference: the task starts without it, and waits for it by itself.
+    Reference,
+}
+
+/// A reference that a task is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Input {
+    /// As its spawner names it.
+    pub handle: Handle,
+    /// How the task takes it.
+    pub mode: InputMode,
+}
+
+impl Input {
+    /// Given by value.
+    pub fn value(handle: Handle) -> Input {
+        let mode = InputMode::Value;
+        Input { handle, mode }
+    }
+
+    /// Given by reference.
+    pub fn reference(handle: Handle) -> Input {
+        let mode = InputMode::Reference;
+        Input { handle, mode }
+    }
+}
+
+/// Workers that can run each other's tasks.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Pool {
+    /// Whose tasks they run.
+    pub executor: Arc<str>,
+    /// Whole cores that each of them may use.
+    pub cores: u32,
+}
+
+impl Pool {
+    /// The workers of `executor` with so many cores each.
+    pub fn new(executor: impl Into<Arc<str>>, cores: u32) -> Pool {
+        let executor = executor.into();
+        Pool { executor, cores }
+    }
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cores {
+            1 => f.write_str(&self.executor),
+            cores => write!(f, "{}:{cores}", self.executor),
+        }
+    }
 }
 
 /// How tasks of an executor are run.
@@ -57,8 +107,8 @@ pub enum Class {
     Coordination,
     /// One process for each task.
     Process,
-    /// A worker process of the pool of that executor.
-    Pooled(Arc<str>),
+    /// A worker process of that pool.
+    Pooled(Pool),
 }
 
 /// What can be said about a task beside what it does.
@@ -89,10 +139,8 @@ pub struct Descriptor {
     pub payload: Payload,
     /// The code that it runs.
     pub code: CodeIdentity,
-    /// The references it is given: handles of the spawner, which become the task's `0..n`.
-    pub inputs: Vec<Handle>,
-    /// Which of them it must have to start.
-    pub needs: Needs,
+    /// The references it is given, which become the task's handles `0..n`.
+    pub inputs: Vec<Input>,
     /// Number of outputs.
     pub outputs: u32,
     /// The rest.
@@ -118,7 +166,6 @@ impl Descriptor {
             payload: Payload::new(payload),
             code: CodeIdentity::default(),
             inputs: Vec::new(),
-            needs: Needs::Nothing,
             outputs: 1,
             options: Options::shared_default(),
             site: Site::default(),

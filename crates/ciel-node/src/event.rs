@@ -2,9 +2,7 @@
 //!
 //! Plain values; nothing is decided here. Read next: `node`.
 
-use std::sync::Arc;
-
-use ciel_model::{Attempt, Class, Mark, Micros, Resources, TaskKey};
+use ciel_model::{Attempt, Class, Mark, Micros, Pool, Resources, TaskKey};
 
 /// One attempt of one task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -117,8 +115,8 @@ pub enum Action {
     StartWorker {
         /// Its key.
         worker: WorkerKey,
-        /// Its executor.
-        executor: Arc<str>,
+        /// Its pool.
+        pool: Pool,
     },
     /// A worker process is not wanted any more.
     StopWorker {

@@ -39,11 +39,11 @@ impl Node {
         else {
             return None;
         };
-        let executor = &self.pools.workers.get(worker)?.executor;
+        let pool = &self.pools.workers.get(worker)?.pool;
         loop {
             let (_, first) = self.computation.first(order)?;
             if self.queued.contains_key(&first.run) {
-                let fits = first.class == Class::Pooled(executor.clone())
+                let fits = matches!(&first.class, Class::Pooled(wanted) if wanted == pool)
                     && first.resources == *resources
                     && first.resumed.is_none();
                 if fits {

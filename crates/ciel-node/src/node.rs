@@ -220,9 +220,9 @@ impl Node {
         match &ready.class {
             _ if self.capacity.serial => false,
             _ if self.free.millicores == 0 => true,
-            Class::Pooled(executor) if ready.resumed.is_none() => {
+            Class::Pooled(pool) if ready.resumed.is_none() => {
                 let room = self.free.millicores / ready.resources.millicores.max(1);
-                self.pools.has_started(executor, room.max(1) as usize)
+                self.pools.has_started(pool, room.max(1) as usize)
             }
             _ => false,
         }
@@ -435,7 +435,7 @@ impl Node {
             return None;
         }
         match &ready.class {
-            Class::Pooled(executor) => {
+            Class::Pooled(pool) => {
                 let home = ready.resumed.and_then(|_| self.pools.home(ready.run.task));
                 let busy = home.filter(|home| !self.pools.is_idle(*home));
                 if busy.is_some() && !self.is_impatient(now, ready) {
@@ -449,7 +449,7 @@ impl Node {
                     .filter(|(_, other)| other.class == ready.class)
                     .take(room as usize);
                 let wanting = (same.count() + 1).min(room as usize);
-                let worker = self.pools.worker_for(executor, home, wanting, actions)?;
+                let worker = self.pools.worker_for(pool, home, wanting, actions)?;
                 if let Some(worker) = busy {
                     self.move_away(worker, ready.run.task, actions);
                 }

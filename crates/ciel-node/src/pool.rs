@@ -1,11 +1,10 @@
-//! Pools of worker processes, one for each executor that keeps workers.
+//! Pools of worker processes.
 //!
 //! It does not know how a worker is started or spoken to.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use ciel_model::TaskKey;
+use ciel_model::{Pool, TaskKey};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Action, WorkerKey};
@@ -23,7 +22,7 @@ pub(crate) enum WorkerState {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
-    pub(crate) executor: Arc<str>,
+    pub(crate) pool: Pool,
     pub(crate) state: WorkerState,
     /// It gets no new task; it only goes on with what is parked in it.
     pub(crate) retired: bool,
@@ -65,12 +64,12 @@ impl Pools {
         self.homes.get(&task).copied()
     }
 
-    /// A worker that can run a task of `executor` now: its home if it has one, else an idle one;
+    /// A worker that can run a task of `pool` now: its home if it has one, else an idle one;
     /// if there is none, one is asked for as far as there may be more. `wanting` tasks of this
-    /// executor want one, with this one, so as many may be on their way at once.
+    /// pool want one, with this one, so as many may be on their way at once.
     pub(crate) fn worker_for(
         &mut self,
-        executor: &Arc<str>,
+        pool: &Pool,
         home: Option<WorkerKey>,
         wanting: usize,
         actions: &mut Vec<Action>,
@@ -78,7 +77,7 @@ impl Pools {
         if let Some(home) = home {
             return self.is_idle(home).then_some(home);
         }
-        let fits = |worker: &Worker| worker.executor == *executor;
+        let fits = |worker: &Worker| worker.pool == *pool;
         let is_fit = |worker: &Worker| fits(worker) && worker.is_free();
         let warm = self
             .warm
@@ -88,7 +87,7 @@ impl Pools {
             let starting = |worker: &&Worker| worker.state == WorkerState::Starting;
             let coming = self.workers.values().filter(|worker| fits(worker));
             if coming.filter(starting).count() < wanting && self.make_room(actions) {
-                self.start(executor, actions);
+                self.start(pool, actions);
             }
         }
         idle
@@ -99,12 +98,12 @@ impl Pools {
         self.workers[&worker].state == WorkerState::Idle
     }
 
-    /// Whether no worker of `executor` is free and `wanting` of them are on their way already, so
+    /// Whether no worker of `pool` is free and `wanting` of them are on their way already, so
     /// that a task that it does not know can only wait.
-    pub(crate) fn has_started(&self, executor: &Arc<str>, wanting: usize) -> bool {
+    pub(crate) fn has_started(&self, pool: &Pool, wanting: usize) -> bool {
         let mut starting = 0;
         for worker in self.workers.values() {
-            if worker.executor == *executor {
+            if worker.pool == *pool {
                 if worker.is_free() {
                     return false;
                 }
@@ -123,21 +122,21 @@ impl Pools {
             .min()
     }
 
-    fn start(&mut self, executor: &Arc<str>, actions: &mut Vec<Action>) {
+    fn start(&mut self, pool: &Pool, actions: &mut Vec<Action>) {
         let worker = WorkerKey(self.next);
         self.next += 1;
         let state = WorkerState::Starting;
-        let executor = executor.clone();
+        let pool = pool.clone();
         self.workers.insert(
             worker,
             Worker {
-                executor: executor.clone(),
+                pool: pool.clone(),
                 state,
                 retired: false,
                 parked: BTreeSet::new(),
             },
         );
-        actions.push(Action::StartWorker { worker, executor });
+        actions.push(Action::StartWorker { worker, pool });
     }
 
     /// Whether there may be one more worker, if need be after an idle one of another kind goes. One

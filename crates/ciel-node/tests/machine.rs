@@ -2,7 +2,7 @@
 
 #![allow(missing_docs)]
 
-use ciel_model::{Attempt, Class, Mark, Resources, SerialOrder, TaskKey, limits};
+use ciel_model::{Attempt, Class, Mark, Pool, Resources, SerialOrder, TaskKey, limits};
 use ciel_node::{Action, Capacity, Event, Node, Place, Run, WorkerKey};
 
 /// What the strands of these tests have run before they wait.
@@ -57,7 +57,7 @@ impl World {
         self.tell(Event::TaskOffered {
             run: run(task),
             mark: self.marks[task as usize],
-            class: Class::Pooled(executor.into()),
+            class: Class::Pooled(Pool::new(executor, 1)),
             resources: cores_of(1),
             resumed: Some(RAN_US),
         })
@@ -68,7 +68,7 @@ impl World {
     }
 
     fn pooled(&mut self, task: u64, executor: &str) -> String {
-        self.offer(task, Class::Pooled(executor.into()), cores_of(1))
+        self.offer(task, Class::Pooled(Pool::new(executor, 1)), cores_of(1))
     }
 
     fn script(&mut self, task: u64) -> String {
@@ -147,7 +147,7 @@ fn word(action: &Action) -> String {
         }
         Action::NextTurn { run } => format!("{}:turn", run.task.0),
         Action::Refuse { run, .. } => format!("{}:refused", run.task.0),
-        Action::StartWorker { worker, executor } => format!("start{}({executor})", worker.0),
+        Action::StartWorker { worker, pool } => format!("start{}({pool})", worker.0),
         Action::StopWorker { worker } => format!("stop{}", worker.0),
         Action::DropParked { worker, task } => format!("drop{}({})", worker.0, task.0),
         Action::ContinuationLost { task } => format!("lost{}", task.0),
@@ -464,7 +464,7 @@ fn strand_that_cannot_be_replayed_waits_for_its_worker_however_long() {
     let offered = Event::TaskOffered {
         run: run(1),
         mark: world.marks[1],
-        class: Class::Pooled("py".into()),
+        class: Class::Pooled(Pool::new("py", 1)),
         resources: cores_of(1),
         resumed,
     };

@@ -20,10 +20,9 @@ use ciel_node::{self as node, Node, Place, Run, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::executors::SKYWRITING;
+use crate::executors::{Launch, Registry};
 use crate::history::History;
 pub(crate) use crate::orders::Order;
-use crate::programs;
 use crate::script::Script;
 use crate::turns::{Hand, Pace, Turns};
 
@@ -155,9 +154,6 @@ impl Core {
         | graph::Event::RootSubmitted { descriptor, .. } = &mut event
         {
             let_out_early(descriptor);
-            // A script dies with this process, and then goes on in another.
-            descriptor.replayable |=
-                self.state.is_recording() && &*descriptor.executor == SKYWRITING;
         }
         self.feed_graph(now, event);
         self.settle(now);
@@ -335,9 +331,7 @@ impl Core {
                 }
             }
             Action::Refuse { run, lacking } => self.refuse(now, run, &lacking),
-            Action::StartWorker { worker, executor } => {
-                self.order(Order::StartWorker { worker, executor })
-            }
+            Action::StartWorker { worker, pool } => self.order(Order::StartWorker { worker, pool }),
             Action::StopWorker { worker } => self.order(Order::StopWorker(worker)),
             Action::DropParked { worker, task } => self.order(Order::DropParked { worker, task }),
             Action::ContinuationLost { task } => {
@@ -379,14 +373,19 @@ impl Core {
 
     /// The next turn for a thread of scripts. A task is begun only here, so that it is told all
     /// that is there by then.
-    pub(crate) fn take_turn(&mut self, now: Micros, hand: &mut Hand) -> Option<Turn> {
+    pub(crate) fn take_turn(
+        &mut self,
+        now: Micros,
+        hand: &mut Hand,
+        registry: &Registry,
+    ) -> Option<Turn> {
         loop {
             let run = match self.turns.take(now, hand)? {
                 Due::Next(run, script) => return Some(Turn::Next(run, script)),
                 Due::Begin(run) => run,
             };
             if let Some(assignment) = self.begin_on_thread(now, run) {
-                return Some(self.turn_of(hand, assignment));
+                return Some(self.turn_of(hand, registry, assignment));
             }
             self.turns.put_down(now, hand);
         }
@@ -405,15 +404,23 @@ impl Core {
         Some(begun.expect("a task that awaits its place begins when it is placed"))
     }
 
-    fn turn_of(&mut self, hand: &mut Hand, assignment: Box<Assignment>) -> Turn {
+    fn turn_of(
+        &mut self,
+        hand: &mut Hand,
+        registry: &Registry,
+        assignment: Box<Assignment>,
+    ) -> Turn {
         if is_resumption(&assignment) {
             let kept = self.suspended.remove(&assignment.task);
             let script = kept.expect("a suspended script is kept until it is resumed or stopped");
             return Turn::Resume(assignment, script);
         }
         let descriptor = &assignment.descriptor;
-        if &*descriptor.executor != SKYWRITING || programs::may_read(&descriptor.payload) {
-            // What the engine does itself has no fuel.
+        let may_block = match registry.find(&descriptor.executor).launch() {
+            Launch::Coroutine(coroutine) => coroutine.may_block(&descriptor.payload),
+            Launch::Command(_) | Launch::Worker(_) => true,
+        };
+        if may_block {
             self.turns.may_take_long(hand);
         }
         Turn::Begin(assignment)

@@ -10,7 +10,7 @@ use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, Form, Handle, Value, limits};
 
 use crate::engine::Engine;
-use crate::executors::Desk;
+use crate::executors::command::Desk;
 use crate::objects::{self, PlainTrouble, StoreTrouble};
 use crate::output;
 use crate::refused::Refused;

@@ -172,6 +172,11 @@ impl Engine {
         result
     }
 
+    /// Whether another process can take the run up later.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.journal.is_some()
+    }
+
     /// Sends all threads home.
     pub(crate) fn close(&self) {
         self.lock().closed = true;

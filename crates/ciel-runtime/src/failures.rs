@@ -3,7 +3,7 @@
 //! It does not know how an attempt runs. Read next: `refused`, for calls that never run.
 
 use ciel_graph::Assignment;
-use ciel_model::{Failure, FailureKind, Frame};
+use ciel_model::{Failure, FailureKind, Frame, Handle, Resolution, Value};
 
 /// A task that wrote something else when it was replayed.
 pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
@@ -15,8 +15,24 @@ pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
     .with_hint("a task must do the same every time it is run")
 }
 
+/// The values of a task's inputs, all of which it takes by value.
+///
+/// # Errors
+/// The failure that it inherits from an input.
+pub(crate) fn values_of(
+    assignment: &Assignment,
+    inputs: &[(Handle, Resolution)],
+) -> Result<Vec<Value<Handle>>, Box<Failure>> {
+    let value = |(_, resolution): &(Handle, Resolution)| match resolution {
+        Resolution::Ready { value, .. } => Ok(value.clone()),
+        Resolution::Failed(failure) => Err(Box::new(inherited(assignment, failure))),
+        Resolution::Future => unreachable!("it starts when all its inputs are ready"),
+    };
+    inputs.iter().map(value).collect()
+}
+
 /// The failure of a task whose input failed: the same one, seen from here.
-pub(crate) fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
+fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
     let site = &assignment.descriptor.site;
     failure.clone().through(Frame {
         task: assignment.label.clone(),

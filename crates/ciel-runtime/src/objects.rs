@@ -4,12 +4,9 @@
 //! anybody wants them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{
-    Content, Failure, FailureKind, Form, Handle, Label, Name, Resolution, Value, limits,
-};
+use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Name, Value, limits};
 use ciel_store::{ObjectName, StoreError};
 use ciel_view::Durable;
 
@@ -153,16 +150,6 @@ pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, 
             Ok(objects.path(name))
         }
     }
-}
-
-/// An input of a task that needs all of its inputs, or the failure that it inherits.
-pub(crate) fn needed(inputs: &[(Handle, Resolution)]) -> Result<Vec<Value<Handle>>, Arc<Failure>> {
-    let value = |(_, resolution): &(Handle, Resolution)| match resolution {
-        Resolution::Ready { value, .. } => Ok(value.clone()),
-        Resolution::Failed(failure) => Err(failure.clone()),
-        Resolution::Future => unreachable!("it starts when all its inputs are there"),
-    };
-    inputs.iter().map(value).collect()
 }
 
 /// The bytes that a program in another language reads for an object: scripts' values as JSON.

@@ -19,11 +19,7 @@ pub(crate) struct Parsed {
 
 /// Reads a dictionary that the language has checked; what is absent comes from the run's settings.
 pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
-    let mut options = Options {
-        retries: settings.retries,
-        timeout_us: settings.timeout_us,
-        ..Options::default()
-    };
+    let mut options = settings.task_options();
     let Some(given) = given.as_object() else {
         return Parsed {
             shared: share(options),

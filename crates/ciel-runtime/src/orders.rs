@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ciel_graph::Assignment;
-use ciel_model::{Failure, Handle, Label, TaskKey};
+use ciel_model::{Failure, Handle, Label, Pool, TaskKey};
 use ciel_node::{Run, WorkerKey};
 
 /// What the input/output thread has to do.
@@ -15,10 +15,7 @@ pub(crate) enum Order {
     /// End that process and everything it started.
     StopProcess(Run),
     /// Start a worker.
-    StartWorker {
-        worker: WorkerKey,
-        executor: Arc<str>,
-    },
+    StartWorker { worker: WorkerKey, pool: Pool },
     /// End a worker that has nothing to do.
     StopWorker(WorkerKey),
     /// Run a task in that worker.

@@ -17,7 +17,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::desk::TaskDesk;
 use crate::engine::Engine;
-use crate::executors::{Kind, Plan, Stdout};
+use crate::executors::Launch;
+use crate::executors::command::{Plan, Stdout};
 use crate::failures;
 use crate::objects;
 use crate::output;
@@ -157,17 +158,14 @@ fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskDesk<'_>) -> Fa
     let Entry::Start(inputs) = &assignment.entry else {
         unreachable!("a process has only one turn");
     };
-    match objects::needed(inputs) {
-        Ok(values) => desk.lay_out(values),
-        Err(failure) => return Err(Box::new(failures::inherited(assignment, &failure))),
-    }
-    let Kind::Process(executor) = engine.registry.kind_of(&assignment.descriptor.executor) else {
+    desk.lay_out(failures::values_of(assignment, inputs)?);
+    let executor = engine.registry.find(&assignment.descriptor.executor);
+    let Launch::Command(line) = executor.launch() else {
         unreachable!("the class of a task comes from its executor");
     };
     let arguments = serde_json::from_slice(&assignment.descriptor.payload)
         .expect("payloads of processes are written by the engine");
-    executor
-        .plan(&arguments, assignment.descriptor.outputs, desk)
+    line.plan(&arguments, assignment.descriptor.outputs, desk)
         .map_err(|refused| Box::new(refused.failure(&assignment.label)))
 }
 

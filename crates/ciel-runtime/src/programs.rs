@@ -17,7 +17,7 @@ use ciel_skywriting::machine::{Role, Surroundings};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::executors::words;
+use crate::references::reference;
 use crate::refused::Refused;
 use crate::settings::{ScriptTrouble, Settings};
 
@@ -220,7 +220,7 @@ fn argument(value: &Value) -> Result<String, Refused> {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(truth) => Ok(truth.to_string()),
-        other if words::reference(other).is_some() => Err(Refused::new(
+        other if reference(other).is_some() => Err(Refused::new(
             "a script cannot be given a reference as argument",
         )
         .hint("wait for the value and pass that, or call a function instead of a script")),

@@ -5,7 +5,7 @@
 use ciel_model::{Failure, FailureKind, Label};
 
 /// Why a call cannot be run, with what to do about it.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refused {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,

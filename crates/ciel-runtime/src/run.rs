@@ -20,7 +20,7 @@ use crate::choice::{choose_folder, seconds_now};
 use crate::core::Core;
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
-use crate::executors::{Registry, python, skywriting};
+use crate::executors::{Registry, python, session, skywriting};
 use crate::face::{Face, Report};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
@@ -29,7 +29,7 @@ use crate::programs::Programs;
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
-use crate::{internal, keeping, key, output, scripts, shell, workers};
+use crate::{keeping, key, output, scripts, shell, user_files};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let core = new_core(&settings, state, orders);
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());
-    let root = root(&settings, &job);
+    let root = root(&settings, &job, begun.kept.journal.is_some());
     let (own, session) = match job {
         Job::Script(script) => (Some(script), None),
         Job::Python => (None, None),
@@ -164,8 +164,8 @@ fn take_up(engine: &Engine, mut lost: Vec<Name>) {
     let policy = engine.settings.policy();
     // The user's own files are brought in once more; the graph has the rest made again.
     for path in engine.settings.packages.values() {
-        let name = internal::name_of(path);
-        if lost.contains(&name) && internal::bring_in(engine, path).is_ok() {
+        let name = user_files::name_of(path);
+        if lost.contains(&name) && user_files::bring_in(engine, path).is_ok() {
             lost.retain(|other| *other != name);
         }
     }
@@ -215,16 +215,16 @@ fn machine_memory() -> Option<u64> {
     Some(info.totalram * u64::from(info.mem_unit))
 }
 
-/// The task that everything begins with.
-fn root(settings: &Settings, job: &Job<'_>) -> Descriptor {
+/// The task that everything begins with, in a run that is recorded or not.
+fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Descriptor {
     let script = &settings.script;
     let what = script
         .file_stem()
         .map_or("script".into(), |stem| stem.to_string_lossy());
     let mut descriptor = match job {
-        Job::Script(_) => skywriting::root_descriptor(&what),
+        Job::Script(_) => skywriting::root_descriptor(&what, recorded),
         Job::Python => python::root_descriptor(&what, script, &settings.arguments),
-        Job::Session(_) => workers::session_descriptor(&what),
+        Job::Session(_) => session::root_descriptor(&what),
     };
     descriptor.site.file = script.display().to_string().into();
     descriptor

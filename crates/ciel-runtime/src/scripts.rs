@@ -1,13 +1,14 @@
-//! Threads that run scripts and small internal work.
+//! Threads that run scripts and other coroutines.
 //!
 //! A thread takes a turn, runs the script until it ends, waits or has used up its fuel, and tells
 //! the graph everything it did in program order. It does not know processes. Read next:
 //! `turns` (which thread goes on), `translate` (the words of the language and those of the graph).
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Handle, Resolution, limits};
+use ciel_model::{Failure, Handle, Resolution, Value, limits};
 use ciel_node::{self as node, Run};
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
@@ -16,12 +17,13 @@ use rustc_hash::FxHashMap;
 use crate::checkpoints::{self, Restored};
 use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
-use crate::executors::SKYWRITING;
+use crate::executors::coroutine::{self, Begun};
+use crate::executors::{Executor, Launch};
 use crate::failures;
-use crate::internal;
 use crate::script::Script;
 use crate::translate;
 use crate::turns::Hand;
+use crate::user_files;
 
 /// Failures of other tasks that a script remembers, to tell whose failure leaves it.
 const HEARD_MAX: usize = 16;
@@ -35,6 +37,7 @@ enum Act {
 /// The surroundings of one script for one stretch of running.
 struct Surroundings<'a> {
     engine: &'a Engine,
+    executor: &'a dyn Executor,
     origin: &'a [u8],
     acts: Vec<Act>,
     spawned: bool,
@@ -47,7 +50,7 @@ impl Host for Surroundings<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
         *self.handles += request.outputs;
         self.spawned = true;
-        let descriptor = translate::descriptor(self.engine, self.origin, request);
+        let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
         self.acts.push(Act::Step(GraphStep::Spawn(descriptor)));
     }
 
@@ -66,7 +69,7 @@ impl Host for Surroundings<'_> {
             return Some(*handle);
         }
         let path = self.engine.settings.packages.get(name)?;
-        let value = internal::bring_in(self.engine, path).ok()?;
+        let value = user_files::bring_in(self.engine, path).ok()?;
         let handle = ScriptHandle(*self.handles);
         *self.handles += 1;
         self.packages.insert(name.to_string(), handle);
@@ -89,10 +92,6 @@ pub(crate) fn run_thread(engine: &Engine) {
 /// Does a turn. Gives the next one, if it was taken on the way.
 fn run_turn(engine: &Engine, hand: &mut Hand, turn: Turn) -> Option<Turn> {
     match turn {
-        Turn::Begin(assignment) if &*assignment.descriptor.executor != SKYWRITING => {
-            internal::run(engine, &assignment);
-            None
-        }
         Turn::Begin(assignment) => begin(engine, hand, assignment),
         Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
         Turn::Next(run, script) => run_script(engine, hand, run, script),
@@ -104,7 +103,7 @@ fn next_turn(engine: &Engine, hand: &mut Hand) -> Option<Turn> {
     let mut core = engine.lock();
     core.turns.put_down(engine.now(), hand);
     loop {
-        if let Some(turn) = core.take_turn(engine.now(), hand) {
+        if let Some(turn) = core.take_turn(engine.now(), hand, &engine.registry) {
             engine.release(core, engine.now());
             return Some(turn);
         }
@@ -120,14 +119,46 @@ fn begin(engine: &Engine, hand: &mut Hand, assignment: Box<Assignment>) -> Optio
         task: assignment.task,
         attempt: assignment.attempt,
     };
-    let script = match enter(engine, assignment) {
-        Ok(script) => script,
-        Err(failure) => {
-            engine.fail(run, *failure);
-            return None;
+    let found = engine.registry.find(&assignment.descriptor.executor);
+    let begun = match found.launch() {
+        Launch::Coroutine(coroutine) => coroutine.begin(engine, assignment),
+        Launch::Command(_) | Launch::Worker(_) => {
+            // The executor did not exist when a run began that is resumed here.
+            let refused = engine.registry.unknown(found.name());
+            Err(Box::new(refused.failure(&assignment.label)))
         }
     };
-    go_on(engine, hand, run, script)
+    match begun {
+        Ok(Begun::Script(script)) => return go_on(engine, hand, run, script),
+        Ok(Begun::Ended(outputs)) => finish(engine, run, outputs),
+        Err(failure) => engine.fail(run, *failure),
+    }
+    None
+}
+
+/// A task has ended in its first step.
+fn finish(engine: &Engine, run: Run, outputs: Vec<Output>) {
+    let Run { task, attempt } = run;
+    let finished = Event::TaskFinished {
+        task,
+        attempt,
+        outputs,
+        printed: false,
+    };
+    engine.with(|core, now| {
+        core.tell(now, finished);
+        core.leave(now, run);
+    });
+}
+
+impl coroutine::Host for Engine {
+    fn script(&self, assignment: Box<Assignment>) -> Result<Box<Script>, Box<Failure>> {
+        enter(self, assignment)
+    }
+
+    fn import(&self, assignment: &Assignment, path: &Path) -> Result<Value<Handle>, Box<Failure>> {
+        user_files::import(self, assignment, path)
+    }
 }
 
 fn resume(
@@ -223,8 +254,11 @@ enum Next {
 /// Runs until something has to be told, and tells it.
 fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Next {
     let script_mut = &mut *script;
+    let executor = &script_mut.assignment.descriptor.executor;
+    let executor = engine.registry.find(executor);
     let mut host = Surroundings {
         engine,
+        executor: &*executor,
         origin: &script_mut.origin,
         acts: Vec::new(),
         spawned: false,
@@ -303,7 +337,7 @@ fn tell(
     });
     let next = on.unwrap_or_else(|| {
         core.turns.put_down(over, hand);
-        Next::Over(core.take_turn(now, hand))
+        Next::Over(core.take_turn(now, hand, &engine.registry))
     });
     let excess = core.state.output().excess_bytes() > 0;
     engine.release(core, now);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_graph::Policy;
+use ciel_model::Options;
 use ciel_skywriting::hir::Program;
 use ciel_view::{Durable, GivenOptions};
 
@@ -76,6 +77,15 @@ impl Settings {
         Policy {
             keep_going: self.keep_going,
             fail_fast: self.fail_fast,
+        }
+    }
+
+    /// The options of a task that says nothing itself.
+    pub(crate) fn task_options(&self) -> Options {
+        Options {
+            retries: self.retries,
+            timeout_us: self.timeout_us,
+            ..Options::default()
         }
     }
 

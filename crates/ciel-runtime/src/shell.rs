@@ -149,7 +149,7 @@ impl Shell {
                 tokio::task::spawn_local(processes::run(engine, spawning, assignment));
             }
             Order::StopProcess(run) => self.spawning.ask_to_stop(run),
-            Order::StartWorker { worker, executor } => self.workers.start(worker, executor),
+            Order::StartWorker { worker, pool } => self.workers.start(worker, pool),
             Order::StopWorker(worker) => self.workers.dismiss(worker),
             Order::StartInWorker { worker, assignment } => self.workers.begin(worker, assignment),
             Order::StopInWorker { worker, run } => self.workers.stop(worker, run),

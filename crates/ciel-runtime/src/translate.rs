@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
-    Class, CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label,
-    Name, Needs, Payload, Resolution, Site, Value, limits,
+    CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
+    Name, Resolution, Site, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -15,7 +15,8 @@ use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
 use crate::engine::Engine;
-use crate::executors::SKYWRITING;
+use crate::executors::Executor;
+use crate::executors::request::Request;
 use crate::objects::{self, StoreTrouble};
 use crate::script::Script;
 use crate::{options, programs};
@@ -223,59 +224,56 @@ pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failur
 
 /// What a script wants to have run, as the graph takes it.
 ///
-/// `origin` is what the payloads of its program's functions begin with.
-pub(crate) fn descriptor(engine: &Engine, origin: &[u8], request: SpawnRequest) -> Descriptor {
-    let options = options::parse(&request.options, &engine.settings);
-    let inputs: Vec<Handle> = request.references.into_iter().map(handle).collect();
-    let site = Site {
-        file: request.file,
-        line: request.line,
-    };
-    let name = options.name.clone();
-    match request.work {
-        Work::Call(bytes) => Descriptor {
-            executor: SKYWRITING.into(),
-            class: Class::Coordination,
-            what: name.map_or(request.label, Arc::from),
-            payload: match origin {
-                [] => Payload::new(bytes),
-                origin => Payload::new([origin, &bytes].concat()),
-            },
-            code: CodeIdentity::default(),
-            inputs,
-            needs: Needs::Nothing,
-            outputs: request.outputs,
-            replayable: options.shared.retries > 0,
-            options: options.shared,
-            site,
-            pure: false,
-            impure: options.pure == Some(false),
+/// `own` is the script's own executor, which runs its functions, and `origin` what the payloads of
+/// those begin with.
+pub(crate) fn descriptor(
+    engine: &Engine,
+    own: &dyn Executor,
+    origin: &[u8],
+    asked: SpawnRequest,
+) -> Descriptor {
+    let options = options::parse(&asked.options, &engine.settings);
+    let request = |executor: &dyn Executor, label: Option<String>, payload, pure| Request {
+        label: label.map_or(asked.label, Arc::from),
+        payload,
+        code: CodeIdentity::default(),
+        inputs: inputs(executor, asked.references),
+        outputs: asked.outputs,
+        options: options.shared,
+        pure,
+        site: Site {
+            file: asked.file,
+            line: asked.line,
         },
+    };
+    let recorded = engine.is_recorded();
+    match asked.work {
+        Work::Call(bytes) => {
+            let payload = match origin {
+                [] => Bytes::from(bytes),
+                origin => [origin, &bytes].concat().into(),
+            };
+            let pure = options.pure.filter(|pure| !pure);
+            request(own, options.name, payload, pure).descriptor(own, recorded)
+        }
         Work::Executor {
             executor,
             arguments,
         } => {
-            let kind = engine.registry.kind_of(&executor);
-            let what = name.or_else(|| kind.what(&arguments));
-            let what = what.map_or(request.label, Arc::from);
-            let class = kind.class(&options.shared.resources);
-            Descriptor {
-                executor: kind.name().into(),
-                what,
-                payload: Payload::new(arguments.to_string()),
-                code: CodeIdentity::default(),
-                inputs,
-                needs: kind.needs(),
-                outputs: request.outputs,
-                replayable: kind.is_replayable(&options.shared),
-                class,
-                options: options.shared,
-                site,
-                pure: options.pure.unwrap_or_else(|| kind.is_pure()),
-                impure: options.pure == Some(false),
-            }
+            let found = engine.registry.find(&executor);
+            let executor = &*found;
+            let label = options.name.or_else(|| executor.label_of(&arguments));
+            let payload = Bytes::from(arguments.to_string());
+            request(executor, label, payload, options.pure).descriptor(executor, recorded)
         }
     }
+}
+
+/// What a script gives to a task, as its executor takes what a script gives.
+fn inputs(executor: &dyn Executor, references: Vec<ScriptHandle>) -> Vec<Input> {
+    let mode = executor.input_mode(None);
+    let given = references.into_iter().map(handle);
+    given.map(|handle| Input { handle, mode }).collect()
 }
 
 /// What a plain answer of bytes is to a script.

@@ -3,7 +3,7 @@
 //! Programs are small (at most [`WEIGHT_MAX`] tasks) and use every feature now and then; faults
 //! are few. It does not know what is right or wrong. Read next: `judge`.
 
-use crate::program::{Act, Definition, Fault, Kind, Scenario};
+use crate::program::{Act, Definition, Fault, Kind, Needs, Scenario};
 use crate::random::Random;
 
 /// Tasks that a random program spawns at most.
@@ -71,7 +71,12 @@ fn options(random: &mut Random, index: usize) -> Definition {
         live: random.below(10) < if thread { 7 } else { 3 },
         lazy: random.one_in(7),
         pure: random.one_in(4),
-        needs: random.one_in(3),
+        needs: [
+            Needs::Nothing,
+            Needs::Nothing,
+            Needs::Everything,
+            Needs::Rest,
+        ][random.below(4)],
         retries: if random.one_in(3) {
             1 + random.below(3) as u32
         } else {

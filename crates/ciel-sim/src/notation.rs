@@ -16,7 +16,7 @@
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
 
-use crate::program::{Act, Definition, Expectation, Fault, Kind, Scenario};
+use crate::program::{Act, Definition, Expectation, Fault, Kind, Needs, Scenario};
 
 /// A line that is not part of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,8 @@ fn read_task(index: usize, text: &str) -> Option<Definition> {
             "live" => task.live = true,
             "lazy" => task.lazy = true,
             "pure" => task.pure = true,
-            "needs" => task.needs = true,
+            "needs" => task.needs = Needs::Everything,
+            "needs-rest" => task.needs = Needs::Rest,
             "timeout" => task.timeout = true,
             "retries" => task.retries = number(&mut words)?,
             "cores" => task.cores = number(&mut words)?,
@@ -231,7 +232,8 @@ fn write_options(task: &Definition) -> String {
         ("live", task.live),
         ("lazy", task.lazy),
         ("pure", task.pure),
-        ("needs", task.needs),
+        ("needs", task.needs == Needs::Everything),
+        ("needs-rest", task.needs == Needs::Rest),
         ("timeout", task.timeout),
     ] {
         if said {

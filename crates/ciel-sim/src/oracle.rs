@@ -326,8 +326,8 @@ impl Machine<'_> {
     fn run_task(&mut self, mut frame: Frame, strand: &mut Strand) -> End {
         let scenario = self.scenario;
         let task = &scenario.tasks[frame.definition];
-        if task.needs {
-            for input in frame.locals.clone() {
+        for (index, input) in frame.locals.clone().into_iter().enumerate() {
+            if task.needs.includes(index) {
                 self.ask(input);
             }
         }

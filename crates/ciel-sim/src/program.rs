@@ -19,6 +19,28 @@ pub enum Kind {
     Pool(char),
 }
 
+/// Which inputs a task takes by value: it starts when these are ready or have failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// None of them.
+    Nothing,
+    /// All of them.
+    Everything,
+    /// All but the first.
+    Rest,
+}
+
+impl Needs {
+    /// Whether the input at that index is one of them.
+    pub fn includes(self, index: usize) -> bool {
+        match self {
+            Needs::Nothing => false,
+            Needs::Everything => true,
+            Needs::Rest => index > 0,
+        }
+    }
+}
+
 /// One kind of task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Definition {
@@ -32,8 +54,8 @@ pub struct Definition {
     pub lazy: bool,
     /// Equal calls share one result.
     pub pure: bool,
-    /// It starts when all inputs are there.
-    pub needs: bool,
+    /// Which of its inputs it takes by value.
+    pub needs: Needs,
     /// Further attempts after a failure of its own.
     pub retries: u32,
     /// Whole cores.
@@ -54,7 +76,7 @@ impl Default for Definition {
             live: true,
             lazy: false,
             pure: false,
-            needs: false,
+            needs: Needs::Nothing,
             retries: 0,
             cores: 1,
             timeout: false,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ciel_graph::{Output, Step, Wait, WaitEnd};
 use ciel_model::{
-    Class, CodeIdentity, Descriptor, Fact, Failure, FailureKind, Form, Handle, Label, Name, Needs,
-    Options, Payload, Resolution, Resources, Site, Value,
+    Class, CodeIdentity, Descriptor, Fact, Failure, FailureKind, Form, Handle, Input, Label, Name,
+    Options, Payload, Pool, Resolution, Resources, Site, Value,
 };
 
 use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
@@ -366,17 +366,17 @@ pub fn descriptor(
     outputs: u32,
 ) -> Descriptor {
     let task = &scenario.tasks[definition];
+    let input = |(index, handle)| match task.needs.includes(index) {
+        true => Input::value(handle),
+        false => Input::reference(handle),
+    };
     Descriptor {
         executor: "sim".into(),
         class: class(task),
         what: format!("t{definition}").into(),
         payload: Payload::new((definition as u32).to_be_bytes().to_vec()),
         code: CodeIdentity::default(),
-        inputs,
-        needs: match task.needs {
-            true => Needs::Everything,
-            false => Needs::Nothing,
-        },
+        inputs: inputs.into_iter().enumerate().map(input).collect(),
         outputs,
         options: Arc::new(options(task)),
         site: Site::default(),
@@ -390,7 +390,7 @@ fn class(task: &Definition) -> Class {
     match task.kind {
         Kind::Thread => Class::Coordination,
         Kind::Process => Class::Process,
-        Kind::Pool(letter) => Class::Pooled(letter.to_string().into()),
+        Kind::Pool(letter) => Class::Pooled(Pool::new(letter.to_string(), 1)),
     }
 }
 

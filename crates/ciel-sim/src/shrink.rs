@@ -3,7 +3,7 @@
 //! It does not know why a scenario fails. Read next: `notation`, which prints what is left.
 
 use crate::judge::run;
-use crate::program::{Definition, Scenario};
+use crate::program::{Definition, Needs, Scenario};
 
 /// A scenario that still fails and from which nothing can be taken.
 pub fn shrink(scenario: &Scenario) -> Scenario {
@@ -64,7 +64,7 @@ fn plainer(task: &Definition) -> Vec<Definition> {
             ..task.clone()
         },
         Definition {
-            needs: false,
+            needs: Needs::Nothing,
             ..task.clone()
         },
         Definition {

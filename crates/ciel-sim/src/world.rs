@@ -243,6 +243,8 @@ impl<'a> World<'a> {
                 .ticks_at
                 .is_none_or(|ticks_at| ticks_at <= self.now || ticks_at > at)
         {
+            // A deadline may have passed while nobody was there to hear of it.
+            let at = at.max(self.now);
             self.ticks_at = Some(at);
             self.schedule(at, Happening::Tick);
         }

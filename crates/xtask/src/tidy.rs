@@ -9,6 +9,7 @@ use std::fmt;
 
 pub mod circles;
 pub mod dependencies;
+pub mod executors;
 pub mod form;
 pub mod lengths;
 pub mod links;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use xtask::source_root;
 use xtask::tidy::tree::{Source, sources};
-use xtask::tidy::{Finding, circles, dependencies, form, lengths, links, purity, words};
+use xtask::tidy::{Finding, circles, dependencies, executors, form, lengths, links, purity, words};
 
 static TREE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(&source_root()));
 
@@ -110,6 +110,11 @@ fn crates_depend_only_on_crates_above_them() {
 #[test]
 fn modules_import_each_other_in_accepted_circles_only() {
     assert_none(circles::circles(&TREE, &circles::ACCEPTED));
+}
+
+#[test]
+fn only_executors_spell_their_names() {
+    assert_none(executors::spelled_names(&TREE));
 }
 
 #[test]

@@ -94,6 +94,43 @@ def test_parked_strands_of_a_killed_worker_go_on_elsewhere(tmp_path: Path) -> No
     assert {int(n) for n in small} == {n * k for n in range(PARKED) for k in (1, 100)}
 
 
+MIXED = """
+import os
+import ciel
+from ciel import Future
+
+@ciel.task
+def word(n):
+    return n
+
+@ciel.task
+def takes(value, reference: Future[bytes]):
+    with open("begun", "a") as file:
+        file.write(f"{value}\\n")
+    return [value, len(reference.result())]
+
+@ciel.task
+def fails():
+    raise ValueError("no")
+
+def main(path):
+    gate = ciel.sh("until [ -s {begun} ]; do sleep 0.01; done", begun=os.path.abspath("begun"))
+    taken = takes.spawn(word.spawn(7), gate)
+    never = takes.spawn(fails.spawn(), gate)
+    try:
+        never.result()
+    except ValueError as error:
+        return [taken.result(), str(error)]
+"""
+
+
+def test_task_waits_for_its_values_and_begins_without_its_references(tmp_path: Path) -> None:
+    """Once a task with a parameter ``Future[...]`` began before any of its inputs was ready."""
+    ended = jobs.run(tmp_path, MIXED, "x", options=("-j2",))
+    assert ended.value == [[7, 0], "no"]
+    assert (tmp_path / "begun").read_text("utf-8") == "7\n", "who lacks a value does not begin"
+
+
 QUESTIONS = """
 import os
 import time

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
-    Attempt, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Label, Name, Options,
-    Resources, Site, StrandKey, TaskKey, Value,
+    Attempt, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label, Name,
+    Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -157,7 +157,7 @@ impl Conversation {
             attempt: Attempt(2),
             descriptor: Descriptor::plain(
                 "python",
-                Class::Pooled("python".into()),
+                Class::Pooled(Pool::new("python", 1)),
                 "g",
                 b"g".to_vec(),
             ),
@@ -236,7 +236,7 @@ fn child() -> Descriptor {
         others: [("gpu".into(), 1000)].into(),
     };
     Descriptor {
-        inputs: vec![Handle(0)],
+        inputs: vec![Input::value(Handle(0))],
         options: Arc::new(Options {
             resources,
             retries: 2,
@@ -250,7 +250,12 @@ fn child() -> Descriptor {
         },
         pure: true,
         replayable: true,
-        ..Descriptor::plain("python", Class::Pooled("python".into()), "f", b"f".to_vec())
+        ..Descriptor::plain(
+            "python",
+            Class::Pooled(Pool::new("python", 1)),
+            "f",
+            b"f".to_vec(),
+        )
     }
 }
 

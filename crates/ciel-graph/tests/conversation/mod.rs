@@ -11,8 +11,8 @@ use ciel_graph::{
     StrandChange, TaskSummary, Wait, WaitEnd,
 };
 use ciel_model::{
-    Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, Needs,
-    Options, Resolution, TaskKey, Value,
+    Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Input, InputMode,
+    Label, Name, Options, Resolution, TaskKey, Value,
 };
 
 pub struct Conversation {
@@ -230,11 +230,16 @@ fn descriptor(text: &str) -> Descriptor {
     };
     let number =
         |words: &mut std::str::SplitWhitespace| words.next().unwrap().parse::<u32>().unwrap();
+    let mut needed = Some(Vec::new());
     while let Some(word) = words.next() {
         match word {
             "process" => descriptor.class = Class::Process,
-            "given" => descriptor.inputs = handles(words.next().unwrap()),
-            "needs" => descriptor.needs = Needs::Everything,
+            "given" => {
+                let given = handles(words.next().unwrap());
+                descriptor.inputs = given.into_iter().map(Input::reference).collect();
+            }
+            "needs" => needed = None,
+            "needs-only" => needed = Some(handles(words.next().unwrap())),
             "pure" => descriptor.pure = true,
             "replay" => descriptor.replayable = true,
             "lazy" => options.lazy = true,
@@ -243,6 +248,14 @@ fn descriptor(text: &str) -> Descriptor {
             "retries" => options.retries = number(&mut words),
             "timeout" => options.timeout_us = Some(u64::from(number(&mut words))),
             _ => panic!("no such word: {word}"),
+        }
+    }
+    for input in &mut descriptor.inputs {
+        if needed
+            .as_ref()
+            .is_none_or(|needed| needed.contains(&input.handle))
+        {
+            input.mode = InputMode::Value;
         }
     }
     descriptor.options = options.into();

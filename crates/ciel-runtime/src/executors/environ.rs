@@ -6,21 +6,23 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Desk, Plan, ProcessExecutor, Stdout, words};
+use super::command::{CommandLine, Desk, Plan, Stdout};
+use super::names::ENVIRON;
+use super::words;
 use crate::refused::Refused;
 
 pub(super) struct Environ;
 
-impl ProcessExecutor for Environ {
+impl CommandLine for Environ {
     fn name(&self) -> &'static str {
-        "environ"
+        ENVIRON
     }
 
     fn aliases(&self) -> &'static [&'static str] {
         &["env"]
     }
 
-    fn what(&self, arguments: &Value) -> Option<String> {
+    fn label_of(&self, arguments: &Value) -> Option<String> {
         words::program_name(arguments)
     }
 

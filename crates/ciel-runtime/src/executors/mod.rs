@@ -1,170 +1,115 @@
 //! Executors: who runs what, found by name.
 //!
-//! Executors of one-shot processes say how a call becomes a command line ([`ProcessExecutor`]);
-//! internal ones and scripts run on a thread of the engine; all others are plug-ins, executables
-//! named `ciel-executor-NAME` that speak the executor protocol. Nothing else in the engine lists
-//! executors by hand.
+//! An [`Executor`] says all that the engine has to know of its tasks, and by [`Launch`] how they
+//! are begun: by a command line for each ([`command`]), in worker processes ([`worker`]), or on a
+//! thread of the engine ([`coroutine`]). No other part of the engine knows the name of an executor.
+//! Read next: `request`, for how a call becomes a task.
 
+pub(crate) mod command;
+pub(crate) mod coroutine;
 mod environ;
+mod grab;
 mod names;
 pub(crate) mod python;
+pub(crate) mod request;
+pub(crate) mod session;
 mod shell;
 pub(crate) mod skywriting;
 mod stdinout;
-pub(crate) mod words;
-
-pub(crate) use names::{GRAB, SKYWRITING, SYNC};
+mod sync;
+mod unknown;
+mod words;
+pub(crate) mod worker;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use ciel_model::{Class, Needs, Options, Resources};
+use bytes::Bytes;
+use ciel_model::{Class, InputMode, Options, Pool};
 use serde_json::Value;
 
+use self::command::{Command, CommandLine};
+use self::coroutine::Coroutine;
+use self::worker::{PLUGIN_PREFIX, Plugin, Worker, WorkerStart, plugins_in};
 use crate::job::Job;
 use crate::layout::script_folder;
 use crate::refused::Refused;
 use crate::settings::Settings;
 
-/// What an executable of a plug-in is called, before its name.
-pub(crate) const PLUGIN_PREFIX: &str = "ciel-executor-";
-
-/// Where standard output of a process goes.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Stdout {
-    /// It is that output of the task.
-    Output(u32),
-    /// It is part of the job's ordered output.
-    Printed,
-}
-
-/// A process to be started.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Plan {
-    pub(crate) program: Vec<OsString>,
-    /// Inputs that follow each other on standard input.
-    pub(crate) stdin: Vec<usize>,
-    pub(crate) stdout: Stdout,
-    /// Added to the environment.
-    pub(crate) environment: Vec<(String, OsString)>,
-    /// The working folder; that of `ciel` if there is none.
-    pub(crate) folder: Option<PathBuf>,
-}
-
-/// What an executor may ask for while it plans: files of the task.
-pub(crate) trait Desk {
-    /// A file that holds input `index`.
-    fn input(&mut self, index: usize) -> Result<PathBuf, Refused>;
-    /// Input `index` as text: a string's characters, anything else as it is spelt.
-    fn text(&mut self, index: usize) -> Result<String, Refused>;
-    /// The file to write output `index` to.
-    fn output(&mut self, index: u32) -> PathBuf;
-    /// A new file of the task with these bytes.
-    fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused>;
-}
-
-/// How calls of one executor become processes.
-pub(crate) trait ProcessExecutor: Send + Sync {
+/// What runs the tasks of one name.
+pub(crate) trait Executor: Send + Sync {
     /// Its name in programs.
-    fn name(&self) -> &'static str;
-    /// Other names for it.
-    fn aliases(&self) -> &'static [&'static str] {
-        &[]
-    }
-    /// What people would call such a task.
-    fn what(&self, arguments: &Value) -> Option<String>;
-    /// The process for a call with `outputs` outputs.
-    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused>;
-}
+    fn name(&self) -> &Arc<str>;
 
-/// What runs a task.
-#[derive(Clone)]
-pub(crate) enum Kind {
-    /// A process for each task.
-    Process(Arc<dyn ProcessExecutor>),
-    /// A thread of the engine.
-    Internal(&'static str),
-    /// A thread of the engine, by turns: whole scripts.
-    Script,
-    /// Worker processes of a plug-in.
-    Plugin(Arc<str>),
-    /// Worker processes that run Python.
-    Python,
-    /// Nobody: the task fails with a clear error.
-    Unknown(Arc<str>),
-}
+    /// How its tasks with these options are run.
+    fn class(&self, options: &Options) -> Class;
 
-impl Kind {
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Kind::Process(executor) => executor.name(),
-            Kind::Internal(name) => name,
-            Kind::Script => SKYWRITING,
-            Kind::Python => python::PYTHON,
-            Kind::Plugin(name) | Kind::Unknown(name) => name,
-        }
-    }
-
-    /// How its tasks are run that need `resources`.
-    pub(crate) fn class(&self, resources: &Resources) -> Class {
-        match self {
-            Kind::Process(_) => Class::Process,
-            Kind::Internal(_) | Kind::Script | Kind::Unknown(_) => Class::Coordination,
-            Kind::Python => Class::Pooled(python::pool(resources.millicores)),
-            Kind::Plugin(name) => Class::Pooled(name.clone()),
-        }
-    }
-
-    pub(crate) fn needs(&self) -> Needs {
-        match self {
-            Kind::Process(_) | Kind::Internal(_) => Needs::Everything,
-            Kind::Script | Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Needs::Nothing,
-        }
-    }
+    /// How its tasks take an input of which the caller said `asked`.
+    fn input_mode(&self, asked: Option<InputMode>) -> InputMode;
 
     /// Whether equal calls share one result unless the program says otherwise.
-    pub(crate) fn is_pure(&self) -> bool {
-        match self {
-            Kind::Process(_) | Kind::Internal(_) => true,
-            Kind::Script | Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => false,
-        }
+    fn is_pure(&self) -> bool {
+        false
     }
 
-    /// Whether its tasks are run again from what they were told, if they have to be.
-    pub(crate) fn is_replayable(&self, options: &Options) -> bool {
-        match self {
-            Kind::Plugin(_) | Kind::Python => true,
-            Kind::Script => options.retries > 0,
-            Kind::Process(_) | Kind::Internal(_) | Kind::Unknown(_) => false,
-        }
+    /// When its tasks record facts from which they can be replayed.
+    fn replay(&self) -> Replay {
+        Replay::Never
     }
 
-    pub(crate) fn what(&self, arguments: &Value) -> Option<String> {
-        match self {
-            Kind::Process(executor) => executor.what(arguments),
-            Kind::Python => python::what(arguments),
-            Kind::Script => skywriting::what(arguments),
-            Kind::Internal(_) | Kind::Plugin(_) | Kind::Unknown(_) => None,
-        }
+    /// What people would call a task with these arguments.
+    fn label_of(&self, _arguments: &Value) -> Option<String> {
+        None
     }
+
+    /// The arguments of a call that a program has written; `Null` if only the executor reads them.
+    ///
+    /// # Errors
+    /// They are not JSON where the engine reads them.
+    fn validate(&self, written: &[u8]) -> Result<Value, Refused> {
+        serde_json::from_slice(written).map_err(|error| {
+            let name = self.name();
+            Refused::new(format!(
+                "the arguments it gave to {name} are not JSON: {error}"
+            ))
+        })
+    }
+
+    /// The payload of a call whose arguments are `written`, and read as `arguments`.
+    fn payload(&self, written: &Bytes, _arguments: &Value) -> Bytes {
+        written.clone()
+    }
+
+    /// How its tasks are begun.
+    fn launch(&self) -> Launch<'_>;
+}
+
+/// When tasks record facts from which they can be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replay {
+    /// Another attempt begins from nothing.
+    Never,
+    /// If something may replay them: the task has retries, or the run is recorded.
+    IfUseful,
+    /// Each of them.
+    Always,
+}
+
+/// How tasks are begun.
+pub(crate) enum Launch<'a> {
+    /// As a process for each.
+    Command(&'a dyn CommandLine),
+    /// In a worker of a pool.
+    Worker(&'a dyn Worker),
+    /// On a thread of the engine.
+    Coroutine(&'a dyn Coroutine),
 }
 
 /// All executors of a run.
 pub(crate) struct Registry {
-    known: BTreeMap<String, Kind>,
-    plugins: BTreeMap<String, PathBuf>,
-    python: Option<WorkerCommand>,
-}
-
-/// How a worker process is started.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct WorkerCommand {
-    /// The program and its words.
-    pub(crate) words: Vec<OsString>,
-    /// Added to the environment.
-    pub(crate) environment: Vec<(String, OsString)>,
+    known: BTreeMap<String, Arc<dyn Executor>>,
+    plugins: BTreeMap<String, Arc<dyn Executor>>,
 }
 
 impl Registry {
@@ -172,79 +117,57 @@ impl Registry {
     /// script's folder and on `path` (a value of `PATH`); earlier ones win. `run` is the run's
     /// folder.
     pub(crate) fn discover(path: &str, settings: &Settings, job: &Job<'_>, run: &Path) -> Registry {
-        let script_folder = &script_folder(&settings.script);
         let mut known = BTreeMap::new();
-        let processes: [Arc<dyn ProcessExecutor>; 3] = [
-            Arc::new(stdinout::Stdinout),
-            Arc::new(environ::Environ),
-            Arc::new(shell::Shell),
-        ];
-        for executor in processes {
-            for name in executor.aliases().iter().chain([&executor.name()]) {
-                known.insert(name.to_string(), Kind::Process(executor.clone()));
-            }
-        }
-        for name in names::INTERNAL {
-            known.insert(name.to_string(), Kind::Internal(name));
-        }
-        known.insert(SKYWRITING.to_string(), Kind::Script);
+        add_command(&mut known, stdinout::Stdinout);
+        add_command(&mut known, environ::Environ);
+        add_command(&mut known, shell::Shell);
+        add(&mut known, grab::Grab::new());
+        add(&mut known, sync::Sync::new());
+        add(&mut known, skywriting::Skywriting::new());
         if settings.python.is_some() {
-            known.insert(python::PYTHON.to_string(), Kind::Python);
+            let is_job = matches!(job, Job::Python);
+            add(&mut known, python::Python::new(settings, is_job, run));
         }
-        let folders =
-            std::iter::once(script_folder.join("executors")).chain(std::env::split_paths(path));
-        let mut plugins = BTreeMap::new();
-        for folder in folders {
-            for (name, file) in plugins_in(&folder) {
-                plugins.entry(name).or_insert(file);
-            }
+        let beside = script_folder(&settings.script).join("executors");
+        let folders = std::iter::once(beside).chain(std::env::split_paths(path));
+        let mut plugins: BTreeMap<String, Arc<dyn Executor>> = BTreeMap::new();
+        for (name, file) in folders.flat_map(|folder| plugins_in(&folder)) {
+            let plugin = || -> Arc<dyn Executor> { Arc::new(Plugin::new(&name, file)) };
+            plugins.entry(name.clone()).or_insert_with(plugin);
         }
-        let python = settings
-            .python
-            .as_ref()
-            .map(|_| python::command(settings, matches!(job, Job::Python), run));
-        Registry {
-            known,
-            plugins,
-            python,
+        Registry { known, plugins }
+    }
+
+    /// The executor `name`; one that refuses all tasks if there is none.
+    pub(crate) fn find(&self, name: &str) -> Arc<dyn Executor> {
+        let found = self.known.get(name).or_else(|| self.plugins.get(name));
+        match found {
+            Some(executor) => executor.clone(),
+            None => Arc::new(unknown::Unknown::new(name, self.unknown(name))),
         }
     }
 
-    /// What runs tasks of the executor `name`.
-    pub(crate) fn kind_of(&self, name: &str) -> Kind {
-        if let Some(kind) = self.known.get(name) {
-            return kind.clone();
+    /// How workers of that pool are had.
+    ///
+    /// # Errors
+    /// Nothing here keeps such a pool.
+    pub(crate) fn worker(&self, pool: &Pool) -> Result<WorkerStart, Refused> {
+        if session::is_session(pool) {
+            return Ok(WorkerStart::Client);
         }
-        match self.plugins.contains_key(name) {
-            true => Kind::Plugin(name.into()),
-            false => Kind::Unknown(name.into()),
-        }
-    }
-
-    /// How workers of that pool are started.
-    pub(crate) fn worker(&self, pool: &str) -> WorkerCommand {
-        if executor_of(pool) == python::PYTHON
-            && let Some(command) = &self.python
-        {
-            return python::with_cores(command.clone(), pool);
-        }
-        let file = self.plugins.get(pool).map(|path| path.clone().into());
-        WorkerCommand {
-            words: file.into_iter().collect(),
-            environment: Vec::new(),
+        match self.find(&pool.executor).launch() {
+            Launch::Worker(worker) => Ok(WorkerStart::Process(worker.command(pool))),
+            Launch::Command(_) | Launch::Coroutine(_) => Err(self.unknown(&pool.executor)),
         }
     }
 
     /// All names, for messages.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.known
-            .keys()
-            .chain(self.plugins.keys())
-            .cloned()
-            .collect()
+        let all = self.known.keys().chain(self.plugins.keys());
+        all.cloned().collect()
     }
 
-    /// What to say to who asks for an executor that is not there.
+    /// The answer to a call of an executor that does not exist.
     pub(crate) fn unknown(&self, name: &str) -> Refused {
         let known = self.names().join(", ");
         Refused::new(format!("there is no executor {name:?}; there are {known}")).hint(format!(
@@ -254,22 +177,18 @@ impl Registry {
     }
 }
 
-/// The executor that the workers of a pool are of: `python` for `python:4`.
-pub(crate) fn executor_of(pool: &str) -> &str {
-    pool.split_once(':').map_or(pool, |(executor, _)| executor)
+fn add(known: &mut BTreeMap<String, Arc<dyn Executor>>, executor: impl Executor + 'static) {
+    known.insert(executor.name().to_string(), Arc::new(executor));
 }
 
-fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let plugin = |entry: std::fs::DirEntry| {
-        let name = entry
-            .file_name()
-            .to_str()?
-            .strip_prefix(PLUGIN_PREFIX)?
-            .to_string();
-        Some((name, entry.path()))
-    };
-    entries.flatten().filter_map(plugin).collect()
+fn add_command<C: CommandLine + 'static>(
+    known: &mut BTreeMap<String, Arc<dyn Executor>>,
+    command: C,
+) {
+    let aliases = command.aliases();
+    let executor: Arc<dyn Executor> = Arc::new(Command::new(command));
+    let names = aliases.iter().map(|alias| alias.to_string());
+    for name in names.chain([executor.name().to_string()]) {
+        known.insert(name, executor.clone());
+    }
 }

@@ -6,40 +6,87 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use ciel_model::{Class, Descriptor};
+use ciel_model::{Class, Descriptor, InputMode, Options, Pool};
 use ciel_view::inspect::FAILED;
 use serde_json::{Value, json};
 
-use super::WorkerCommand;
+use super::names::PYTHON;
+use super::worker::{self, Worker, WorkerCommand};
+use super::{Executor, Launch, Replay};
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
-use crate::settings::{Python, Settings};
+use crate::refused::Refused;
+use crate::settings::{self, Settings};
 
-/// Its name in programs.
-pub(crate) const PYTHON: &str = "python";
+pub(super) struct Python {
+    name: Arc<str>,
+    command: WorkerCommand,
+}
 
-/// The pool of tasks that need so many thousandths of a core.
-pub(super) fn pool(millicores: u32) -> Arc<str> {
-    static ONE_CORE: LazyLock<Arc<str>> = LazyLock::new(|| PYTHON.into());
-    match millicores.div_ceil(1000) {
-        0 | 1 => ONE_CORE.clone(),
-        cores => format!("{PYTHON}:{cores}").into(),
+impl Python {
+    /// Workers of the settings' interpreter. `is_job` says that the script itself is a Python
+    /// program; `run` is the run's folder.
+    pub(super) fn new(settings: &Settings, is_job: bool, run: &Path) -> Python {
+        Python {
+            name: PYTHON.into(),
+            command: command(settings, is_job, run),
+        }
     }
 }
 
+impl Executor for Python {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn class(&self, options: &Options) -> Class {
+        Class::Pooled(pool(&self.name, options.resources.millicores))
+    }
+
+    fn input_mode(&self, asked: Option<InputMode>) -> InputMode {
+        worker::input_mode(asked)
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::Always
+    }
+
+    fn label_of(&self, arguments: &Value) -> Option<String> {
+        label_of(arguments)
+    }
+
+    fn validate(&self, _written: &[u8]) -> Result<Value, Refused> {
+        Ok(Value::Null)
+    }
+
+    fn launch(&self) -> Launch<'_> {
+        Launch::Worker(self)
+    }
+}
+
+impl Worker for Python {
+    fn command(&self, pool: &Pool) -> WorkerCommand {
+        with_cores(self.command.clone(), pool)
+    }
+}
+
+/// The pool of tasks that need so many thousandths of a core.
+fn pool(name: &Arc<str>, millicores: u32) -> Pool {
+    Pool::new(name.clone(), millicores.div_ceil(1000).max(1))
+}
+
 /// What people would call a task whose arguments are JSON: its function.
-pub(super) fn what(arguments: &Value) -> Option<String> {
+fn label_of(arguments: &Value) -> Option<String> {
     let function = arguments.get("function")?.as_str()?;
     let name = function.rsplit([':', '.']).next()?;
     (!name.is_empty()).then(|| name.to_string())
 }
 
-/// How workers are started whatever their pool. `is_job` says that the script itself is a Python
-/// program; `run` is the run's folder.
-pub(super) fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
+/// How workers are started whatever their pool.
+fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
     let python = settings.python.as_ref();
-    let Python {
+    let settings::Python {
         interpreter,
         module_path,
     } = python.expect("the caller has an interpreter");
@@ -61,7 +108,12 @@ pub(super) fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCo
     if let Some(module_path) = module_path {
         environment.push(variable("CIEL_PYTHON_PATH", module_path.into()));
     }
-    WorkerCommand { words, environment }
+    let title = format!("{PYTHON} {}", interpreter.display());
+    WorkerCommand {
+        title,
+        words,
+        environment,
+    }
 }
 
 /// Workers may be in another folder when they need it.
@@ -70,12 +122,12 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// The command with what its pool says about cores.
-pub(super) fn with_cores(mut command: WorkerCommand, pool: &str) -> WorkerCommand {
-    let cores = pool.split_once(':').map_or("1", |(_, cores)| cores);
+fn with_cores(mut command: WorkerCommand, pool: &Pool) -> WorkerCommand {
+    let cores = pool.cores.to_string();
     let set = |name: &&str| std::env::var_os(name).is_some();
     let threads = THREAD_VARIABLES.iter().filter(|name| !set(name)).copied();
     let variables = threads.chain(["CIEL_CORES"]);
-    let variable = |name: &str| (name.to_string(), OsString::from(cores));
+    let variable = |name: &str| (name.to_string(), OsString::from(&cores));
     command.environment.extend(variables.map(variable));
     command
 }
@@ -84,7 +136,7 @@ pub(super) fn with_cores(mut command: WorkerCommand, pool: &str) -> WorkerComman
 pub(crate) fn root_descriptor(what: &str, script: &Path, arguments: &[String]) -> Descriptor {
     let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.to_path_buf());
     let payload = json!({"main": path.to_string_lossy(), "args": arguments});
-    let class = Class::Pooled(pool(1000));
+    let class = Class::Pooled(Pool::new(PYTHON, 1));
     let mut descriptor = Descriptor::plain(PYTHON, class, what, payload.to_string().into_bytes());
     descriptor.replayable = true;
     descriptor
@@ -96,7 +148,9 @@ mod tests {
 
     #[test]
     fn tasks_of_several_cores_have_a_pool_of_their_own() {
-        let pools = [0, 500, 1000, 1001, 4000].map(|millicores| pool(millicores).to_string());
+        let name = PYTHON.into();
+        let pools = [0, 500, 1000, 1001, 4000];
+        let pools = pools.map(|millicores| pool(&name, millicores).to_string());
         assert_eq!(
             pools,
             ["python", "python", "python", "python:2", "python:4"]
@@ -105,9 +159,9 @@ mod tests {
 
     #[test]
     fn worker_is_told_the_cores_of_its_pool() {
-        let told = with_cores(WorkerCommand::default(), "python:3").environment;
+        let told = with_cores(WorkerCommand::default(), &Pool::new(PYTHON, 3)).environment;
         assert!(told.contains(&("CIEL_CORES".to_string(), "3".into())));
-        let one = with_cores(WorkerCommand::default(), "python").environment;
+        let one = with_cores(WorkerCommand::default(), &Pool::new(PYTHON, 1)).environment;
         assert!(one.contains(&("CIEL_CORES".to_string(), "1".into())));
     }
 
@@ -115,10 +169,10 @@ mod tests {
     fn call_by_json_is_named_by_its_function() {
         for (function, name) in [("jobs:Grid.step", "step"), ("tools.py:main", "main")] {
             assert_eq!(
-                what(&json!({ "function": function })).as_deref(),
+                label_of(&json!({ "function": function })).as_deref(),
                 Some(name)
             );
         }
-        assert_eq!(what(&json!({})), None);
+        assert_eq!(label_of(&json!({})), None);
     }
 }

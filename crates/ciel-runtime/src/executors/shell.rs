@@ -7,17 +7,20 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
-use super::{Desk, Plan, ProcessExecutor, Stdout, words};
+use super::command::{CommandLine, Desk, Plan, Stdout};
+use super::names::SHELL;
+use super::words;
+use crate::references::reference;
 use crate::refused::Refused;
 
 pub(super) struct Shell;
 
-impl ProcessExecutor for Shell {
+impl CommandLine for Shell {
     fn name(&self) -> &'static str {
-        "shell"
+        SHELL
     }
 
-    fn what(&self, arguments: &Value) -> Option<String> {
+    fn label_of(&self, arguments: &Value) -> Option<String> {
         let command = arguments.get("command")?.as_str()?;
         let first = command.split_whitespace().next()?;
         let name = first.rsplit('/').next()?;
@@ -187,7 +190,7 @@ impl<'a> Template<'a> {
             _ => (self.inputs.get(name).cloned(), self.output(name)),
         };
         match (inputs, outputs) {
-            (Some(value), None) => match words::reference(&value) {
+            (Some(value), None) => match reference(&value) {
                 Some(index) => Ok(self.desk.input(index)?.into()),
                 None => words::spelt(&value, self.desk).map(OsString::from),
             },

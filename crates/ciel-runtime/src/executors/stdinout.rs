@@ -3,17 +3,19 @@
 
 use serde_json::Value;
 
-use super::{Desk, Plan, ProcessExecutor, Stdout, words};
+use super::command::{CommandLine, Desk, Plan, Stdout};
+use super::names::STDINOUT;
+use super::words;
 use crate::refused::Refused;
 
 pub(super) struct Stdinout;
 
-impl ProcessExecutor for Stdinout {
+impl CommandLine for Stdinout {
     fn name(&self) -> &'static str {
-        "stdinout"
+        STDINOUT
     }
 
-    fn what(&self, arguments: &Value) -> Option<String> {
+    fn label_of(&self, arguments: &Value) -> Option<String> {
         words::program_name(arguments)
     }
 

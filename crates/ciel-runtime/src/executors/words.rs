@@ -5,17 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Desk;
+use super::command::Desk;
+use crate::references::reference;
 use crate::refused::Refused;
-
-/// The key under which a reference stands in arguments.
-const REFERENCE: &str = "$ref";
-
-/// The index of an input, if `value` is a reference.
-pub(crate) fn reference(value: &Value) -> Option<usize> {
-    let object = value.as_object().filter(|object| object.len() == 1)?;
-    object.get(REFERENCE)?.as_u64().map(|index| index as usize)
-}
 
 /// The inputs under `key`, in order; none if the key is absent.
 pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused> {

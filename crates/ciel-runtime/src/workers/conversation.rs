@@ -5,11 +5,10 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_graph::{Assignment, Entry};
-use ciel_model::{Handle, TaskKey, limits};
+use ciel_model::{Handle, Pool, TaskKey, limits};
 use ciel_node::{self as node, Run, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
@@ -23,36 +22,35 @@ use tokio::time::Instant;
 use super::ahead::Line;
 use super::ending::{self, Over, Seat};
 use super::features::{Features, OFFERED};
-use super::greeting::{greeted, refuse_tasks};
+use super::greeting::{Greeted, greeted, refuse_tasks};
 use super::held::Held;
 use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
 use super::{Word, Workers, run_of, start};
-use crate::executors::executor_of;
 
 /// The life of one worker.
 pub(super) async fn run(
     workers: &Rc<Workers>,
     worker: WorkerKey,
-    executor: &Arc<str>,
+    pool: &Pool,
     mut words: UnboundedReceiver<Word>,
 ) {
-    let given_up = workers.given_up(executor);
+    let given_up = workers.given_up(pool);
     let again = given_up.is_none();
     let started = match given_up {
         Some(why) => Err(Some(why)),
-        None => greeted(workers, worker, executor, &mut words).await,
+        None => greeted(workers, worker, pool, &mut words).await,
     };
     match started {
-        Ok((peer, hello)) => {
-            let mut conversation = Conversation::new(workers, worker, executor, peer, hello);
+        Ok(greeted) => {
+            let mut conversation = Conversation::new(workers, worker, pool, greeted);
             let ending = conversation.talk(&mut words).await;
             conversation.end(ending, words).await;
         }
         Err(None) => workers.forget(worker),
         Err(Some(why)) => {
             if again {
-                workers.start_failed(executor, &why);
+                workers.start_failed(pool, &why);
             }
             refuse_tasks(workers, worker, &why, again, words).await;
         }
@@ -77,7 +75,10 @@ pub(super) enum Ending {
 pub(super) struct Conversation<'a> {
     pub(super) workers: &'a Rc<Workers>,
     pub(super) worker: WorkerKey,
-    pub(super) executor: &'a Arc<str>,
+    /// The pool that it is of.
+    pub(super) serves: &'a Pool,
+    /// It is the client of the session.
+    pub(super) is_client: bool,
     pub(super) peer: Peer,
     pub(super) pool: PoolPolicy,
     pub(super) features: Features,
@@ -99,15 +100,16 @@ impl<'a> Conversation<'a> {
     fn new(
         workers: &'a Rc<Workers>,
         worker: WorkerKey,
-        executor: &'a Arc<str>,
-        peer: Peer,
-        hello: Hello,
+        serves: &'a Pool,
+        greeted: Greeted,
     ) -> Conversation<'a> {
+        let hello = greeted.hello;
         Conversation {
             workers,
             worker,
-            executor,
-            peer,
+            serves,
+            is_client: greeted.is_client,
+            peer: greeted.peer,
             pool: hello.pool.unwrap_or_default(),
             features: Features::agreed(&hello.features),
             running: None,
@@ -142,7 +144,7 @@ impl<'a> Conversation<'a> {
         self.say_plainly(Hello {
             protocol: protocol::PROTOCOL,
             build: format!("ciel {}", env!("CARGO_PKG_VERSION")),
-            executor: executor_of(self.executor).to_string(),
+            executor: self.serves.executor.to_string(),
             features: OFFERED.map(str::to_string).to_vec(),
             ..Hello::default()
         })?;
@@ -360,7 +362,7 @@ impl<'a> Conversation<'a> {
         let mut seat = Seat {
             workers: self.workers,
             worker: self.worker,
-            executor: self.executor,
+            serves: self.serves,
             pool: &self.pool,
             features: self.features,
             parked: self.parked.len(),

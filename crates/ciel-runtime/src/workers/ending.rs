@@ -6,7 +6,7 @@
 use std::cell::Cell;
 
 use ciel_graph::{Continuation, Event, Output, Wait};
-use ciel_model::{Content, Failure, Form, Handle, Value};
+use ciel_model::{Content, Failure, Form, Handle, Pool, Value};
 use ciel_node::{self as node, Run, WorkerKey};
 use ciel_protocol::wire::block_on::Continuation as Kept;
 use ciel_protocol::wire::{self as words, Keep, PoolPolicy, Reference, Resume, SavedContinuation};
@@ -35,7 +35,7 @@ pub(super) enum Over {
 pub(super) struct Seat<'a> {
     pub(super) workers: &'a Workers,
     pub(super) worker: WorkerKey,
-    pub(super) executor: &'a str,
+    pub(super) serves: &'a Pool,
     pub(super) pool: &'a PoolPolicy,
     pub(super) features: Features,
     /// Strands that are parked there.
@@ -175,7 +175,7 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
         printed: held.printed,
     };
     seat.end(held, event);
-    seat.workers.task_ended_well(seat.executor);
+    seat.workers.task_ended_well(seat.serves);
     Ok(Said::Over(Over::Gone))
 }
 
@@ -202,7 +202,7 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
         return Err(held.refuse(Refused::new(message)));
     }
     let asked = word.task.unwrap_or_default();
-    let made = wire::descriptor(&engine.registry, &engine.settings, &held.handles, &asked);
+    let made = wire::descriptor(engine, &held.handles, &asked);
     let descriptor = made.map_err(|refused| held.refuse(refused))?;
     let run = run_of(&held.assignment);
     let event = Event::TaskTailSpawned {
@@ -211,7 +211,7 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
         descriptor,
     };
     seat.end(held, event);
-    seat.workers.task_ended_well(seat.executor);
+    seat.workers.task_ended_well(seat.serves);
     Ok(Said::Over(Over::Gone))
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ciel_graph::Event;
-use ciel_model::{FailureKind, limits};
+use ciel_model::{FailureKind, Pool, limits};
 use ciel_node::{self as node, Run, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{EngineMessage, Hello, Refusal};
@@ -16,8 +16,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::peer::{Ended, Heard, Peer};
-use super::{Broken, SESSION, Word, Workers, run_of};
-use crate::executors::{executor_of, python};
+use super::{Broken, Word, Workers, run_of};
+use crate::executors::worker::WorkerStart;
+use crate::refused::Refused;
 
 /// In place of a worker that cannot be had: fails the tasks that are given to it. If another start
 /// may be tried, only the first, and that one is begun again if the process died.
@@ -67,33 +68,42 @@ pub(super) async fn refuse_tasks(
     workers.forget(worker);
 }
 
-/// A process that has said hello as it should, and its hello.
+/// A worker that has said hello as it should.
+pub(super) struct Greeted {
+    pub(super) peer: Peer,
+    pub(super) hello: Hello,
+    /// It is the client of the session.
+    pub(super) is_client: bool,
+}
+
+/// A worker of that pool, once it has said hello.
 ///
 /// # Errors
 /// Why it is no worker; none if the engine has no more use for one.
 pub(super) async fn greeted(
     workers: &Rc<Workers>,
     worker: WorkerKey,
-    executor: &str,
+    pool: &Pool,
     words: &mut UnboundedReceiver<Word>,
-) -> Result<(Peer, Hello), Option<Broken>> {
-    if executor == SESSION {
-        return client(workers, worker, words).await;
-    }
-    let command = workers.engine.registry.worker(executor);
-    let program = command.words.first().cloned().unwrap_or_default();
-    let name = match executor_of(executor) {
-        python::PYTHON => format!("{} {}", python::PYTHON, program.to_string_lossy()),
-        _ => program.to_string_lossy().into_owned(),
+) -> Result<Greeted, Option<Broken>> {
+    let start = workers.engine.registry.worker(pool);
+    let command = match start.map_err(refused)? {
+        WorkerStart::Client => return client(workers, worker, pool, words).await,
+        WorkerStart::Process(command) => command,
     };
+    let name = &command.title;
     let mut peer = Peer::start(workers, worker, &command).map_err(|error| Broken {
         kind: FailureKind::WorkerLost,
         message: format!("the executor {name} could not be started: {error}"),
         excerpt: String::new(),
         hint: None,
     })?;
-    match greet(&mut peer, executor_of(executor), words).await {
-        Ok(hello) => Ok((peer, hello)),
+    match greet(&mut peer, &pool.executor, words).await {
+        Ok(hello) => Ok(Greeted {
+            peer,
+            hello,
+            is_client: false,
+        }),
         Err(Ungreeted::Dismissed) => {
             peer.finish(0).await;
             Err(None)
@@ -108,12 +118,23 @@ pub(super) async fn greeted(
     }
 }
 
+/// No worker of that pool can be had.
+fn refused(why: Refused) -> Option<Broken> {
+    Some(Broken {
+        kind: FailureKind::Refused,
+        message: why.message,
+        excerpt: String::new(),
+        hint: why.hint,
+    })
+}
+
 /// The client of a session, who is there already.
 async fn client(
     workers: &Rc<Workers>,
     worker: WorkerKey,
+    pool: &Pool,
     words: &mut UnboundedReceiver<Word>,
-) -> Result<(Peer, Hello), Option<Broken>> {
+) -> Result<Greeted, Option<Broken>> {
     let gone = |message: String| Broken {
         kind: FailureKind::WorkerLost,
         message: format!("the client of the session {message}"),
@@ -122,10 +143,14 @@ async fn client(
     };
     let socket = workers.engine.take_session();
     let socket = socket.ok_or_else(|| gone("is gone".to_string()))?;
-    let mut peer = Peer::connected(workers, worker, socket)
+    let mut peer = Peer::connected(workers, worker, &pool.executor, socket)
         .map_err(|error| gone(format!("cannot be heard: {error}")))?;
-    match greet(&mut peer, SESSION, words).await {
-        Ok(hello) => Ok((peer, hello)),
+    match greet(&mut peer, &pool.executor, words).await {
+        Ok(hello) => Ok(Greeted {
+            peer,
+            hello,
+            is_client: true,
+        }),
         Err(Ungreeted::Dismissed) => Err(None),
         Err(why) => Err(Some(gone(why_not(&peer, why).message))),
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::conversation::{Conversation, Ending};
 use super::failing::failure_told;
 use super::held::Held;
-use super::{SESSION, Word, run_of};
+use super::{Word, run_of};
 
 impl Conversation<'_> {
     /// The worker goes, with what it ran and what it kept.
@@ -44,7 +44,7 @@ impl Conversation<'_> {
 
     /// What the client of a session hears at its end: the failures that nobody asked for.
     fn failures_told(&self) -> Vec<wire::Failure> {
-        if &**self.executor != SESSION {
+        if !self.is_client {
             return Vec::new();
         }
         let core = self.workers.engine.lock();
@@ -63,7 +63,7 @@ impl Conversation<'_> {
             if let Some(event) = event.filter(|_| !stopping) {
                 core.tell(now, event);
             }
-            if let Some(held) = held.as_ref().filter(|_| &**self.executor == SESSION) {
+            if let Some(held) = held.as_ref().filter(|_| self.is_client) {
                 let failure = abandoned(held);
                 core.tell(now, Event::JobCancelled { failure });
             }

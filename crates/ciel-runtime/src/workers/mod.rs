@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Event};
-use ciel_model::{Class, Descriptor, Failure, FailureKind, Handle, Label, Options, TaskKey};
+use ciel_model::{Failure, FailureKind, Handle, Label, Pool, TaskKey};
 use ciel_node::{Run, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
@@ -40,22 +40,6 @@ use crate::spawning::Spawning;
 
 /// Starts of an executor that may fail in a row before it is not tried again in this run.
 const FAILED_STARTS_MAX: u32 = 3;
-
-/// The executor of a session's root: the client, who is connected from the start.
-pub(super) const SESSION: &str = "session";
-
-/// The task that a session is: it needs no core, and ends when the client says so.
-pub(crate) fn session_descriptor(what: &str) -> Descriptor {
-    let class = Class::Pooled(SESSION.into());
-    let mut descriptor = Descriptor::plain(SESSION, class, what, Vec::new());
-    let mut options = Options {
-        live: true,
-        ..Options::default()
-    };
-    options.resources.millicores = 0;
-    descriptor.options = Arc::new(options);
-    descriptor
-}
 
 /// What one worker is to do.
 pub(super) enum Word {
@@ -97,8 +81,8 @@ pub(crate) struct Workers {
     /// Where the user's program is, as workers are told.
     pub(super) folder: String,
     connections: RefCell<FxHashMap<WorkerKey, UnboundedSender<Word>>>,
-    /// Executors whose last starts have failed: how many, and why the last.
-    failed_starts: RefCell<FxHashMap<Arc<str>, (u32, Broken)>>,
+    /// Pools whose last starts have failed: how many, and why the last.
+    failed_starts: RefCell<FxHashMap<Pool, (u32, Broken)>>,
     /// Bytes of standard error that tasks have shown, so that a replay does not show them again.
     shown: RefCell<FxHashMap<TaskKey, u64>>,
     /// Raised with each start of a task, so that no two are called alike.
@@ -124,14 +108,14 @@ impl Workers {
         })
     }
 
-    /// Starts a worker of `executor`.
-    pub(crate) fn start(self: &Rc<Self>, worker: WorkerKey, executor: Arc<str>) {
+    /// Starts a worker of `pool`.
+    pub(crate) fn start(self: &Rc<Self>, worker: WorkerKey, pool: Pool) {
         let (words, receiver) = unbounded_channel();
         self.connections.borrow_mut().insert(worker, words);
         self.alive.set(self.alive.get() + 1);
         let workers = self.clone();
         tokio::task::spawn_local(async move {
-            conversation::run(&workers, worker, &executor, receiver).await;
+            conversation::run(&workers, worker, &pool, receiver).await;
             workers.alive.set(workers.alive.get() - 1);
             workers.ended.notify_one();
         });
@@ -210,23 +194,23 @@ impl Workers {
         self.connections.borrow_mut().remove(&worker);
     }
 
-    /// Why `executor` is not to be tried again, if so.
-    pub(super) fn given_up(&self, executor: &str) -> Option<Broken> {
+    /// Why `pool` is not to be tried again, if so.
+    pub(super) fn given_up(&self, pool: &Pool) -> Option<Broken> {
         let failed = self.failed_starts.borrow();
-        let (count, why) = failed.get(executor)?;
+        let (count, why) = failed.get(pool)?;
         (*count >= FAILED_STARTS_MAX).then(|| why.clone())
     }
 
-    /// A worker of `executor` could not be started.
-    pub(super) fn start_failed(&self, executor: &Arc<str>, why: &Broken) {
+    /// A worker of `pool` could not be started.
+    pub(super) fn start_failed(&self, pool: &Pool, why: &Broken) {
         let mut failed = self.failed_starts.borrow_mut();
-        let before = failed.get(executor).map_or(0, |(count, _)| *count);
-        failed.insert(executor.clone(), (before + 1, why.clone()));
+        let before = failed.get(pool).map_or(0, |(count, _)| *count);
+        failed.insert(pool.clone(), (before + 1, why.clone()));
     }
 
-    /// A task of `executor` ended well.
-    pub(super) fn task_ended_well(&self, executor: &str) {
-        self.failed_starts.borrow_mut().remove(executor);
+    /// A task of `pool` ended well.
+    pub(super) fn task_ended_well(&self, pool: &Pool) {
+        self.failed_starts.borrow_mut().remove(pool);
     }
 
     pub(super) fn next_epoch(&self) -> u32 {

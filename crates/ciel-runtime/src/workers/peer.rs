@@ -27,7 +27,7 @@ use tokio::time::Instant;
 use super::lines::Lines;
 use super::{Word, Workers};
 use crate::desk::c_string;
-use crate::executors::WorkerCommand;
+use crate::executors::worker::WorkerCommand;
 use crate::pipes::read_now;
 use crate::spawning::ProcessEvent;
 
@@ -106,10 +106,11 @@ impl Peer {
     pub(super) fn connected(
         workers: &Rc<Workers>,
         worker: WorkerKey,
+        what: &str,
         socket: std::os::unix::net::UnixStream,
     ) -> io::Result<Peer> {
         let (printed, _) = pipe_with(PipeFlags::CLOEXEC)?;
-        Peer::new(workers, worker, super::SESSION, socket, printed, None)
+        Peer::new(workers, worker, what, socket, printed, None)
     }
 
     fn new(

@@ -129,7 +129,7 @@ fn spawn(seat: &Seat<'_>, held: &mut Held, word: &words::Spawn) -> Failed<Said> 
     let mut read = Vec::with_capacity(word.tasks.len());
     let mut refused = Ok(Said::Nothing);
     for asked in &word.tasks {
-        match wire::descriptor(&engine.registry, &engine.settings, &held.handles, asked) {
+        match wire::descriptor(engine, &held.handles, asked) {
             Ok(descriptor) => read.push(descriptor),
             Err(why) => {
                 refused = Err(held.refuse(why));

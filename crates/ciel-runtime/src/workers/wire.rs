@@ -10,14 +10,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    CodeIdentity, Descriptor, Digest, Form, FunctionCode, Handle, Needs, Options, Payload,
+    CodeIdentity, Descriptor, Digest, Form, FunctionCode, Handle, Input, InputMode, Options,
     Resources, Site, limits,
 };
 use ciel_protocol::{form, wire};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::handles::Handles;
-use crate::executors::{Kind, Registry};
+use crate::engine::Engine;
+use crate::executors::Executor;
+use crate::executors::request::Request;
 use crate::refused::Refused;
 use crate::settings::Settings;
 
@@ -52,12 +54,14 @@ pub(super) fn form_name(form: Form) -> &'static str {
 
 /// The graph's handles for numbers that the worker used.
 pub(super) fn handles(known: &Handles, numbers: &[u32]) -> Result<Vec<Handle>, Refused> {
-    let find = |number: &u32| {
-        known
-            .find(*number)
-            .ok_or_else(|| Refused::new(format!("it used handle {number}, which it does not have")))
-    };
+    let find = |number: &u32| known_handle(known, *number);
     numbers.iter().map(find).collect()
+}
+
+fn known_handle(known: &Handles, number: u32) -> Result<Handle, Refused> {
+    known
+        .find(number)
+        .ok_or_else(|| Refused::new(format!("it used handle {number}, which it does not have")))
 }
 
 /// A task that a worker wants to have run.
@@ -66,34 +70,46 @@ pub(super) fn handles(known: &Handles, numbers: &[u32]) -> Result<Vec<Handle>, R
 /// Handles that the task does not have, too many outputs, arguments that are no JSON for an
 /// executor that takes JSON.
 pub(super) fn descriptor(
-    registry: &Registry,
-    settings: &Settings,
+    engine: &Engine,
     known: &Handles,
     asked: &wire::Descriptor,
 ) -> Result<Descriptor, Refused> {
-    let kind = registry.kind_of(&asked.executor);
-    let numbers: Vec<u32> = asked.inputs.iter().map(|input| input.handle).collect();
-    let inputs = handles(known, &numbers)?;
+    let executor = engine.registry.find(&asked.executor);
+    let executor = &*executor;
+    let inputs = inputs(executor, known, &asked.inputs)?;
     check_outputs(asked.outputs, known.room())?;
-    let arguments = arguments(&kind, &asked.payload)?;
-    let (options, pure) = options(asked.options.as_ref(), settings);
-    let class = kind.class(&options.resources);
-    let what = shared(&what(&kind, &asked.label, &arguments));
-    Ok(Descriptor {
-        executor: shared(kind.name()),
-        payload: Payload::new(payload(&kind, &asked.payload, &arguments)),
-        code: code(&what, &asked.code),
-        what,
+    let arguments = executor.validate(&asked.payload)?;
+    let (options, pure) = options(asked.options.as_ref(), &engine.settings);
+    let label = shared(&label(executor, &asked.label, &arguments));
+    let request = Request {
+        payload: executor.payload(&kept(&asked.payload), &arguments),
+        code: code(&label, &asked.code),
+        label,
         inputs,
-        needs: needs(&kind, &asked.inputs),
         outputs: asked.outputs,
-        replayable: kind.is_replayable(&options),
         options: Arc::new(options),
+        pure,
         site: asked.site.as_ref().map_or_else(Site::default, site),
-        pure: pure.unwrap_or_else(|| kind.is_pure()),
-        impure: pure == Some(false),
-        class,
-    })
+    };
+    Ok(request.descriptor(executor, engine.is_recorded()))
+}
+
+/// What the task is given, as its executor takes it.
+fn inputs(
+    executor: &dyn Executor,
+    known: &Handles,
+    asked: &[wire::Input],
+) -> Result<Vec<Input>, Refused> {
+    let input = |input: &wire::Input| {
+        let asked = match input.as_reference {
+            true => InputMode::Reference,
+            false => InputMode::Value,
+        };
+        let handle = known_handle(known, input.handle)?;
+        let mode = executor.input_mode(Some(asked));
+        Ok(Input { handle, mode })
+    };
+    asked.iter().map(input).collect()
 }
 
 /// Different texts of tasks that are kept, so that equal ones are kept once.
@@ -153,36 +169,19 @@ fn check_outputs(outputs: u32, room: u32) -> Result<(), Refused> {
     }
 }
 
-/// The arguments of executors that come with the engine; these must be JSON.
-fn arguments(kind: &Kind, payload: &[u8]) -> Result<serde_json::Value, Refused> {
-    match kind {
-        Kind::Plugin(_) | Kind::Python | Kind::Unknown(_) => Ok(serde_json::Value::Null),
-        Kind::Process(_) | Kind::Internal(_) | Kind::Script => serde_json::from_slice(payload)
-            .map_err(|error| {
-                let name = kind.name();
-                Refused::new(format!(
-                    "the arguments it gave to {name} are not JSON: {error}"
-                ))
-            }),
-    }
-}
-
 /// Bytes: a payload from this size on stays in the buffer in which it was received; a smaller one
 /// would keep more memory than it is worth.
 const SHARED_BYTES_MIN: usize = 16 << 10;
 
-/// As the worker wrote it. That of a script is spelt anew: its first character tells it from the
-/// calls that the engine writes.
-fn payload(kind: &Kind, written: &Bytes, arguments: &serde_json::Value) -> Bytes {
-    match kind {
-        Kind::Script => arguments.to_string().into_bytes().into(),
-        _ if written.len() < SHARED_BYTES_MIN => Bytes::copy_from_slice(written),
-        _ => written.clone(),
+fn kept(payload: &Bytes) -> Bytes {
+    match payload.len() < SHARED_BYTES_MIN {
+        true => Bytes::copy_from_slice(payload),
+        false => payload.clone(),
     }
 }
 
-fn what(kind: &Kind, label: &str, arguments: &serde_json::Value) -> String {
-    let plain: String = label
+fn label(executor: &dyn Executor, given: &str, arguments: &serde_json::Value) -> String {
+    let plain: String = given
         .chars()
         .filter(|c| !c.is_control())
         .take(LABEL_CHARACTERS_MAX)
@@ -190,17 +189,8 @@ fn what(kind: &Kind, label: &str, arguments: &serde_json::Value) -> String {
     if !plain.is_empty() {
         return plain;
     }
-    let told = kind.what(arguments);
-    told.unwrap_or_else(|| kind.name().to_string())
-}
-
-fn needs(kind: &Kind, inputs: &[wire::Input]) -> Needs {
-    match kind {
-        Kind::Plugin(_) | Kind::Python if inputs.iter().all(|input| !input.as_reference) => {
-            Needs::Everything
-        }
-        _ => kind.needs(),
-    }
+    let label = executor.label_of(arguments);
+    label.unwrap_or_else(|| executor.name().to_string())
 }
 
 fn site(site: &wire::Site) -> Site {
@@ -212,11 +202,7 @@ fn site(site: &wire::Site) -> Site {
 
 /// What a spawn asks for, and whether equal calls share a result, if it says.
 fn options(asked: Option<&wire::Options>, settings: &Settings) -> (Options, Option<bool>) {
-    let mut options = Options {
-        retries: settings.retries,
-        timeout_us: settings.timeout_us,
-        ..Options::default()
-    };
+    let mut options = settings.task_options();
     let Some(asked) = asked else {
         return (options, None);
     };

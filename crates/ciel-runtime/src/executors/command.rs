@@ -1,0 +1,100 @@
+//! Executors that start a process for each task: how a call becomes a command line.
+//!
+//! It does not know how a process is started or watched. Read next: `shell`, then `processes`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ciel_model::{Class, InputMode, Options};
+use serde_json::Value;
+
+use super::{Executor, Launch};
+use crate::refused::Refused;
+
+/// Where standard output of a process goes.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Stdout {
+    /// It is that output of the task.
+    Output(u32),
+    /// It is part of the job's ordered output.
+    Printed,
+}
+
+/// A process to be started.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) program: Vec<OsString>,
+    /// Inputs that follow each other on standard input.
+    pub(crate) stdin: Vec<usize>,
+    pub(crate) stdout: Stdout,
+    /// Added to the environment.
+    pub(crate) environment: Vec<(String, OsString)>,
+    /// The working folder; that of `ciel` if there is none.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// What an executor may ask for while it plans: files of the task.
+pub(crate) trait Desk {
+    /// A file that holds input `index`.
+    fn input(&mut self, index: usize) -> Result<PathBuf, Refused>;
+    /// Input `index` as text: a string's characters, anything else as it is spelt.
+    fn text(&mut self, index: usize) -> Result<String, Refused>;
+    /// The file to write output `index` to.
+    fn output(&mut self, index: u32) -> PathBuf;
+    /// A new file of the task with these bytes.
+    fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused>;
+}
+
+/// How calls of one executor become processes.
+pub(crate) trait CommandLine: Send + Sync {
+    /// Its name in programs.
+    fn name(&self) -> &'static str;
+    /// Other names for it.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// What people would call a task with these arguments.
+    fn label_of(&self, arguments: &Value) -> Option<String>;
+    /// The process for a call with `outputs` outputs.
+    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused>;
+}
+
+/// An executor whose tasks are such processes.
+pub(super) struct Command<C> {
+    name: Arc<str>,
+    line: C,
+}
+
+impl<C: CommandLine> Command<C> {
+    pub(super) fn new(line: C) -> Command<C> {
+        let name = line.name().into();
+        Command { name, line }
+    }
+}
+
+impl<C: CommandLine> Executor for Command<C> {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn class(&self, _options: &Options) -> Class {
+        Class::Process
+    }
+
+    fn input_mode(&self, _asked: Option<InputMode>) -> InputMode {
+        InputMode::Value
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
+
+    fn label_of(&self, arguments: &Value) -> Option<String> {
+        self.line.label_of(arguments)
+    }
+
+    fn launch(&self) -> Launch<'_> {
+        Launch::Command(&self.line)
+    }
+}

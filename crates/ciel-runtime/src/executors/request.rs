@@ -1,0 +1,51 @@
+//! From a call, as a program makes it, to the task that the graph takes.
+//!
+//! Every way to spawn ends here. It does not know who calls. Read next: `translate` for scripts,
+//! `workers` for the executor protocol.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ciel_model::{CodeIdentity, Descriptor, Input, Options, Payload, Site};
+
+use super::{Executor, Replay};
+
+/// A call, as its program makes it.
+pub(crate) struct Request {
+    pub(crate) label: Arc<str>,
+    /// As the executor understands it; it names inputs by index.
+    pub(crate) payload: Bytes,
+    /// The code that it runs.
+    pub(crate) code: CodeIdentity,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: u32,
+    pub(crate) options: Arc<Options>,
+    /// Whether equal calls share one result, if the program says.
+    pub(crate) pure: Option<bool>,
+    pub(crate) site: Site,
+}
+
+impl Request {
+    /// The task, in a run that is recorded or not.
+    pub(crate) fn descriptor(self, executor: &dyn Executor, recorded: bool) -> Descriptor {
+        let replayable = match executor.replay() {
+            Replay::Never => false,
+            Replay::IfUseful => recorded || self.options.retries > 0,
+            Replay::Always => true,
+        };
+        Descriptor {
+            executor: executor.name().clone(),
+            class: executor.class(&self.options),
+            what: self.label,
+            payload: Payload::new(self.payload),
+            code: self.code,
+            inputs: self.inputs,
+            outputs: self.outputs,
+            options: self.options,
+            site: self.site,
+            pure: self.pure.unwrap_or_else(|| executor.is_pure()),
+            impure: self.pure == Some(false),
+            replayable,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! In place of an executor that does not exist: its tasks fail, and say so.
+
+use std::sync::Arc;
+
+use ciel_graph::Assignment;
+use ciel_model::{Class, Failure, InputMode, Options};
+use serde_json::Value;
+
+use super::coroutine::{Begun, Coroutine, Host};
+use super::{Executor, Launch};
+use crate::refused::Refused;
+
+pub(super) struct Unknown {
+    name: Arc<str>,
+    refused: Refused,
+}
+
+impl Unknown {
+    pub(super) fn new(name: &str, refused: Refused) -> Unknown {
+        let name = name.into();
+        Unknown { name, refused }
+    }
+}
+
+impl Executor for Unknown {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn class(&self, _options: &Options) -> Class {
+        Class::Coordination
+    }
+
+    fn input_mode(&self, _asked: Option<InputMode>) -> InputMode {
+        InputMode::Reference
+    }
+
+    fn validate(&self, _written: &[u8]) -> Result<Value, Refused> {
+        Ok(Value::Null)
+    }
+
+    fn launch(&self) -> Launch<'_> {
+        Launch::Coroutine(self)
+    }
+}
+
+impl Coroutine for Unknown {
+    fn begin(&self, _host: &dyn Host, assignment: Box<Assignment>) -> Result<Begun, Box<Failure>> {
+        Err(Box::new(self.refused.clone().failure(&assignment.label)))
+    }
+}

@@ -1,0 +1,97 @@
+//! Files of the user's as objects of the run.
+//!
+//! A small one is read, a larger one copied: what is computed from it must not change with it. It
+//! does not know who asks for it.
+
+use std::path::Path;
+
+use ciel_graph::Assignment;
+use ciel_model::{Content, Failure, FailureKind, Form, Handle, Name, Value, limits};
+
+use crate::engine::Engine;
+use crate::objects::{self, StoreTrouble};
+
+/// A file as the first output of a task.
+pub(crate) fn import(
+    engine: &Engine,
+    assignment: &Assignment,
+    path: &Path,
+) -> Result<Value<Handle>, Box<Failure>> {
+    let label = &assignment.label;
+    copy_in(engine, label.name.output(0), path).map_err(|trouble| match trouble {
+        Trouble::Store(trouble) => Box::new(trouble.failure(engine, label)),
+        Trouble::File(error) => {
+            let message = format!("cannot read {path:?}: {error}");
+            let folder = std::env::current_dir().unwrap_or_default();
+            let hint = format!("paths begin at the folder of the run, {}", folder.display());
+            let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
+            Box::new(failure.with_hint(hint))
+        }
+    })
+}
+
+/// What a file of the user's is called as an object of the run.
+pub(crate) fn name_of(path: &Path) -> Name {
+    Name::of_root(path.as_os_str().as_encoded_bytes())
+}
+
+/// A file of the user's as an object of the run.
+pub(crate) fn bring_in(engine: &Engine, path: &Path) -> std::io::Result<Value<Handle>> {
+    copy_in(engine, name_of(path), path).map_err(|trouble| match trouble {
+        Trouble::File(error) => error,
+        Trouble::Store(trouble) => {
+            engine.heed(&trouble.0);
+            std::io::Error::other(trouble.to_string())
+        }
+    })
+}
+
+enum Trouble {
+    File(std::io::Error),
+    Store(StoreTrouble),
+}
+
+fn copy_in(engine: &Engine, name: Name, path: &Path) -> Result<Value<Handle>, Trouble> {
+    let found = std::fs::metadata(path).map_err(Trouble::File)?;
+    if found.is_dir() {
+        return Err(Trouble::File(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if found.len() < limits::INLINE_BYTES_MAX as u64 {
+        let bytes = std::fs::read(path).map_err(Trouble::File)?;
+        let content = objects::keep(engine, || name, bytes.into()).map_err(Trouble::Store)?;
+        return Ok(Value {
+            form: Form::Bytes,
+            content,
+            references: Vec::new(),
+        });
+    }
+    let scratch = engine
+        .folder
+        .scratch()
+        .path(name.0, 0, "import")
+        .map_err(|error| Trouble::Store(error.into()))?;
+    let copied = std::fs::copy(path, &scratch).map_err(|error| copy_trouble(&scratch, error));
+    let adopted = copied
+        .and_then(|_| objects::adopt(engine, name, &scratch).map_err(Trouble::Store))
+        .inspect_err(|_| {
+            // Half a file would keep a full disk full; what cannot be removed goes with the run.
+            let _ = std::fs::remove_file(&scratch);
+        });
+    let content: Content = adopted?;
+    Ok(Value {
+        form: Form::Bytes,
+        content,
+        references: Vec::new(),
+    })
+}
+
+/// A failed copy is the file's trouble, unless there is no room for the copy.
+fn copy_trouble(scratch: &Path, error: std::io::Error) -> Trouble {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => {
+            Trouble::Store(crate::desk::disk_error(scratch.to_path_buf(), error).into())
+        }
+        _ => Trouble::File(error),
+    }
+}

@@ -36,6 +36,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
             Durable::Power => Durability::Power,
         },
         keep: given.keep_bytes,
+        trace: told.trace.clone(),
         new: false,
         json: told.json,
         quiet: told.quiet,
@@ -137,6 +138,7 @@ mod tests {
             json: false,
             quiet: false,
             verbose: false,
+            trace: None,
         };
         let again = run_options(description.clone(), &told);
         assert_eq!(format!("{again:?}"), format!("{options:?}"));

@@ -27,6 +27,7 @@ mod script;
 mod session;
 mod sink;
 mod talk;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! Every text of the help stands here. It does not know what the commands do.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ciel_model::limits::RETRIES_MAX;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -62,12 +62,17 @@ impl Shared {
     /// The same, right in whatever folder the process is.
     pub fn absolute(&self) -> Result<Shared, Complaint> {
         let mut shared = self.clone();
-        shared.state = std::path::absolute(&self.state).map_err(|error| {
-            let message = format!("cannot find {}: {error}", self.state.display());
-            Complaint::usage("state.path", message)
-        })?;
+        shared.state = absolute(&self.state)?;
         Ok(shared)
     }
+}
+
+/// A path that stays right in whatever folder the process is.
+pub fn absolute(path: &Path) -> Result<PathBuf, Complaint> {
+    std::path::absolute(path).map_err(|error| {
+        let message = format!("cannot find {}: {error}", path.display());
+        Complaint::usage("state.path", message)
+    })
 }
 
 #[derive(Debug, Subcommand)]
@@ -215,6 +220,9 @@ pub struct RunOptions {
     /// Disk that former runs may take before the oldest that have ended are removed
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_disk_size)]
     pub keep: u64,
+    /// Write a trace of the run to a file, for Perfetto or chrome://tracing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
     /// Start afresh, even if the job (same code, arguments and folder) was interrupted before and
     /// could go on
     #[arg(long)]
@@ -238,6 +246,9 @@ pub struct ResumeOptions {
     /// Cores to use [default: as before]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub jobs: Option<u32>,
+    /// Write a trace of this part of the run to a file, for Perfetto or chrome://tracing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
     /// Tell progress, failures and the summary as JSON, one value a line, on standard error
     #[arg(long)]
     pub json: bool,

@@ -11,7 +11,7 @@ use ciel_view::listing::{self, RunSummary, Standing};
 
 use crate::complaint::Complaint;
 use crate::given::run_options;
-use crate::options::{ResumeOptions, Shared};
+use crate::options::{ResumeOptions, Shared, absolute};
 use crate::run;
 
 /// Runs listed when several may be meant.
@@ -23,6 +23,8 @@ pub fn resume(shared: &Shared, options: ResumeOptions) -> Result<ExitCode, Compl
     let id = meant(&runs, options.run.as_deref())?;
     let description = listing::description(&shared.state, &id)?;
     let shared = shared.absolute()?;
+    let trace = options.trace.as_deref().map(absolute).transpose()?;
+    let options = ResumeOptions { trace, ..options };
     std::env::set_current_dir(&description.folder).map_err(|error| {
         let folder = description.folder.display();
         let message = format!("cannot go to {folder}, where run {id} was started: {error}");

@@ -13,7 +13,7 @@ use crate::face::CommandFace;
 use crate::options::{ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, given, paint, python, script, sink};
+use crate::{SPAWNER, given, paint, python, script, sink, trace};
 
 /// Exit code of a job that somebody interrupted, as shells tell it.
 const INTERRUPTED: u8 = 130;
@@ -150,6 +150,7 @@ pub fn settings(
         resume,
         durable: given::durable(options.durable),
         keep_bytes: options.keep,
+        trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })
 }

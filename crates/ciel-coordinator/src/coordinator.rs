@@ -85,6 +85,11 @@ impl Coordinator {
         self.recorder = None;
     }
 
+    /// Whether each moment of a task is told by an action from now on.
+    pub fn watch(&mut self, is_watched: bool) {
+        self.graph.watch(is_watched);
+    }
+
     /// Whether what happens is recorded, so that strands must be able to be run again.
     pub fn is_recording(&self) -> bool {
         self.recorder.is_some()

@@ -308,6 +308,9 @@ pub enum Action {
         /// Retries left.
         left: u32,
     },
+    /// Something happened to a task; only if somebody watches, and after all that was done about
+    /// the same event.
+    Happened(Box<Happening>),
     /// A task ended; for the history, whose bound is the shell's.
     Ended(Box<TaskSummary>),
     /// The job is over.
@@ -405,6 +408,25 @@ pub struct Ending {
     pub result: Result<(Name, Value<ObjectKey>), Arc<Failure>>,
     /// Every failure of a task whose error nobody handled, earliest in serial order first.
     pub failures: Vec<Arc<Failure>>,
+}
+
+/// Something that happened to a task, for those who watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happening {
+    /// When.
+    pub at: Micros,
+    /// To which task.
+    pub task: TaskKey,
+    /// In which attempt; after a loss or a retry, the next one.
+    pub attempt: Attempt,
+    /// The task as people call it.
+    pub label: Label,
+    /// The task that spawned it.
+    pub parent: Option<Name>,
+    /// Which executor.
+    pub executor: Arc<str>,
+    /// What.
+    pub moment: Moment,
 }
 
 /// A task that ended, for the history.

@@ -14,10 +14,11 @@ use ciel_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::event::{Action, Event, Policy, Step, TaskSummary};
+use crate::event::{Action, Event, Happening, Policy, Step, TaskSummary};
 use crate::functions::Functions;
 use crate::objects::{Objects, Released};
 use crate::remake::Remaking;
+use crate::story::Moment;
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
 use crate::view::{Begins, Counts};
@@ -42,6 +43,9 @@ pub struct Graph {
     pub(crate) live: u64,
     pub(crate) verdict: Verdict,
     pub(crate) counts: Counts,
+    /// What happened in the event at hand; none if nobody watches.
+    #[serde(skip)]
+    pub(crate) watched: Option<Vec<Happening>>,
     pub(crate) functions: Functions,
     pub(crate) begins: Begins,
     /// Files remember how they were made.
@@ -73,6 +77,7 @@ impl Graph {
             live: 0,
             verdict: Verdict::default(),
             counts: Counts::default(),
+            watched: None,
             functions: Functions::default(),
             begins: Begins::default(),
             keeps_lineage: false,
@@ -159,6 +164,10 @@ impl Graph {
             Event::Ticked => self.on_ticked(now, actions),
         }
         self.look_at_remaking(now, actions);
+        if let Some(happened) = &mut self.watched {
+            let told = happened.drain(..).map(Box::new);
+            actions.extend(told.map(Action::Happened));
+        }
         #[cfg(debug_assertions)]
         self.check_some();
     }
@@ -262,6 +271,30 @@ impl Graph {
     pub(crate) fn release_all(&mut self, keys: Vec<ObjectKey>, released: &mut Released) {
         for key in keys {
             self.objects.release(key, released);
+        }
+    }
+
+    /// Whether each moment of a task is told by an action from now on. What the graph does stays
+    /// the same.
+    pub fn watch(&mut self, is_watched: bool) {
+        self.watched = is_watched.then(Vec::new);
+    }
+
+    /// Something happens to a task: a part of its story.
+    pub(crate) fn note(&mut self, now: Micros, key: TaskKey, moment: Moment) {
+        let task = self.tasks.get_mut(&key);
+        let task = task.expect("what happens, happens to a live task");
+        task.story.add(now, moment);
+        if let Some(happened) = &mut self.watched {
+            happened.push(Happening {
+                at: now,
+                task: key,
+                attempt: task.attempt,
+                label: task.label(),
+                parent: task.parent.as_ref().map(|parent| parent.name),
+                executor: task.descriptor.executor.clone(),
+                moment,
+            });
         }
     }
 

@@ -29,8 +29,8 @@ mod wait;
 
 pub use ahead::{Ahead, Awaited};
 pub use event::{
-    Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Output, Policy, Recalled,
-    Step, StrandChange, TaskSummary, Wait, WaitEnd,
+    Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Happening, Output, Policy,
+    Recalled, Step, StrandChange, TaskSummary, Wait, WaitEnd,
 };
 pub use functions::FunctionCounts;
 pub use graph::Graph;

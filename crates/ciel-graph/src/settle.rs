@@ -187,8 +187,8 @@ impl Graph {
         printed: bool,
         actions: &mut Vec<Action>,
     ) {
+        self.note(now, key, Moment::Finished);
         let task = self.task_mut(key);
-        task.story.add(now, Moment::Finished);
         let outputs = task.outputs.clone();
         let strand = task.strand.key;
         let spawned = task.strand.spawns > task.begun_at.0;
@@ -396,8 +396,8 @@ impl Graph {
         let task = self.task_mut(key);
         task.attempt.0 += 1;
         task.ran_us = 0;
-        task.story.add(now, why);
         let resume = task.descriptor.replayable.then(Resume::replay);
+        self.note(now, key, why);
         if resume.is_none() {
             self.begin_from_scratch(now, key, actions);
         }
@@ -455,16 +455,13 @@ impl Graph {
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {
-        let task = self.task_mut(key);
         let cancelled = failure.kind == FailureKind::Cancelled;
-        task.story.add(
-            now,
-            if cancelled {
-                Moment::Cancelled
-            } else {
-                Moment::Failed
-            },
-        );
+        let moment = match cancelled {
+            true => Moment::Cancelled,
+            false => Moment::Failed,
+        };
+        self.note(now, key, moment);
+        let task = self.task_mut(key);
         let outputs = task.outputs.clone();
         let (strand, held) = (task.strand.key, task.strand.held);
         let (label, place) = (task.label(), task.place());

@@ -73,8 +73,6 @@ impl Graph {
         self.counts.spawned += 1;
         self.functions.on_spawned(&descriptor.what);
         self.begins.add(strand.begin, key);
-        let mut story = Story::default();
-        story.add(now, Moment::Spawned);
         let inputs = table.clone();
         for held in table.iter().chain(&inputs) {
             self.objects.hold(*held);
@@ -101,9 +99,10 @@ impl Graph {
             call: None,
             ran_us: 0,
             deadline: None,
-            story,
+            story: Story::default(),
         };
         self.tasks.insert(key, Box::new(task));
+        self.note(now, key, Moment::Spawned);
         key
     }
 
@@ -220,7 +219,7 @@ impl Graph {
             return;
         }
         task.state = State::Ready { resume: None };
-        task.story.add(now, Moment::Ready);
+        self.note(now, key, Moment::Ready);
         self.offer(key, actions);
     }
 
@@ -435,7 +434,7 @@ impl Graph {
         let twins = std::mem::take(&mut task.twins);
         let wanted = std::mem::take(&mut task.wanted);
         let label = task.label();
-        task.story.add(now, Moment::TailSpawned);
+        self.note(now, key, Moment::TailSpawned);
         self.forget_call(key);
         self.promote_twins(now, twins, actions);
         actions.push(Action::Strand(StrandChange::Committed(strand.key)));

@@ -30,16 +30,14 @@ impl Graph {
         };
         let resume = resume.take();
         task.state = State::Running { since: now };
-        task.story.add(
-            now,
-            if resume.is_some() {
-                Moment::Resumed
-            } else {
-                Moment::Started
-            },
-        );
-        if let Some(limit) = task.descriptor.options.timeout_us {
-            let deadline = now + limit.saturating_sub(task.ran_us);
+        let limit = task.descriptor.options.timeout_us;
+        let deadline = limit.map(|limit| now + limit.saturating_sub(task.ran_us));
+        let moment = match resume {
+            Some(_) => Moment::Resumed,
+            None => Moment::Started,
+        };
+        self.note(now, key, moment);
+        if let Some(deadline) = deadline {
             self.set_deadline(key, deadline);
         }
         let ended = resume.as_ref().and_then(|wait| self.wait_end(key, wait));

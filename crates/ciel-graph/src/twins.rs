@@ -125,9 +125,8 @@ impl Graph {
     /// leader's commit.
     fn close_twin(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         self.counts.shared += 1;
-        let task = self.task_mut(key);
-        task.story.add(now, Moment::Finished);
-        let strand = task.strand.key;
+        self.note(now, key, Moment::Finished);
+        let strand = self.tasks[&key].strand.key;
         actions.push(Action::Strand(StrandChange::Closed(strand)));
         self.close_strand(now, key, None, actions);
     }

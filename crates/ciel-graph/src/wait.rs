@@ -94,9 +94,8 @@ impl Graph {
 
     fn suspend(&mut self, now: Micros, key: TaskKey, missing: u32, resume: Resume) {
         self.stop_clock(now, key);
-        let task = self.task_mut(key);
-        task.story.add(now, Moment::Suspended);
-        task.state = State::Suspended { missing, resume };
+        self.task_mut(key).state = State::Suspended { missing, resume };
+        self.note(now, key, Moment::Suspended);
     }
 
     /// What a task that blocks waits for, perhaps to go on without all of it; its table is made
@@ -262,15 +261,12 @@ impl Graph {
                 unreachable!("only a waiting task becomes ready")
             }
         };
-        task.story.add(
-            now,
-            if resume.is_some() {
-                Moment::Woken
-            } else {
-                Moment::Ready
-            },
-        );
+        let moment = match resume {
+            Some(_) => Moment::Woken,
+            None => Moment::Ready,
+        };
         task.state = State::Ready { resume };
+        self.note(now, key, moment);
         self.offer(key, actions);
     }
 
@@ -318,8 +314,7 @@ impl Graph {
         }
         if task.descriptor.replayable {
             resume.continuation = Continuation::Replay;
-            task.story.add(now, Moment::Lost);
-            return;
+            return self.note(now, key, Moment::Lost);
         }
         let waited = objects_of(&task.table, &resume.on).collect::<Vec<_>>();
         let message = "the worker that kept its state is gone";

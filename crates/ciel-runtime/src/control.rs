@@ -1,11 +1,13 @@
-//! The control socket of a live run: who asks gets records of its tasks.
+//! The control socket of a live run: who asks gets records of its tasks, and may follow it.
 //!
 //! It goes when the run ends. One connection, one request, one answer. However many tasks live, the
-//! lock of the machines is held for a few of them at a time. It does not know how tasks are found;
-//! the graph does. Read next: `ciel_view::socket`.
+//! lock of the machines is held for a few of them at a time; however slow a reader is, it costs a
+//! bounded queue. It does not know how tasks are found; the graph does. Read next:
+//! `ciel_view::socket`, `followers`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciel_graph::{Situation, TaskView};
 use ciel_model::{Attempt, Label, TaskKey};
@@ -16,6 +18,7 @@ use ciel_view::socket::{self, Request};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::core::Core;
 use crate::engine::Engine;
@@ -32,13 +35,30 @@ const TASKS_AT_ONCE: usize = 16;
 /// Marks of the serial order that are passed in one hold of the lock.
 const MARKS_AT_ONCE: usize = 1_024;
 
-/// The socket's file, which goes when this does.
-pub(crate) struct Socket(PathBuf);
+/// Milliseconds that readers may take at the end of a run for what has been told by then.
+const FAREWELL_MS: u64 = 500;
+
+/// The socket, whose file goes when this does.
+pub(crate) struct Socket {
+    path: PathBuf,
+    listening: JoinHandle<()>,
+    readers: Arc<Semaphore>,
+}
+
+impl Socket {
+    /// Takes no more readers, and waits for those that there are, if they are quick.
+    pub(crate) async fn close(&self) {
+        self.listening.abort();
+        let all = self.readers.acquire_many(READERS_MAX as u32);
+        // Those that are slow see the end of the stream.
+        let _ = tokio::time::timeout(Duration::from_millis(FAREWELL_MS), all).await;
+    }
+}
 
 impl Drop for Socket {
     fn drop(&mut self) {
         // One that is gone already is as good.
-        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -49,8 +69,9 @@ pub(crate) fn listen(engine: &Arc<Engine>) -> Option<Socket> {
     let listener = UnixListener::bind(&path).ok()?;
     let engine = engine.clone();
     let readers = Arc::new(Semaphore::new(READERS_MAX));
-    tokio::task::spawn_local(async move {
-        while let Ok(permit) = readers.clone().acquire_owned().await
+    let permits = readers.clone();
+    let listening = tokio::task::spawn_local(async move {
+        while let Ok(permit) = permits.clone().acquire_owned().await
             && let Ok((stream, _)) = listener.accept().await
         {
             let engine = engine.clone();
@@ -61,7 +82,11 @@ pub(crate) fn listen(engine: &Arc<Engine>) -> Option<Socket> {
             });
         }
     });
-    Some(Socket(path))
+    Some(Socket {
+        path,
+        listening,
+        readers,
+    })
 }
 
 async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
@@ -71,10 +96,18 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
         .take(REQUEST_BYTES_MAX)
         .read_line(&mut line)
         .await?;
-    let found = match Request::read(&line) {
-        Some(Request::Tasks(most)) => first_tasks(engine, most.min(LIVE_TASKS_MAX)).await,
-        Some(Request::Find(text)) => tasks_called(engine, &text).await,
-        None => return Ok(()),
+    let Some(request) = Request::read(&line) else {
+        return Ok(());
+    };
+    let follower = match request {
+        Request::Follow(_) => engine.follow(),
+        Request::Tasks(_) | Request::Find(_) => None,
+    };
+    let found = match request {
+        Request::Tasks(most) | Request::Follow(most) => {
+            first_tasks(engine, most.min(LIVE_TASKS_MAX)).await
+        }
+        Request::Find(text) => tasks_called(engine, &text).await,
     };
     let functions = engine.lock().graph().functions();
     let mut lines = Vec::new();
@@ -86,7 +119,11 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
             Record::Task(Box::new(record)).append_to(&mut lines);
         }
     }
-    stream.write_all(&lines).await
+    stream.write_all(&lines).await?;
+    match follower {
+        Some(follower) => follower.pass_on(stream).await,
+        None => Ok(()),
+    }
 }
 
 /// The first live tasks in serial order. Where the last one found ends between two looks, what

@@ -5,6 +5,7 @@
 //! [`Order`] to the thread that does it, in the order decided here. It does not know files,
 //! sockets or processes. Read next: `engine`.
 
+mod people;
 mod succession;
 
 use std::collections::VecDeque;
@@ -22,6 +23,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::executors::{Launch, Registry};
 use crate::history::History;
+use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
 use crate::script::Script;
 use crate::turns::{Hand, Pace, Turns};
@@ -64,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) state: Coordinator,
     pub(crate) node: Node,
     pub(crate) history: History,
+    pub(crate) moments: Moments,
     /// Scripts that wait for references.
     pub(crate) suspended: FxHashMap<TaskKey, Box<Script>>,
     /// Scripts that wait for another turn.
@@ -117,6 +120,7 @@ impl Core {
             state,
             node,
             history: History::default(),
+            moments: Moments::default(),
             suspended: FxHashMap::default(),
             preempted: FxHashMap::default(),
             turns: Turns::new(),
@@ -304,15 +308,8 @@ impl Core {
                 failure,
                 left,
             }),
-            Action::Ended(summary) => {
-                if let Some(failure) = summary.failure.clone() {
-                    let task = summary.label.clone();
-                    self.order(Order::TaskFailed { task, failure });
-                }
-                if self.history.task_ended(summary) {
-                    self.order(Order::WriteHistory);
-                }
-            }
+            Action::Happened(happening) => self.note(happening),
+            Action::Ended(summary) => self.summarise(summary),
             Action::JobEnded(ending) => {
                 self.ending = Some(*ending);
                 self.order(Order::JobEnded);

@@ -20,12 +20,14 @@ use crate::core::Core;
 use crate::error::RunError;
 use crate::executors::Registry;
 use crate::face::{Face, Report};
+use crate::followers::{Follower, Followers};
 use crate::hindrance::{Hindrance, ROOM_BYTES_MIN, free_bytes};
 use crate::history_file::{self, HistoryFile};
 use crate::layout::SCRATCH;
 use crate::programs::Programs;
 use crate::released::Released;
 use crate::settings::Settings;
+use crate::tracing::Trace;
 use crate::turns::Hand;
 
 /// Records that may be made before the disk has taken them.
@@ -39,6 +41,8 @@ pub(crate) struct Engine {
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
     pub(crate) history: HistoryFile,
+    pub(crate) trace: Trace,
+    pub(crate) followers: Followers,
     /// Where everything is recorded that is needed to go on after this process; none if nothing is.
     pub(crate) journal: Option<Journal>,
     /// Time that earlier processes of the run had.
@@ -70,6 +74,7 @@ pub(crate) struct Equipment {
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
     pub(crate) history: HistoryFile,
+    pub(crate) trace: Trace,
     /// The socket of a session's client.
     pub(crate) session: Option<UnixStream>,
 }
@@ -88,6 +93,8 @@ impl Engine {
             released: Mutex::new(kept.released),
             trouble: Mutex::new(None),
             history: equipment.history,
+            trace: equipment.trace,
+            followers: Followers::new(),
             settings,
             folder,
             face: equipment.face,
@@ -291,10 +298,24 @@ impl Engine {
         }
     }
 
-    /// Writes what has gathered into the history.
+    /// One more who follows the run; from now on its moments are gathered.
+    pub(crate) fn follow(&self) -> Option<Follower> {
+        let follower = self.followers.add()?;
+        self.lock().state.watch(true);
+        Some(follower)
+    }
+
+    /// Writes what has gathered into the history and the trace, and passes it on to followers.
     pub(crate) fn write_history(&self) {
-        let gathered = self.lock().history.take();
+        let mut core = self.lock();
+        let (gathered, moments) = (core.history.take(), core.moments.take());
+        if !moments.seen.is_empty() && self.settings.trace.is_none() && self.followers.is_empty() {
+            core.state.watch(false);
+        }
+        drop(core);
+        self.followers.pass_on(&moments);
         self.add_to_history(|writer| history_file::append(writer, &gathered));
+        self.note_trace(self.trace.add(&moments));
     }
 
     /// Writes how many tasks there were by now.
@@ -306,6 +327,13 @@ impl Engine {
     /// Writes how the run has ended.
     pub(crate) fn write_end(&self, end: EndRecord) {
         self.add_to_history(|writer| writer.end(end));
+        self.note_trace(self.trace.finish(self.now()));
+    }
+
+    fn note_trace(&self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.warn(None, &format!("the trace is incomplete: {error}"));
+        }
     }
 
     fn add_to_history(&self, act: impl FnOnce(&mut Writer) -> io::Result<()>) {

@@ -37,7 +37,7 @@ pub(crate) enum Order {
     JournalFailed,
     /// A file of the store can go.
     DropObject(ciel_model::Name),
-    /// Enough has happened to be written into the history.
+    /// Enough has happened to be written into history and trace.
     WriteHistory,
     /// A deadline may have changed.
     Rearm,

@@ -29,6 +29,7 @@ use crate::programs::Programs;
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
 use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
+use crate::tracing::Trace;
 use crate::{keeping, key, output, scripts, shell, user_files};
 
 /// How a run ended.
@@ -81,7 +82,10 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     };
     tell_of_recovery(&*face, &id, &begun);
     let (is_new, state) = (begun.is_new, begun.state);
-    let core = new_core(&settings, state, orders);
+    let mut core = new_core(&settings, state, orders);
+    if settings.trace.is_some() {
+        core.state.watch(true);
+    }
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());
     let root = root(&settings, &job, begun.kept.journal.is_some());
@@ -90,9 +94,10 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
         Job::Python => (None, None),
         Job::Session(client) => (None, Some(client)),
     };
-    let history = HistoryFile::begin(&folder.history_path(), &run_record(&settings, &id));
+    let record = run_record(&settings, &id);
     let equipment = Equipment {
-        history,
+        history: HistoryFile::begin(&folder.history_path(), &record),
+        trace: Trace::begin(settings.trace.clone(), &record),
         programs: Programs::new(own, &settings, script_environment(&settings)),
         face,
         registry,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub struct Settings {
     pub durable: Durable,
     /// Bytes of disk that former runs may take before the oldest ended ones are removed.
     pub keep_bytes: u64,
+    /// The file for a trace of the run, open and empty.
+    pub trace: Option<Arc<File>>,
     /// The options as a person gave them, for the next process of this run.
     pub given: GivenOptions,
 }

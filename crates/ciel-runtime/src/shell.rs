@@ -62,7 +62,7 @@ pub(crate) fn run_thread(
     let ended = local.block_on(&runtime, async {
         let spawning = Spawning::new(engine.clone(), cookie);
         let workers = Workers::new(engine.clone(), spawning.clone());
-        let _socket = control::listen(&engine);
+        let socket = control::listen(&engine);
         let job_deadline = engine
             .settings
             .job_timeout_us
@@ -76,7 +76,12 @@ pub(crate) fn run_thread(
             interrupts: 0,
             looks: 0,
         };
-        shell.run(orders).await
+        let ended = shell.run(orders).await;
+        shell.engine.followers.close();
+        if let Some(socket) = &socket {
+            socket.close().await;
+        }
+        ended
     })?;
     drop(local);
     runtime.shutdown_background();

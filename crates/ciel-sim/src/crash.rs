@@ -44,6 +44,7 @@ impl World<'_> {
         self.trace.add(self.now, "engine lost", &survivors);
         self.forget_all_but(survivors, &folded);
         self.coordinator = from_snapshot.map_or(folded.coordinator, |shorter| shorter.coordinator);
+        self.coordinator.watch(true);
         self.go_on();
     }
 
@@ -140,6 +141,7 @@ impl World<'_> {
             self.attempts.see(action);
             self.summaries.see(action);
         }
+        self.summaries.forget_stories();
         self.ending = None;
         self.node = Node::new(capacity_of(self.scenario));
         self.queue.clear();

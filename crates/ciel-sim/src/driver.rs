@@ -127,7 +127,10 @@ impl World<'_> {
                 assert!(self.ending.is_none(), "the job ended twice");
                 self.ending = Some(*ending);
             }
-            Action::AttemptFailed { .. } | Action::DropObject(_) | Action::Ended(_) => {}
+            Action::AttemptFailed { .. }
+            | Action::DropObject(_)
+            | Action::Happened(_)
+            | Action::Ended(_) => {}
             Action::Recalled { .. } => unreachable!("scripts know their handles and do not ask"),
         }
     }

@@ -1,13 +1,17 @@
-//! What the graph says of tasks that ended: each summary is checked, and all of them together must
-//! agree with the graph's counters.
+//! What the graph says of tasks for people: each summary is checked, the moments of a task must be
+//! its story, and all summaries together must agree with the graph's counters.
 //!
-//! It does not know what summaries are for. Read next: `ciel_graph::TaskSummary`.
+//! It does not know what they are for. Read next: `ciel_graph::TaskSummary`.
 
-use ciel_graph::{Action, Counts, Moment, TaskSummary};
-use ciel_model::{FailureKind, Label};
+use std::collections::{BTreeMap, VecDeque};
+
+use ciel_graph::{Action, Counts, Happening, Moment, TaskSummary};
+use ciel_model::{FailureKind, Label, Name, limits};
+
+type Story = Vec<(u64, Moment)>;
 
 /// The ends of tasks so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summaries {
     /// Finished, or given the result of an equal call.
     well: u64,
@@ -15,14 +19,47 @@ pub(crate) struct Summaries {
     handed_over: u64,
     failed: u64,
     cancelled: u64,
+    /// What has happened to tasks whose last moment is not told yet.
+    moments: BTreeMap<Name, Story>,
+    /// The stories of tasks whose last moment comes after their summary. A name comes twice if a
+    /// retry spawns the same again.
+    told: BTreeMap<Name, VecDeque<Story>>,
 }
 
 impl Summaries {
     pub(crate) fn see(&mut self, action: &Action) {
-        let Action::Ended(summary) = action else {
+        match action {
+            Action::Happened(happening) => self.on_happened(happening),
+            Action::Ended(summary) => self.on_ended(summary),
+            _ => {}
+        }
+    }
+
+    fn on_happened(&mut self, happening: &Happening) {
+        let name = happening.label.name;
+        let moments = self.moments.entry(name).or_default();
+        moments.push((happening.at, happening.moment));
+        let is_last = matches!(
+            happening.moment,
+            Moment::Finished | Moment::TailSpawned | Moment::Failed | Moment::Cancelled
+        );
+        if !is_last {
             return;
-        };
+        }
+        let moments = self.moments.remove(&name).expect("just added");
+        let told = self.told.get_mut(&name).and_then(VecDeque::pop_front);
+        let told = told.expect("a task that ends has a summary");
+        // A lost engine takes with it what it has told; long stories are cut.
+        let is_whole = moments[0].1 == Moment::Spawned && told.len() < limits::STORY_ENTRIES_MAX;
+        if is_whole {
+            assert_eq!(moments, told, "{}", happening.label);
+        }
+    }
+
+    fn on_ended(&mut self, summary: &TaskSummary) {
         check_times(summary);
+        let told = self.told.entry(summary.label.name).or_default();
+        told.push_back(summary.story.clone());
         let last = summary.story.last().expect("a task has a story").1;
         let failure = summary.failure.as_ref().map(|failure| failure.kind);
         match (last, failure) {
@@ -32,6 +69,12 @@ impl Summaries {
             (Moment::Failed, Some(kind)) if kind != FailureKind::Cancelled => self.failed += 1,
             _ => panic!("ended with {last:?} and {failure:?}: {summary:?}"),
         }
+    }
+
+    /// What was told of single tasks by an engine that nobody watched is not compared.
+    pub(crate) fn forget_stories(&mut self) {
+        self.moments.clear();
+        self.told.clear();
     }
 
     /// How many tasks handed over to a successor.

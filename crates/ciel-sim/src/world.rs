@@ -98,6 +98,7 @@ impl<'a> World<'a> {
         let random = Random::new(scenario.seed);
         let kept = Kept::new(scenario);
         let mut coordinator = Coordinator::new(policy_of(scenario), false);
+        coordinator.watch(true);
         if kept.records_all {
             coordinator.record_to(Box::new(kept.records.clone()));
         }

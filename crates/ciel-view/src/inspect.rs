@@ -185,7 +185,12 @@ fn add_live(tasks: &mut Vec<TaskRecord>, answer: Vec<Record>) {
         .into_iter()
         .filter_map(|record| match record {
             Record::Task(task) => Some(*task),
-            Record::Run(_) | Record::Counts(_) | Record::Log(_) | Record::End(_) => None,
+            Record::Run(_)
+            | Record::Counts(_)
+            | Record::Moment(_)
+            | Record::Missed { .. }
+            | Record::Log(_)
+            | Record::End(_) => None,
         })
         .collect();
     let names: BTreeSet<&str> = live.iter().map(|task| task.name.as_str()).collect();

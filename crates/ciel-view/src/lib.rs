@@ -13,6 +13,7 @@ pub mod limits;
 pub mod listing;
 pub mod records;
 pub mod socket;
+pub mod trace;
 
 pub use description::{Durable, Ending, GivenOptions, RunDescription};
 pub use error::ViewError;

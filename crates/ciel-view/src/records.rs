@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ciel_graph::{FunctionCounts, Moment, TaskSummary};
+use ciel_graph::{FunctionCounts, Happening, Moment, TaskSummary};
 use ciel_model::{FailureKind, Label};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,13 @@ pub enum Record {
     Counts(CountsRecord),
     /// A task, as it stood when the record was made; a later one replaces it.
     Task(Box<TaskRecord>),
+    /// Something happened to a task; only for those who follow a live run.
+    Moment(MomentRecord),
+    /// So many moments before the next one are missing: the reader was too slow.
+    Missed {
+        /// How many.
+        moments: u64,
+    },
     /// Output of a task that is not part of the ordered output.
     Log(LogRecord),
     /// The last of a run that ended.
@@ -122,6 +129,39 @@ impl TaskState {
             TaskState::Finished => "finished",
             TaskState::Failed => "failed",
             TaskState::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Something that happened to a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MomentRecord {
+    /// Its full name.
+    pub name: String,
+    /// Its function or command.
+    pub what: String,
+    /// The full name of the task that spawned it.
+    pub parent: Option<String>,
+    /// Its executor.
+    pub executor: String,
+    /// In which attempt, from 1.
+    pub attempt: u32,
+    /// Microseconds since the run began.
+    pub at_us: u64,
+    /// What.
+    pub moment: Moment,
+}
+
+impl From<&Happening> for MomentRecord {
+    fn from(happening: &Happening) -> MomentRecord {
+        MomentRecord {
+            name: happening.label.name.to_string(),
+            what: happening.label.what.to_string(),
+            parent: happening.parent.map(|parent| parent.to_string()),
+            executor: happening.executor.to_string(),
+            attempt: happening.attempt.0 + 1,
+            at_us: happening.at,
+            moment: happening.moment,
         }
     }
 }

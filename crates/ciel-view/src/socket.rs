@@ -35,7 +35,8 @@ fn runtime_folder() -> Option<PathBuf> {
 }
 
 /// What a reader asks of a live run, as one line of JSON. The answer is records, a line each: the
-/// counts first, then tasks.
+/// counts first, then tasks; who follows the run gets moments after that, until the run ends. A
+/// moment may be in the story of a task already that came before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -43,6 +44,8 @@ pub enum Request {
     Tasks(usize),
     /// The live tasks that this text, as typed by a person, may mean.
     Find(String),
+    /// The first so many live tasks, and whatever happens to any task from then on.
+    Follow(usize),
 }
 
 impl Request {

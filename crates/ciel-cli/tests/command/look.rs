@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Running, filtered, shows, shows_table, wait_until};
+use crate::support::{DEADLINE, Folder, Running, filtered, shows, shows_table, wait_until};
 
 /// A task that says a word, then waits for a pipe; another task waits for it.
 const WAITING: &str = "function wait(n) {\n  x = spawn_exec(\"stdinout\", {\"inputs\": [], \
@@ -187,7 +187,7 @@ fn doctor_finds_executors_of_the_folder() {
 #[test]
 fn run_of_more_tasks_than_its_history_tells_of_is_counted_by_function() {
     let script = "function one(i) { return i; }\nall = [];\n\
-        for (i in range(12000)) { all += spawn(one, [i]); }\nreturn len(all);\n";
+        for (i in range(16000)) { all += spawn(one, [i]); }\nreturn len(all);\n";
     let folder = Folder::with_job(script);
     assert_eq!(folder.ciel(&["run", "-q", "job.sw"]).code, Some(0));
     let shown = folder.ciel(&["ps", "--json"]).stdout;
@@ -195,12 +195,75 @@ fn run_of_more_tasks_than_its_history_tells_of_is_counted_by_function() {
     let one = &run["functions"][1];
     assert_eq!(
         (&one["what"], &one["spawned"]),
-        (&"one".into(), &12_000.into())
+        (&"one".into(), &16_000.into())
     );
-    assert_eq!(one["finished"], 12_000);
+    assert_eq!(one["finished"], 16_000);
     let known = run["tasks"].as_array().unwrap().len();
-    assert!((10_000..11_500).contains(&known), "{known}");
+    assert!((10_000..15_000).contains(&known), "{known}");
     let all = folder.ciel(&["ps", "--all"]).stdout;
-    let count = |line: &&str| line.contains("12000 tasks  12000 finished");
+    let count = |line: &&str| line.contains("16000 tasks  16000 finished");
     assert!(all.lines().rev().take(2).any(|line| count(&line)), "{all}");
+}
+
+/// What a follower of the only run of a folder gets: the stream after its request.
+fn follow(folder: &Folder) -> std::io::BufReader<std::os::unix::net::UnixStream> {
+    let sockets = std::fs::read_dir(folder.path("ciel")).unwrap();
+    let path = sockets.last().unwrap().unwrap().path();
+    let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    std::io::Write::write_all(&mut stream, b"{\"follow\":100}\n").unwrap();
+    std::io::BufReader::new(stream)
+}
+
+fn next_record(stream: &mut impl std::io::BufRead) -> Option<Value> {
+    let mut line = String::new();
+    let read = stream.read_line(&mut line).unwrap();
+    (read > 0).then(|| serde_json::from_str(&line).unwrap())
+}
+
+#[test]
+fn follower_gets_the_tasks_that_live_and_then_what_happens_until_the_run_ends() {
+    let folder = Folder::with_job(WAITING);
+    let running = waiting(&folder);
+    let mut stream = follow(&folder);
+    let kinds = |record: &Value| record["record"].as_str().unwrap().to_string();
+    let first: Vec<Value> = (0..4).map_while(|_| next_record(&mut stream)).collect();
+    assert_eq!(
+        first.iter().map(kinds).collect::<Vec<_>>(),
+        ["counts", "task", "task", "task"]
+    );
+    folder.write("pipe", "fed");
+    let rest: Vec<Value> = std::iter::from_fn(|| next_record(&mut stream)).collect();
+    let finished = |record: &Value| record["what"] == "sh" && record["moment"] == "finished";
+    assert!(rest.iter().any(finished), "{rest:?}");
+    assert!(
+        rest.iter().all(|record| kinds(record) == "moment"),
+        "{rest:?}"
+    );
+    assert_eq!(folder.ended(running.take()).code, Some(0));
+}
+
+/// The reader reads nothing while tens of thousands of moments pass; the run must not wait for it.
+#[test]
+fn slow_follower_loses_the_oldest_moments_and_hears_how_many() {
+    let script = "function one(i) { return i; }\n\
+        function cat(word) {\n  command = \"echo b > \" + word + \"; cat pipe\";\n  \
+        return text(spawn_exec(\"shell\", {\"command\": command}, 1)[0]);\n}\n\
+        first = cat(\"begun\");\ntotal = len(first);\n\
+        for (i in range(6000)) { total += *spawn(one, [i]); }\n\
+        if (total > 0) { return cat(\"done\"); }\n";
+    let folder = Folder::with_job(script);
+    folder.pipe("pipe");
+    let running = Running::start(folder.command(&["run", "-q", "job.sw"]));
+    folder.wait_for_line("begun");
+    let mut stream = follow(&folder);
+    assert_eq!(next_record(&mut stream).unwrap()["record"], "counts");
+    folder.write("pipe", "fed");
+    folder.wait_for_line("done");
+    let mut rest = std::iter::from_fn(|| next_record(&mut stream));
+    let missed = rest.find_map(|record| record["moments"].as_u64()).unwrap();
+    assert!(missed > 1_000, "{missed}");
+    assert_eq!(rest.next().unwrap()["record"], "moment");
+    folder.write("pipe", "fed");
+    assert_eq!(folder.ended(running.take()).stdout, "\"fed\"\n");
 }

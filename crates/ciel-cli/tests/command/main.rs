@@ -9,4 +9,7 @@ mod runs;
 mod scripts;
 mod signals;
 mod support;
+#[path = "../../../ciel-view/tests/trace/check.rs"]
+mod trace_check;
+mod traces;
 mod usage;

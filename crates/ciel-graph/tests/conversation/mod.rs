@@ -33,6 +33,7 @@ impl Conversation {
             now: 0,
             attempts: BTreeMap::new(),
         };
+        conversation.graph.watch(text.contains("# watched"));
         let mut shown = String::new();
         for line in text.lines() {
             match line.strip_prefix("> ") {
@@ -325,6 +326,9 @@ fn print(action: &Action) -> String {
                 "attempt of {} failed, {left} left: {}",
                 task.what, failure.message
             )
+        }
+        Action::Happened(happening) => {
+            format!("happened {}: {:?}", happening.label.what, happening.moment)
         }
         Action::Ended(summary) => ended(summary),
         Action::JobEnded(ending) => match &ending.result {

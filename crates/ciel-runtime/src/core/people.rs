@@ -1,0 +1,28 @@
+//! What the graph tells for people: it goes into the rings, which the input/output thread empties.
+//!
+//! It does not know what is made of it. Read next: `history`, `moments`.
+
+use ciel_graph::{Happening, TaskSummary};
+
+use super::{Core, Order};
+
+impl Core {
+    /// Something happened to a task while somebody watches.
+    pub(super) fn note(&mut self, happening: Box<Happening>) {
+        let place = self.place_of(happening.task, happening.attempt);
+        if self.moments.add(happening, place) {
+            self.order(Order::WriteHistory);
+        }
+    }
+
+    /// A task ended.
+    pub(super) fn summarise(&mut self, summary: Box<TaskSummary>) {
+        if let Some(failure) = summary.failure.clone() {
+            let task = summary.label.clone();
+            self.order(Order::TaskFailed { task, failure });
+        }
+        if self.history.task_ended(summary) {
+            self.order(Order::WriteHistory);
+        }
+    }
+}

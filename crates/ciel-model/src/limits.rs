@@ -88,3 +88,6 @@ pub const LINEAGE_DEPTH_MAX: u32 = 8;
 
 /// Things a task was given that are remembered at most with a file that it made.
 pub const LINEAGE_INGREDIENTS_MAX: usize = 1024;
+
+/// Failures of other tasks that one attempt remembers, to tell whose failure ends it.
+pub const RECEIVED_FAILURES_MAX: usize = 256;

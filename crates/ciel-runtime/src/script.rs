@@ -2,12 +2,11 @@
 //!
 //! Plain state. Read next: `scripts`, which runs it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::Failure;
+use ciel_model::ReceivedFailures;
 use ciel_skywriting::host::Handle as ScriptHandle;
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
@@ -27,6 +26,6 @@ pub(crate) struct Script {
     pub(crate) handles: u32,
     /// Whether it has printed.
     pub(crate) printed: bool,
-    /// Failures of other tasks that it was told of, newest last; bounded.
-    pub(crate) heard: VecDeque<Arc<Failure>>,
+    /// Failures of other tasks that it has received.
+    pub(crate) received: ReceivedFailures,
 }

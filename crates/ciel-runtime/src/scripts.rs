@@ -4,11 +4,10 @@
 //! the graph everything it did in program order. It does not know processes. Read next:
 //! `turns` (which thread goes on), `translate` (the words of the language and those of the graph).
 
-use std::collections::VecDeque;
 use std::path::Path;
 
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Handle, Resolution, Value, limits};
+use ciel_model::{Failure, Handle, ReceivedFailures, Resolution, Value, limits};
 use ciel_node::{self as node, Run};
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
@@ -24,9 +23,6 @@ use crate::script::Script;
 use crate::translate;
 use crate::turns::Hand;
 use crate::user_files;
-
-/// Failures of other tasks that a script remembers, to tell whose failure leaves it.
-const HEARD_MAX: usize = 16;
 
 /// What a script did since its last report, in program order.
 enum Act {
@@ -213,15 +209,14 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
         packages: FxHashMap::default(),
         handles: entered.handles.unwrap_or(references),
         printed: entered.printed,
-        heard: VecDeque::new(),
+        received: ReceivedFailures::default(),
     }))
 }
 
 fn answer(engine: &Engine, script: &mut Script, answers: crate::core::Answers) {
     for (handle, resolution) in answers {
         if let Resolution::Failed(failure) = &resolution {
-            script.heard.truncate(HEARD_MAX - 1);
-            script.heard.push_front(failure.clone());
+            script.received.add(failure.clone());
         }
         let (answer, inner) = translate::answer(engine, resolution);
         script.handles += inner;

@@ -137,10 +137,7 @@ pub(crate) fn failure(script: &Script, thrown: Thrown, place: &Diagnostic) -> Fa
         place: spot(sources, place),
         note,
     };
-    let same = |failure: &&Arc<Failure>| {
-        failure.origin.to_string() == thrown.task && failure.message == thrown.message
-    };
-    if let Some(original) = script.heard.iter().find(same) {
+    if let Some(original) = script.received.find(&thrown.task, &thrown.message) {
         return (**original).clone().through(here(String::new()));
     }
     let here = here(innermost(&thrown));

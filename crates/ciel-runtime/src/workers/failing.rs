@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use ciel_model::{Call, Exception, Failure, FailureKind, Frame, Label, Told, limits};
+use ciel_model::{
+    Call, Exception, Failure, FailureKind, Frame, Label, ReceivedFailures, Told, limits,
+};
 use ciel_protocol::{form, wire};
 
 const KINDS: [(wire::FailureKind, FailureKind); 10] = [
@@ -28,12 +30,9 @@ const KINDS: [(wire::FailureKind, FailureKind); 10] = [
     (wire::FailureKind::Refused, FailureKind::Refused),
 ];
 
-/// Why a task says that it failed: the original one if it is one of those that it has `heard` of.
-pub(super) fn failure(label: &Label, heard: &[Arc<Failure>], said: wire::Failure) -> Failure {
-    let same = |failure: &&Arc<Failure>| {
-        failure.origin.to_string() == said.task && failure.message == said.message
-    };
-    match heard.iter().find(same) {
+/// Why a task says that it failed: the original one if it is one of those that it has `received`.
+pub(super) fn failure(label: &Label, received: &ReceivedFailures, said: wire::Failure) -> Failure {
+    match received.find(&said.task, &said.message) {
         Some(original) => passed_on((**original).clone(), label, said),
         None => own_failure(label, said),
     }
@@ -229,11 +228,17 @@ mod tests {
         }
     }
 
+    fn received(failure: Arc<Failure>) -> ReceivedFailures {
+        let mut received = ReceivedFailures::default();
+        received.add(failure);
+        received
+    }
+
     #[test]
     fn every_kind_of_failure_comes_back_as_it_was() {
         for kind in FailureKind::ALL {
             let there = failure_told(&Failure::new(kind, label(), "no"));
-            let back = failure(&label(), &[], there);
+            let back = failure(&label(), &ReceivedFailures::default(), there);
             let own = kind != FailureKind::Cancelled;
             assert_eq!(back.kind == kind, own, "{kind}");
             assert_eq!((&*back.type_name, &*back.message), (kind.code(), "no"));
@@ -248,7 +253,7 @@ mod tests {
         };
         let original = Failure::new(FailureKind::OutOfMemory, origin.clone(), "too much");
         let told = failure_told(&original);
-        let passed = failure(&label(), &[Arc::new(original)], told);
+        let passed = failure(&label(), &received(Arc::new(original)), told);
         assert_eq!(passed.kind, FailureKind::OutOfMemory);
         assert_eq!(passed.origin, origin);
     }
@@ -265,7 +270,7 @@ mod tests {
             traceback: vec![call(1, "main"), call(7, "price")],
             ..wire::Failure::default()
         };
-        let failure = failure(&label(), &[], told);
+        let failure = failure(&label(), &ReceivedFailures::default(), told);
         assert_eq!(failure.kind, FailureKind::TaskError);
         assert_eq!(failure.frames[0].place, "job.py:7");
         assert_eq!(failure.frames[0].note, "in price");
@@ -297,7 +302,11 @@ mod tests {
     #[test]
     fn who_asks_is_told_what_the_failed_worker_said() {
         let said = python(&[(1, "main"), (7, "price")]);
-        let told = failure_told(&failure(&label(), &[], said.clone()));
+        let told = failure_told(&failure(
+            &label(),
+            &ReceivedFailures::default(),
+            said.clone(),
+        ));
         let task = label().to_string();
         let (retryable, excerpt) = (Some(true), "price()".to_string());
         let expected = wire::Failure {
@@ -313,7 +322,7 @@ mod tests {
     fn failure_that_must_not_be_tried_again_says_so_to_all() {
         let mut said = python(&[]);
         said.retryable = Some(false);
-        let failure = failure(&label(), &[], said);
+        let failure = failure(&label(), &ReceivedFailures::default(), said);
         assert!(!failure.is_retryable());
         assert_eq!(failure_told(&failure).retryable, Some(false));
     }
@@ -324,7 +333,7 @@ mod tests {
             let mut said = python(&[(1, "main")]);
             let bytes = vec![0; limits::EXCEPTION_BYTES_MAX + excess];
             said.exception.as_mut().expect("it has one").data = bytes.into();
-            let told = failure_told(&failure(&label(), &[], said));
+            let told = failure_told(&failure(&label(), &ReceivedFailures::default(), said));
             assert_eq!(told.exception.is_some(), kept);
         }
     }
@@ -332,7 +341,11 @@ mod tests {
     #[test]
     fn of_a_long_traceback_the_innermost_calls_are_kept() {
         let calls: Vec<(u32, &str)> = (1..=1000).map(|line| (line, "f")).collect();
-        let told = failure_told(&failure(&label(), &[], python(&calls)));
+        let told = failure_told(&failure(
+            &label(),
+            &ReceivedFailures::default(),
+            python(&calls),
+        ));
         assert_eq!(told.traceback.len(), limits::TRACEBACK_CALLS_MAX);
         assert_eq!(told.traceback.last().expect("some").line, 1000);
     }
@@ -343,7 +356,11 @@ mod tests {
             what: "child".into(),
             name: Name(6 << 96),
         };
-        let original = Arc::new(failure(&child, &[], python(&[(7, "price")])));
+        let original = Arc::new(failure(
+            &child,
+            &ReceivedFailures::default(),
+            python(&[(7, "price")]),
+        ));
         for repeats in [false, true] {
             let mut said = python(&[(2, "main")]);
             said.task = child.to_string();
@@ -351,7 +368,7 @@ mod tests {
             if repeats {
                 said.traceback.extend(failure_told(&original).traceback);
             }
-            let passed = failure(&label(), std::slice::from_ref(&original), said);
+            let passed = failure(&label(), &received(original.clone()), said);
             let told = failure_told(&passed);
             let lines: Vec<u32> = told.traceback.iter().map(|call| call.line).collect();
             assert_eq!(lines, [2, 7]);

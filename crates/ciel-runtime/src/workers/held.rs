@@ -5,10 +5,11 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use ciel_graph::{Assignment, WaitEnd};
-use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, limits};
+use ciel_model::{
+    Content, Failure, Form, Handle, Label, Name, ReceivedFailures, Resolution, limits,
+};
 use ciel_node::Run;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};
@@ -35,8 +36,8 @@ pub(super) struct Held {
     pub(super) files: Files,
     /// Numbers of which it was told that they are there.
     pub(super) told: FxHashSet<u32>,
-    /// Failures that it was told.
-    pub(super) heard: Vec<Arc<Failure>>,
+    /// Failures of other tasks that it has received.
+    pub(super) received: ReceivedFailures,
     /// Requests to be answered when what they are about is there: their numbers, and those by which
     /// the worker knows it.
     pub(super) watches: FxHashMap<Handle, Vec<(u32, u32)>>,
@@ -73,7 +74,7 @@ impl Held {
             cursor: Cursor::default(),
             files: Files::new(name, epoch),
             told: FxHashSet::default(),
-            heard: Vec::new(),
+            received: ReceivedFailures::default(),
             watches: FxHashMap::default(),
             waits: Vec::new(),
             requests: FxHashSet::default(),
@@ -116,7 +117,7 @@ impl Held {
             Resolution::Future => State::Future(Future {}),
             Resolution::Failed(failure) => {
                 let told = failing::failure_told(&failure);
-                self.heard.push(failure);
+                self.received.add(failure);
                 State::Error(told)
             }
             Resolution::Ready { value, .. } => {

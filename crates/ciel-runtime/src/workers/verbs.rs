@@ -52,7 +52,7 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
         Kind::BlockOn(word) => ending::block_on(seat, held, word),
         Kind::Error(word) => {
             let said = word.failure.unwrap_or_default();
-            let failure = failing::failure(held.label(), &held.heard, said);
+            let failure = failing::failure(held.label(), &held.received, said);
             seat.workers.engine.heed_surroundings(&failure);
             Err(Box::new(failure))
         }

@@ -32,8 +32,8 @@ pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, Compla
     }
     for run in &cleaned.unended {
         text.push_str(&format!(
-            "run {run} can be resumed and stays: `ciel resume {run}` goes on, `ciel clean --all` \
-             removes it\n"
+            "run {run} can be resumed and stays: `ciel resume {run}` continues it, `ciel clean \
+             --all` removes it\n"
         ));
     }
     display::print(text.as_bytes())

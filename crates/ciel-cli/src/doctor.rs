@@ -162,7 +162,7 @@ fn kernel() -> Finding {
 
 fn processes() -> Finding {
     match std::fs::read("/proc/self/stat") {
-        Ok(_) => ok("processes", "/proc tells about them"),
+        Ok(_) => ok("processes", "/proc lists them"),
         Err(error) => bad(
             "processes",
             Grade::Problem,
@@ -240,7 +240,7 @@ fn space(path: &Path) -> Finding {
         Err(error) => bad(
             "space",
             Grade::Warning,
-            format!("cannot be told: {error}"),
+            format!("unknown: {error}"),
             "see whether the disk of the state folder is healthy",
         ),
     }
@@ -252,8 +252,8 @@ fn cores() -> Finding {
         Err(error) => bad(
             "cores",
             Grade::Warning,
-            format!("cannot be told: {error}"),
-            "say how many to use with -j",
+            format!("unknown: {error}"),
+            "set the number with -j",
         ),
     }
 }
@@ -341,7 +341,7 @@ fn wait(spawner: &Spawner, end: Instant) -> Result<(), String> {
     let limit = left.try_into().expect("seconds fit the kernel's type");
     match rustix::event::poll(&mut [PollFd::new(spawner, events)], Some(&limit)) {
         Ok(0) => Err(format!(
-            "the spawner said nothing for {} s",
+            "the spawner did not answer for {} s",
             START_TIME.as_secs()
         )),
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

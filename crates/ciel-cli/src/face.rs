@@ -160,7 +160,7 @@ impl CommandFace {
             Report::Started { .. } | Report::Progress(_) => {}
             Report::Resumed { run, committed } if !self.quiet => {
                 let tasks = counted(*committed, "task");
-                self.say_line(&format!("resuming run {run}: {tasks} done before"));
+                self.say_line(&format!("resuming run {run}: {tasks} already finished"));
             }
             Report::Resumed { .. } => {}
             Report::AttemptFailed {
@@ -344,7 +344,7 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
         (counts.failed, "failed"),
         (counts.cancelled, "cancelled"),
         (counts.retried, "retried"),
-        (counts.lost, "lost and run again"),
+        (counts.lost, "lost and restarted"),
         (counts.shared, "shared"),
     ];
     let told = some.iter().filter(|(count, _)| *count > 0);
@@ -359,7 +359,7 @@ fn way_on(outcome: &Outcome, paint: Paint) -> String {
     }
     let hint = paint.hint("hint");
     let run = &outcome.run;
-    format!("{hint}: the same `ciel run` goes on from here, or `ciel resume {run}`\n")
+    format!("{hint}: continue with the same `ciel run`, or with `ciel resume {run}`\n")
 }
 
 /// What is guarded is whole after every step, so a panic elsewhere spoils nothing.

@@ -12,15 +12,15 @@ use crate::amounts::{parse_disk_size, parse_duration, parse_package, parse_resou
 use crate::complaint::Complaint;
 use crate::paint::Colour;
 
-/// Run a program of many tasks on every core; its output is that of the serial program.
+/// Run a program of many tasks on all cores, with the output of the serial program.
 #[derive(Debug, Parser)]
 #[command(
     name = "ciel",
     version,
     max_term_width = 100,
     after_help = "`ciel job.sw` is short for `ciel run job.sw`.\n\
-                  Exit status: 0 well, 1 the job failed, 2 wrong usage or a mistake in the script, \
-                  130 interrupted, 141 nobody reads the output any more."
+                  Exit status: 0 success, 1 the job failed, 2 wrong usage or an error in the \
+                  script, 130 interrupted, 141 the reader of the output closed it."
 )]
 pub struct Options {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ pub struct Options {
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub struct Shared {
-    /// Folder for the state of runs
+    /// Folder that holds the state of runs
     #[arg(
         long,
         value_name = "DIR",
@@ -42,7 +42,7 @@ pub struct Shared {
         value_hint = ValueHint::DirPath
     )]
     pub state: PathBuf,
-    /// Colours: on a terminal, always or never (NO_COLOR is heeded)
+    /// When to use colours: auto, always or never (auto respects NO_COLOR)
     #[arg(
         long,
         alias = "color",
@@ -53,7 +53,7 @@ pub struct Shared {
         hide_possible_values = true
     )]
     pub colour: Colour,
-    /// What people are told of the place of the state folder before a run begins in it.
+    /// The notice about where the state folder is, printed before a run starts in it.
     #[arg(skip)]
     pub state_notice: Option<String>,
 }
@@ -77,59 +77,58 @@ pub fn absolute(path: &Path) -> Result<PathBuf, Complaint> {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a job; one that was interrupted goes on from where it was
+    /// Run a job, or continue it where it was interrupted
     Run(Box<RunOptions>),
-    /// Go on with a run that was interrupted
+    /// Resume an interrupted run
     ///
-    /// It is started with its own command and options, in its own folder. A run that lives or has
-    /// ended cannot be resumed.
+    /// The run continues with its own command, options and working folder. A run that is live or
+    /// has ended cannot be resumed.
     Resume(ResumeOptions),
-    /// List runs: where they stand, what can be resumed, what they take of the disk
+    /// List runs with their state, whether they can be resumed, and their disk usage
     Runs(JsonOption),
-    /// Show what a run has recorded: that from which it goes on if it is interrupted
+    /// Show the journal that an interrupted run resumes from
     ///
-    /// A run that has ended keeps no journal, nor does one with --serial or --durable never, or a
-    /// session of Python.
+    /// There is no journal for runs that have ended, for runs with --serial or --durable never, and
+    /// for Python sessions.
     Journal(JournalOptions),
     /// List runs and their tasks, live ones first
     Ps(PsOptions),
-    /// Say why a task stands where it stands, and what happened to it
+    /// Explain a task's state and show its history
     Why(TaskOptions),
-    /// Show what a task wrote beside the job's output
+    /// Show what a task wrote apart from the job's output, such as its standard error
     Logs(TaskOptions),
-    /// Run a failed Python task once more, here, under the debugger
+    /// Rerun a failed Python task in this process, under the debugger
     ///
-    /// Its tasks are run at their spawns, as in the serial program. Without a terminal only the
-    /// traceback is shown.
+    /// Its child tasks run where they are spawned, as in the serial program. Without a terminal,
+    /// only the traceback is printed.
     Replay(ReplayOptions),
-    /// Find in the code of Python tasks what may differ when a task is run again
+    /// Find code in Python tasks that may behave differently when a task is rerun
     ///
-    /// Nothing is run. Exits with 1 if something is found, with 2 if a file cannot be read.
+    /// Runs nothing. Exits with 1 if there are findings, with 2 if a file cannot be read.
     Lint(LintOptions),
     /// Remove the state of runs that have ended
     ///
-    /// Live runs stay, and so do those that can be resumed. A state folder of another version
-    /// becomes one of this version, unless a run stays in it. Nothing but what ciel made is
-    /// removed.
+    /// Keeps live runs and runs that can be resumed. Converts a state folder of another version to
+    /// this version if no run remains in it. Removes only files that ciel created.
     Clean(CleanOptions),
-    /// Check whether everything is there that jobs need
+    /// Check that this machine has everything that jobs need
     Doctor(JsonOption),
-    /// Print the completions for a shell
+    /// Print shell completions
     Completions {
-        /// For which shell
+        /// The shell to print completions for
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
     /// Print the manual page
     #[command(hide = true)]
     Man,
-    /// Serve a program that submits tasks on the socket that it has left in CIEL_FD
+    /// Serve a client on the socket inherited as CIEL_FD
     #[command(hide = true, name = "__session")]
     Session(Box<RunOptions>),
 }
 
 impl Command {
-    /// Whether errors are to be told as JSON too.
+    /// Whether errors are printed as JSON, too.
     pub fn is_json(&self) -> bool {
         match self {
             Command::Run(options) | Command::Session(options) => options.json,
@@ -148,7 +147,7 @@ impl Command {
 #[derive(Debug, Args)]
 #[command(override_usage = "ciel run [OPTIONS] FILE [ARGUMENTS]...")]
 pub struct RunOptions {
-    /// The script, and after it its own arguments
+    /// The script or program, followed by its arguments
     #[arg(
         value_name = "FILE",
         required = true,
@@ -157,22 +156,22 @@ pub struct RunOptions {
         value_hint = ValueHint::FilePath
     )]
     pub command: Vec<OsString>,
-    /// Cores to use [default: all]
+    /// Number of cores to use [default: all]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub jobs: Option<u32>,
-    /// Run one task at a time, in the order of the program
+    /// Run one task at a time, in program order
     #[arg(long, conflicts_with = "jobs")]
     pub serial: bool,
-    /// What the machine has beside cores and memory, for tasks that ask for it: gpu=1
+    /// Declare an extra resource of this machine that tasks can require, e.g. gpu=1
     #[arg(long, value_name = "NAME=COUNT", value_parser = parse_resource)]
     pub resource: Vec<(String, u32)>,
-    /// Finish all work that was spawned, whatever fails
+    /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,
-    /// End the job at the first task that fails, even if the script would handle it
+    /// Stop the job at the first failed task, even if the script would handle the failure
     #[arg(long, conflicts_with = "keep_going")]
     pub fail_fast: bool,
-    /// Try a failed task again so often
+    /// Retry a failed task up to N times
     #[arg(
         long,
         value_name = "N",
@@ -180,13 +179,13 @@ pub struct RunOptions {
         value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MAX))
     )]
     pub retries: u32,
-    /// Time each task may run: seconds, or 300ms, 30s, 5m, 2h
+    /// Time limit for each task: seconds, or 300ms, 30s, 5m, 2h
     #[arg(long, value_name = "SECONDS", value_parser = parse_duration)]
     pub timeout: Option<u64>,
-    /// Time the whole job may take
+    /// Time limit for the whole job
     #[arg(long, value_name = "SECONDS", value_parser = parse_duration)]
     pub job_timeout: Option<u64>,
-    /// Standard error of tasks: as it comes, or in the order of the program
+    /// Print the standard error of tasks immediately (live) or in program order (ordered)
     #[arg(
         long,
         value_name = "live|ordered",
@@ -194,22 +193,22 @@ pub struct RunOptions {
         hide_possible_values = true
     )]
     pub stderr: ErrorOrder,
-    /// Write the job's output to a file; one that holds its beginning is continued
+    /// Write the job's output to FILE; a file that holds the start of the output is continued
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Replace the file of --output, whatever it holds
+    /// Overwrite the file given by --output, whatever it contains
     #[arg(long, requires = "output")]
     pub overwrite: bool,
-    /// Give a file to the script as package(NAME)
+    /// Make FILE available to the script as package(NAME)
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_package)]
     pub package: Vec<(String, PathBuf)>,
-    /// Memory a script may use: bytes, or 64K, 256M, 1G
+    /// Memory limit of a script: bytes, or 64K, 256M, 1G
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     pub heap: usize,
-    /// The interpreter for tasks in Python [default: the one beside this program, or on PATH]
+    /// Interpreter for Python tasks [default: the one beside this program, or on PATH]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
     pub python: Option<PathBuf>,
-    /// What the run is to survive: the death of all its processes, a power failure too, or nothing
+    /// Durability: process survives kill -9, power also a power failure, never keeps no journal
     #[arg(
         long,
         value_name = "process|power|never",
@@ -217,80 +216,80 @@ pub struct RunOptions {
         hide_possible_values = true
     )]
     pub durable: Durability,
-    /// Disk that former runs may take before the oldest that have ended are removed
+    /// Disk space for earlier runs; beyond it, the oldest runs that have ended are removed
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_disk_size)]
     pub keep: u64,
     /// Write a trace of the run to a file, for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
-    /// Start afresh, even if the job (same code, arguments and folder) was interrupted before and
-    /// could go on
+    /// Start from the beginning, even if an interrupted run of the same job (code, arguments and
+    /// folder) can be resumed
     #[arg(long)]
     pub new: bool,
-    /// Tell progress, failures and the summary as JSON, one value a line, on standard error
+    /// Print progress, failures and the summary as JSON Lines on standard error
     #[arg(long)]
     pub json: bool,
-    /// Show neither progress nor summary
+    /// Print neither progress nor the summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Tell of every failed task and every retry at once
+    /// Report each failed task and each retry as it happens
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ResumeOptions {
-    /// The run's id, or its first digits [default: the newest that can be resumed]
+    /// Run id, or its first digits [default: the newest run that can be resumed]
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
-    /// Cores to use [default: as before]
+    /// Number of cores to use [default: as in the interrupted run]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub jobs: Option<u32>,
     /// Write a trace of this part of the run to a file, for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
-    /// Tell progress, failures and the summary as JSON, one value a line, on standard error
+    /// Print progress, failures and the summary as JSON Lines on standard error
     #[arg(long)]
     pub json: bool,
-    /// Show neither progress nor summary
+    /// Print neither progress nor the summary
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Tell of every failed task and every retry at once
+    /// Report each failed task and each retry as it happens
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct JournalOptions {
-    /// The run's id, or its first digits [default: the newest that lives or can be resumed]
+    /// Run id, or its first digits [default: the newest run that is live or can be resumed]
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
-    /// Print JSON, one record a line
+    /// Print JSON Lines, one record per line
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct LintOptions {
-    /// Files of Python, or folders of such
+    /// Python files, or folders that contain them
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
-    /// Print JSON, one finding a line
+    /// Print JSON Lines, one finding per line
     #[arg(long)]
     pub json: bool,
-    /// The interpreter [default: the one beside this program, or on PATH]
+    /// Interpreter to use [default: the one beside this program, or on PATH]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
     pub python: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct CleanOptions {
-    /// Remove the runs too that were interrupted and can be resumed
+    /// Also remove interrupted runs that can be resumed
     #[arg(long)]
     pub all: bool,
 }
 
-/// What a run is to survive.
+/// The events after which a run can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Durability {
     Process,
@@ -322,7 +321,7 @@ pub struct JsonOption {
 
 #[derive(Debug, Args)]
 pub struct PsOptions {
-    /// Show all tasks, those that ended too
+    /// Also show tasks that have ended
     #[arg(short, long)]
     pub all: bool,
     #[command(flatten)]
@@ -331,7 +330,7 @@ pub struct PsOptions {
 
 #[derive(Debug, Args)]
 pub struct TaskOptions {
-    /// The task as it is shown (fib@3f9c12ab), or its function or command, or first digits
+    /// Task label (fib@3f9c12ab), function or command, or the first digits of its id
     #[arg(value_name = "TASK")]
     pub task: String,
     #[command(flatten)]
@@ -340,10 +339,10 @@ pub struct TaskOptions {
 
 #[derive(Debug, Args)]
 pub struct ReplayOptions {
-    /// The task as it is shown (fib@3f9c12ab), or its function, or first digits
+    /// Task label (fib@3f9c12ab), function, or the first digits of its id
     #[arg(value_name = "TASK")]
     pub task: String,
-    /// The interpreter [default: the one beside this program, or on PATH]
+    /// Interpreter to use [default: the one beside this program, or on PATH]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
     pub python: Option<PathBuf>,
 }

@@ -119,7 +119,7 @@ impl Redirected {
     /// The file goes on behind it.
     pub fn end(&mut self) -> io::Result<()> {
         match self.at < self.end {
-            true => Err(self.refuse(format!("it goes on after the last byte, {}", self.at))),
+            true => Err(self.refuse(format!("it continues after the last byte, {}", self.at))),
             false => Ok(()),
         }
     }
@@ -128,7 +128,7 @@ impl Redirected {
     pub fn refusal(&self) -> Option<Complaint> {
         let why = self.refused.as_deref()?;
         let message = format!("standard output does not hold what the run wrote to it: {why}");
-        let hint = "nothing more was written to it; the same command goes on with another file";
+        let hint = "nothing more was written to it; rerun the same command with another file";
         Some(Complaint::usage("output.differs", message).with_hint(hint))
     }
 

@@ -151,7 +151,7 @@ impl Sink {
             return Err(self.refusal(why));
         }
         if extent == Extent::Whole && self.held > self.offset {
-            let why = format!("it goes on after the last byte, {}", self.offset);
+            let why = format!("it continues after the last byte, {}", self.offset);
             return Err(self.refusal(why));
         }
         if extent != Extent::Broken {
@@ -227,7 +227,7 @@ fn refuse_sources(
 fn cannot_open(path: &Path, error: &io::Error) -> Complaint {
     let shown = path.display();
     let hint = match error.kind() {
-        ErrorKind::NotFound => Some("the folder must be there already".to_string()),
+        ErrorKind::NotFound => Some("the folder must exist".to_string()),
         ErrorKind::IsADirectory => Some(format!("name a file in it: {}/output", shown)),
         _ => None,
     };

@@ -141,7 +141,7 @@ fn misspelt_field_fails_its_task_only() {
 fn worker_that_goes_on_with_what_it_was_not_told_fails_its_task_only() {
     let told = [
         "broke the executor protocol",
-        "a start that it was not told",
+        "a start that it never received",
     ];
     expect_failure("{\"do\": \"goes-on\"}", &told);
 }
@@ -191,7 +191,7 @@ fn failure_of_the_users_code_is_told_as_it_is() {
 
 #[test]
 fn task_that_blocks_on_what_it_was_told_is_stopped() {
-    expect_failure("{\"do\": \"forgetful\"}", &["nothing but what it was told"]);
+    expect_failure("{\"do\": \"forgetful\"}", &["already resolved"]);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn interrupted_job_leaves_no_worker() {
 fn executor_that_dies_before_hello_is_told_with_its_last_lines() {
     let told = [
         "ciel-executor-mute",
-        "exit status 1 before it said hello",
+        "exit status 1 before it sent hello",
         "no licence for today",
     ];
     expect_unusable("mute", &told);
@@ -279,7 +279,7 @@ fn executor_of_another_protocol_is_refused() {
 fn executor_that_speaks_noise_is_refused() {
     expect_unusable(
         "noise",
-        &["ciel-executor-noise", "spoke garbage", "\\xff\\xfe"],
+        &["ciel-executor-noise", "sent invalid data", "\\xff\\xfe"],
     );
 }
 

@@ -120,7 +120,7 @@ fn spawner_killed_means_its_tasks_run_again_and_the_result_is_right() {
     let ended = live.end();
     expect_well(&ended, "first 1\nsecond 12\n");
     assert!(
-        ended.stderr.contains("lost and run again"),
+        ended.stderr.contains("lost and restarted"),
         "{}",
         ended.stderr
     );

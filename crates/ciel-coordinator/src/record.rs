@@ -27,23 +27,23 @@ pub enum Record {
     },
     /// The graph was told something.
     Told {
-        /// When.
+        /// Time at which the event was handled.
         now: Micros,
-        /// What.
+        /// The event itself, before the graph changed anything.
         event: Event,
     },
     /// A strand wrote to its ordered output.
     Wrote {
         /// Which strand.
         strand: StrandKey,
-        /// What.
+        /// The bytes written, or where they lie on disk.
         piece: Piece,
     },
     /// A strand wrote to its ordered standard error.
     WroteError {
         /// Which strand.
         strand: StrandKey,
-        /// What.
+        /// The bytes written, or where they lie on disk.
         piece: Piece,
     },
 }

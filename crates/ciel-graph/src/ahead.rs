@@ -31,7 +31,7 @@ pub struct Ahead {
 /// An input that is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited {
-    /// Which.
+    /// Its handle in the table of the task that reads it.
     pub input: Handle,
     /// Who makes it.
     pub producer: TaskKey,

@@ -20,7 +20,7 @@ use crate::task::Task;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct OriginOf<O> {
     pub(crate) name: Name,
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) length: u64,
     /// Recipes from here to the nearest sources.
     pub(crate) depth: u32,

@@ -24,7 +24,7 @@ pub(crate) enum ObjectState {
     },
     /// It will be what another, unfinished one will be.
     Alias(ObjectKey),
-    /// There.
+    /// Resolved to a stored value.
     Ready(Arc<Stored>),
     /// Its task failed.
     Failed {
@@ -426,7 +426,7 @@ impl Objects {
     }
 }
 
-/// Files.
+/// The files that stored values occupy, and when they are dropped.
 impl Objects {
     /// A stored value is gone; its file goes with the last one, unless others were made of it that
     /// could not be made again without it.

@@ -239,7 +239,7 @@ impl Graph {
             self.clear(released, actions);
         }
         let what = "job".into();
-        let message = format!("the object {name} is lost, and nothing makes it again as it was");
+        let message = format!("the object {name} is lost and cannot be recomputed");
         let failure = Failure::new(FailureKind::ObjectLost, Label { what, name }, message);
         let hint = "start afresh: ciel run --new …";
         self.on_job_cancelled(now, failure.with_hint(hint), actions);

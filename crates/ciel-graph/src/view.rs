@@ -61,7 +61,7 @@ pub enum Situation {
 pub struct TaskView {
     /// Its key.
     pub task: TaskKey,
-    /// Who.
+    /// Its printed name.
     pub label: Label,
     /// Which executor.
     pub executor: Arc<str>,

@@ -335,7 +335,7 @@ fn objects_of<'a>(
     on.iter().map(|handle| table[handle.0 as usize])
 }
 
-/// Watching.
+/// Observers of references, which do not block on them.
 impl Graph {
     pub(crate) fn on_task_watched(
         &mut self,

@@ -114,7 +114,7 @@ pub struct Call {
     pub line: u32,
     /// Column, from 1; 0 if unknown.
     pub column: u32,
-    /// Function.
+    /// Name of the function; empty if unknown.
     pub function: String,
     /// The text of the line; may be empty.
     pub source: String,

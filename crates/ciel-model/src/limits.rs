@@ -40,17 +40,11 @@ pub const SPARE_WORKERS_MAX: usize = 2;
 /// Strands that may be parked in one pooled worker.
 pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 
-/// Bytes of held-back output that stay in memory; the rest lies on disk.
-pub const HELD_OUTPUT_BYTES_MAX: usize = 8 << 20;
-
 /// Bytes of one piece handed to the output at once.
 pub const OUTPUT_PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of an object that a script may load as a value.
 pub const SCRIPT_LOAD_BYTES_MAX: u64 = 16 << 20;
-
-/// Bytes of a script's heap unless told otherwise.
-pub const SCRIPT_HEAP_BYTES_MAX: usize = 256 << 20;
 
 /// Instructions a script runs before others get a turn.
 pub const SCRIPT_FUEL: u64 = 50_000;

@@ -42,7 +42,7 @@ pub(crate) enum Retention {
     Asked,
     /// An ancestor is retained.
     Inherited,
-    /// Both.
+    /// It is retained itself, and so is an ancestor.
     Both,
 }
 

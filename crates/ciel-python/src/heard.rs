@@ -29,7 +29,7 @@ record! {
 record! {
     /// The engine refuses the connection.
     Refusal {
-        /// Why.
+        /// Why the engine refuses.
         reason: PyString,
         /// What may help.
         hint: PyString,

@@ -57,7 +57,7 @@ record! {
         @const is_resolved: bool = true;
         /// The handle.
         handle: PyInt,
-        /// Why.
+        /// The failure that it resolved to.
         failure: Failure,
     }
 }

@@ -18,7 +18,7 @@ use crate::settings::{Resume, Settings};
 /// # Errors
 /// `State` for the run named in the settings that lives, has ended, or is not there;
 /// `OtherVersion`, `Changed` or `Undescribed` if it is there and is none of this version, or of
-/// this job, or does not say what it is. What the state folder refuses to a new run.
+/// this job, or has no description. What the state folder refuses to a new run.
 pub(crate) fn choose_folder(
     state: &StateFolder,
     runs: &[RunEntry],

@@ -483,7 +483,7 @@ impl Core {
             return;
         };
         let failure = Failure::new(FailureKind::Refused, view.label, lacking)
-            .with_hint("ask for less, or run with more: -j sets the cores, --resource the others");
+            .with_hint("request less, or run with more: -j sets the cores, --resource the others");
         self.feed_graph(
             now,
             graph::Event::TaskFailed {

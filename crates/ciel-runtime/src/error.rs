@@ -84,7 +84,7 @@ impl RunError {
             ),
             RunError::View(error) => error.hint(),
             RunError::Recovery(_) => {
-                Some("the job can only start afresh: ciel run --new …".to_string())
+                Some("the job can only start from the beginning: ciel run --new …".to_string())
             }
             RunError::Journal(error) => error.hint().map(str::to_string),
             RunError::Hindered { run, hindrance } => Some(hindrance.hint(run)),
@@ -202,14 +202,11 @@ impl fmt::Display for RecoveryError {
         match self {
             RecoveryError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
             RecoveryError::Absurd { message } => {
-                write!(
-                    f,
-                    "the journal tells of what cannot have happened: {message}"
-                )
+                write!(f, "the journal is inconsistent: {message}")
             }
             RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
             RecoveryError::Released(error) => {
-                write!(f, "cannot go on with the output of the run: {error}")
+                write!(f, "cannot continue the output of the run: {error}")
             }
         }
     }

@@ -65,25 +65,25 @@ pub enum Report<'a> {
     Progress(&'a Progress),
     /// An attempt failed and is tried again.
     AttemptFailed {
-        /// Who.
+        /// The task that failed.
         task: &'a Label,
-        /// Why.
+        /// The failure of this attempt.
         failure: &'a Arc<Failure>,
         /// Retries left.
         left: u32,
     },
     /// A task failed for good.
     TaskFailed {
-        /// Who.
+        /// The task that failed.
         task: &'a Label,
-        /// Why.
+        /// The failure of this attempt.
         failure: &'a Arc<Failure>,
     },
     /// Something odd that did no harm.
     Warning {
         /// About whom.
         task: Option<&'a Label>,
-        /// What.
+        /// The warning, without the name of the task.
         message: &'a str,
     },
 }

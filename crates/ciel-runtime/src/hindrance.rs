@@ -32,7 +32,7 @@ pub enum Hindrance {
     },
     /// A folder of the run is gone.
     Removed {
-        /// Which.
+        /// Path of the folder.
         path: PathBuf,
         /// What is needed to go on is gone too.
         for_good: bool,
@@ -58,14 +58,14 @@ impl Hindrance {
     pub(crate) fn hint(&self, run: &str) -> String {
         match self {
             Hindrance::DiskFull { .. } | Hindrance::NoRoomFor { .. } => {
-                format!("make room, then `ciel resume {run}` goes on from here")
+                format!("free disk space, then continue with `ciel resume {run}`")
             }
             Hindrance::Removed { for_good: true, .. } => {
-                "`ciel run` with its script runs the job once more".to_string()
+                "`ciel run` with its script reruns the job".to_string()
             }
-            Hindrance::Removed { .. } => format!("`ciel resume {run}` goes on from here"),
+            Hindrance::Removed { .. } => format!("continue with `ciel resume {run}`"),
             Hindrance::ObjectLost { .. } => {
-                format!("`ciel resume {run}` makes it again and goes on from here")
+                format!("`ciel resume {run}` recomputes it and continues")
             }
         }
     }
@@ -140,7 +140,7 @@ mod tests {
                 .contains("3 MiB are free: a quota")
         );
         let hint = full(None).hint("17");
-        assert_eq!(hint, "make room, then `ciel resume 17` goes on from here");
+        assert_eq!(hint, "free disk space, then continue with `ciel resume 17`");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Each is one straight-line future on the input/output thread. Processes are started and ended
 //! by the spawner; this module knows neither why a task runs nor what comes of it. Read next:
-//! `spawning` (the spawner's socket), `desk` (a task's files), `errors` (its standard error).
+//! `spawning` (the spawner's socket), `desk` (a task's files), `pipes` (its standard error).
 
 use std::os::fd::AsFd;
 use std::rc::Rc;

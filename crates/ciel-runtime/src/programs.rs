@@ -208,7 +208,7 @@ struct Called {
 /// The file and `argv()` of a called script.
 fn called(origin: &[u8]) -> Result<(String, Vec<String>), Refused> {
     let asked: Called = serde_json::from_slice(origin).map_err(|error| {
-        Refused::new(format!("these are no arguments of skywriting: {error}"))
+        Refused::new(format!("invalid arguments for skywriting: {error}"))
             .hint("give the file and its arguments: {\"file\": \"report.sw\", \"args\": [\"a\"]}")
     })?;
     let argv: Result<Vec<String>, Refused> = asked.args.iter().map(argument).collect();

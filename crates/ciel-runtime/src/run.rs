@@ -146,8 +146,8 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
 fn tell_of_recovery(face: &dyn Face, run: &str, begun: &Begun) {
     if let Some(cut) = &begun.cut {
         let message = format!(
-            "the last {} bytes of {} were not whole and are cut off, with {} records: what they \
-             told of is done again",
+            "the last {} bytes of {} were incomplete and are cut off, with {} records; what they \
+             recorded is done again",
             cut.bytes,
             cut.path.display(),
             cut.records

@@ -121,7 +121,7 @@ pub enum Act {
     Pause(u64),
     /// Fails in the first so many attempts of this task.
     Flake(u32),
-    /// Fails.
+    /// Fails in every attempt, with this code.
     Fail(u32),
     /// Runs for ever.
     Hang,

@@ -120,9 +120,9 @@ pub enum StmtKind {
     Assign {
         /// Where to.
         place: Place,
-        /// How.
+        /// Whether the value replaces the old one or is combined with it.
         op: AssignOp,
-        /// What.
+        /// The right-hand side.
         value: Expr,
     },
     /// `return;` gives null.
@@ -135,7 +135,7 @@ pub enum StmtKind {
     Expr(Expr),
     /// Two ways.
     If {
-        /// Decides.
+        /// Chooses the branch.
         condition: Expr,
         /// When it is true.
         then: Vec<Stmt>,
@@ -225,9 +225,9 @@ pub enum ExprKind {
     Bool(bool),
     /// Of any size.
     Int(BigInt),
-    /// Finite.
+    /// A finite number; neither infinity nor NaN has a literal.
     Float(f64),
-    /// Unescaped.
+    /// The text, with its escapes resolved.
     Str(Arc<str>),
     /// A variable.
     Local(Slot),
@@ -252,9 +252,9 @@ pub enum ExprKind {
         /// Evaluated second.
         right: Box<Expr>,
     },
-    /// Short-circuit.
+    /// Evaluates the second operand only if the first is true.
     And(Box<Expr>, Box<Expr>),
-    /// Short-circuit.
+    /// Evaluates the second operand only if the first is false.
     Or(Box<Expr>, Box<Expr>),
     /// `base[key]`, and `base.name` with a string literal as key.
     Index {

@@ -111,7 +111,7 @@ pub enum Input {
 /// Where an output stream goes. Relative paths start at the spawner's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
-    /// Nowhere.
+    /// The stream is discarded.
     Null,
     /// A file, created or emptied.
     Path(CString),
@@ -142,7 +142,7 @@ pub enum Report {
     Refused {
         /// The task.
         id: u64,
-        /// Why.
+        /// Why the process was not started.
         refusal: Refusal,
     },
     /// The first process has ended and what it left behind is gone.

@@ -91,7 +91,7 @@ pub enum StoreError {
         run: String,
     },
     /// The run was broken off and left no journal from which it could go on.
-    #[error("run {run} left no journal to go on from")]
+    #[error("run {run} left no journal to resume from")]
     RunUnrecorded {
         /// The id.
         run: String,
@@ -269,7 +269,7 @@ impl StoreError {
                 Some("`ciel ps` shows what it does; kill its process, or wait for its end")
             }
             StoreError::RunEnded { .. } | StoreError::RunUnrecorded { .. } => {
-                Some("`ciel run` with its script runs the job once more")
+                Some("`ciel run` with its script reruns the job")
             }
             StoreError::RunUnknown { .. } => Some("`ciel runs` lists the runs"),
             StoreError::DiskFull { .. } => {

@@ -38,11 +38,11 @@ impl ViewError {
         match self {
             ViewError::State(error) => error.hint().map(str::to_string),
             ViewError::Undescribed { .. } => {
-                Some("`ciel run` with its script runs the job once more".to_string())
+                Some("`ciel run` with its script reruns the job".to_string())
             }
             ViewError::Journal(error) => error.hint().map(str::to_string),
             ViewError::Corrupt(_) => {
-                Some("the job can only start afresh: ciel run --new …".to_string())
+                Some("the job can only start from the beginning: ciel run --new …".to_string())
             }
         }
     }
@@ -52,7 +52,7 @@ impl fmt::Display for ViewError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ViewError::State(error) => error.fmt(f),
-            ViewError::Undescribed { run } => write!(f, "run {run} does not say what it is"),
+            ViewError::Undescribed { run } => write!(f, "run {run} has no description"),
             ViewError::Journal(error) => error.fmt(f),
             ViewError::Corrupt(corrupt) => write!(f, "the journal is damaged: {corrupt}"),
         }

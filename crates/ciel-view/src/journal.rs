@@ -67,7 +67,7 @@ pub enum Act {
     },
     /// A task got a place and began, or went on after a wait.
     Placed {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Which attempt, from 0.
         attempt: u32,
@@ -91,14 +91,14 @@ pub enum Act {
     },
     /// A task made an object from data.
     Made {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Bytes of the object.
         length: u64,
     },
     /// A task published an output before its end.
     Published {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Which output, from 0.
         output: u32,
@@ -107,23 +107,23 @@ pub enum Act {
     },
     /// An output of a task is from now on what a reference becomes.
     Delegated {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Which output, from 0.
         output: u32,
     },
     /// A task asked the outside.
     Asked {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
-        /// What.
+        /// The name of the observation.
         question: String,
         /// Bytes of the answer.
         length: u64,
     },
     /// A task can go no further before references are there.
     Waited {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// How many references.
         references: u64,
@@ -138,14 +138,14 @@ pub enum Act {
         #[serde(skip_serializing_if = "Option::is_none")]
         checkpoint: Option<u64>,
     },
-    /// A task wants to be told when a reference is there.
+    /// A task watches a reference.
     Watched {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
     },
     /// A task ended well; its outputs are committed.
     Finished {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Which attempt, from 0.
         attempt: u32,
@@ -156,40 +156,40 @@ pub enum Act {
     },
     /// A task handed its outputs to a successor.
     TailSpawned {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// What the successor runs.
         successor: String,
     },
     /// An attempt failed.
     Failed {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Which attempt, from 0.
         attempt: u32,
-        /// Why.
+        /// The failure, in one line.
         failure: String,
     },
     /// The process of an attempt was lost.
     Lost {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// Which attempt, from 0.
         attempt: u32,
     },
     /// A task that began again asked for what it had waited for.
     Recalled {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
     },
     /// The live copy of a task that waits was lost.
     CopyLost {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
     },
     /// Somebody cancelled a task.
     CancelRequested {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
     },
     /// Somebody ended the job.
@@ -201,11 +201,11 @@ pub enum Act {
     Ticked,
     /// A task wrote to an ordered stream.
     Wrote {
-        /// Which.
+        /// The task, as it is printed.
         task: String,
         /// `stdout` or `stderr`.
         stream: &'static str,
-        /// Bytes.
+        /// Length in bytes.
         length: u64,
         /// How it begins, if it is held in memory.
         beginning: String,

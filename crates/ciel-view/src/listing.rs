@@ -45,7 +45,7 @@ pub enum Standing {
     EndedWell,
     /// The job failed.
     Failed {
-        /// Why.
+        /// The failure of the job, in one line.
         failure: String,
     },
     /// It did not come to its end, and can be resumed.

@@ -148,7 +148,7 @@ pub struct MomentRecord {
     pub attempt: u32,
     /// Microseconds since the run began.
     pub at_us: u64,
-    /// What.
+    /// What happened to the attempt at that time.
     pub moment: Moment,
 }
 

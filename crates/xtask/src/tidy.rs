@@ -8,11 +8,13 @@
 use std::fmt;
 
 pub mod circles;
+pub mod claims;
 pub mod dependencies;
 pub mod executors;
 pub mod form;
 pub mod lengths;
 pub mod links;
+pub mod prose;
 pub mod purity;
 pub mod text;
 pub mod tree;

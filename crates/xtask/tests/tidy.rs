@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use xtask::source_root;
 use xtask::tidy::tree::{Source, sources};
-use xtask::tidy::{Finding, circles, dependencies, executors, form, lengths, links, purity, words};
+use xtask::tidy::{
+    Finding, circles, claims, dependencies, executors, form, lengths, links, prose, purity, words,
+};
 
 static TREE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(&source_root()));
 
@@ -132,4 +134,34 @@ fn every_package_of_the_workspace_is_used() {
 #[test]
 fn every_python_package_has_an_exact_version() {
     assert_none(dependencies::unpinned_packages(&TREE));
+}
+
+#[test]
+fn modules_that_comments_name_are_there() {
+    assert_none(claims::missing_modules(&TREE));
+}
+
+#[test]
+fn files_that_architecture_names_are_there() {
+    assert_none(claims::missing_files(&TREE));
+}
+
+#[test]
+fn pure_crates_are_those_of_the_page() {
+    assert_none(claims::pure_crates_on_the_page(&TREE));
+}
+
+#[test]
+fn every_limit_has_a_user() {
+    assert_none(claims::unused_limits(&TREE));
+}
+
+#[test]
+fn every_doc_comment_says_something() {
+    assert_each(claims::vacuous_docs);
+}
+
+#[test]
+fn pages_and_messages_use_the_terms_of_the_field() {
+    assert_each(prose::vague_phrases);
 }

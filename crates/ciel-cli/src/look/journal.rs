@@ -137,12 +137,12 @@ fn words(act: &Act) -> String {
             checkpoint,
             ..
         } => waits(task, &awaited(*references, *first), *limit_us, *checkpoint),
-        Act::Watched { task } => format!("{task} wants to be told when a reference is there"),
+        Act::Watched { task } => format!("{task} watches a reference"),
         Act::Finished {
             task, length: 0, ..
         } => format!("{task} finished"),
         Act::Finished { task, length, .. } => format!("{task} finished with {}", size(*length)),
-        Act::TailSpawned { task, successor } => format!("{task} goes on as {successor}"),
+        Act::TailSpawned { task, successor } => format!("{task} continues as {successor}"),
         Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
         Act::Lost { task, .. } => format!("{task} lost with its process"),
         Act::Recalled { task } => format!("{task} asked what it had waited for"),

@@ -20,7 +20,7 @@ pub fn start(shared: &Shared, options: &ReplayOptions) -> Result<ExitCode, Compl
     let Some(file) = inspect::failed_task(&shared.state, &run.run.run, &label) else {
         let message = format!("nothing is kept of {label}: it is {}", task.state.words());
         return Err(Complaint::usage("replay.none", message).with_hint(
-            "only Python tasks that failed by themselves can be run again; `ciel why` tells more",
+            "only Python tasks that failed themselves can be replayed; see `ciel why`",
         ));
     };
     let found = python::find(options.python.as_deref())?.ok_or_else(python::missing)?;

@@ -100,7 +100,10 @@ fn same_command_goes_on_with_the_interrupted_run() {
     let ended = ended_well(&folder, &RUN);
     assert_eq!(ended.stdout, "asked\n\"fed\"\n");
     let first = ended.stderr.lines().next().unwrap();
-    assert_eq!(first, format!("resuming run {run}: 0 tasks done before"));
+    assert_eq!(
+        first,
+        format!("resuming run {run}: 0 tasks already finished")
+    );
     assert_eq!(
         (newest(&folder), states(&folder)),
         (run, vec!["ended-well".to_string()])

@@ -142,7 +142,7 @@ fn things_that_are_no_log_are_told_or_passed_over() {
     expect_told(
         &broken.ciel(&["resume"]),
         2,
-        &["does not say what it is", "hint: "],
+        &["has no description", "hint: "],
     );
     expect_well(&broken.ciel(&["run", "job.sw"]), &output());
 }

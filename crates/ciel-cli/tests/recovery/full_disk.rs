@@ -52,7 +52,11 @@ fn run_on_a_disk_that_runs_full_anywhere_goes_on_when_there_is_room() {
         let second = place.run(&RUN);
         expect_well(&second, &output());
         if begun {
-            assert!(first.stderr.contains("make room, then `ciel resume "));
+            assert!(
+                first
+                    .stderr
+                    .contains("free disk space, then continue with `ciel resume ")
+            );
             assert!(first.stderr.contains(" are free)"), "{}", first.stderr);
         }
         let times = times_run(&place);
@@ -104,7 +108,7 @@ fn full_disk_can_be_looked_at_and_cleaned() {
     expect_told(
         &resumed,
         1,
-        &["no space is left on the disk for", "make room, then"],
+        &["no space is left on the disk for", "free disk space, then"],
     );
     let cleaned = on_it(&["clean", "--all"]);
     assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
@@ -188,7 +192,7 @@ fn python_tasks_that_find_no_room_go_on_when_there_is_some() {
         let first = place.run(&words);
         let told = [
             "no space is left on the disk for",
-            "make room, then `ciel resume ",
+            "free disk space, then continue with `ciel resume ",
         ];
         expect_told(&first, 1, &told);
         disk.make_room();

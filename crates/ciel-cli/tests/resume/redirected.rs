@@ -168,7 +168,7 @@ fn file_that_goes_on_behind_the_output_is_left_alone() {
     killed_into(&place, new_file(&place, "out"), &[], BETWEEN);
     place.file("out", format!("{WHOLE}more\n"));
     let ended = run_into(&place, end_of(&place, "out"), &[]);
-    expect_refused(&ended, "it goes on after the last byte");
+    expect_refused(&ended, "it continues after the last byte");
     // It was killed when it had shown all but a part of the result.
     place.file("out", &WHOLE[..WHOLE.len() - 5]);
     let ended = run_into(&place, end_of(&place, "out"), &[]);

@@ -1,6 +1,6 @@
 //! The names of executors that come with the engine.
 //!
-//! A test sees to it that no other part of the engine spells one. Read next: `super`.
+//! A test sees to it that no other part of the engine spells one. Read next: `executors`.
 
 /// Whole scripts and their functions.
 pub(super) const SKYWRITING: &str = "skywriting";

@@ -216,7 +216,7 @@ impl Conversation<'_> {
             return Ok(None);
         };
         let next = self.line.take(held.tag.epoch, epoch);
-        let untold = || Ending::Breach("it went on with a start that it was not told".into());
+        let untold = || Ending::Breach("it continued with a start that it never received".into());
         next.map(Some).ok_or_else(untold)
     }
 

@@ -318,7 +318,7 @@ impl<'a> Conversation<'a> {
                 self.give_back(word.epochs);
                 return Ok(());
             }
-            Some(Kind::Hello(_)) => return Err(Ending::Breach("it said hello twice".into())),
+            Some(Kind::Hello(_)) => return Err(Ending::Breach("it sent hello twice".into())),
             Some(kind) => kind,
             None => unreachable!("every message that was decoded has a kind"),
         };
@@ -455,5 +455,7 @@ impl<'a> Conversation<'a> {
 }
 
 fn unsayable(error: &EncodeError) -> Ending {
-    Ending::Breach(format!("what it is to be told cannot be said: {error}"))
+    Ending::Breach(format!(
+        "the message to send to it cannot be encoded: {error}"
+    ))
 }

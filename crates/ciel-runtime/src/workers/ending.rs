@@ -232,15 +232,15 @@ pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -
         Some(Kept::Replay(_)) => {
             let is_told = |number: &u32| held.told.contains(number);
             if wait == Wait::ALL && word.references.iter().all(is_told) {
-                let refused = Refused::new("it waits for nothing but what it was told is there")
-                    .hint("look in the recording of the start before you block");
+                let refused = Refused::new("it blocked on references that are already resolved")
+                    .hint("use the results in `start.recording` instead of blocking");
                 return Err(held.refuse(refused));
             }
             block(seat, held, None, on, wait, Continuation::Replay)?;
             Ok(Said::Over(Over::Gone))
         }
         None => {
-            let message = "it blocked without saying how it goes on";
+            let message = "it blocked without a continuation";
             Err(held.refuse(Refused::new(message)))
         }
     }

@@ -144,7 +144,7 @@ async fn client(
     let socket = workers.engine.take_session();
     let socket = socket.ok_or_else(|| gone("is gone".to_string()))?;
     let mut peer = Peer::connected(workers, worker, &pool.executor, socket)
-        .map_err(|error| gone(format!("cannot be heard: {error}")))?;
+        .map_err(|error| gone(format!("cannot be used: {error}")))?;
     match greet(&mut peer, &pool.executor, words).await {
         Ok(hello) => Ok(Greeted {
             peer,
@@ -172,7 +172,7 @@ fn why_not(peer: &Peer, why: Ungreeted) -> Broken {
             (FailureKind::Refused, peer.end_in_words(), hint)
         }
         _ => {
-            let message = format!("{} before it said hello", peer.end_in_words());
+            let message = format!("{} before it sent hello", peer.end_in_words());
             (FailureKind::WorkerLost, message, None)
         }
     };
@@ -218,14 +218,14 @@ async fn greet(
             Heard::Garbage(error) => {
                 return Err(unfit(
                     FailureKind::Refused,
-                    format!("spoke garbage: {error}"),
+                    format!("sent invalid data: {error}"),
                 ));
             }
             Heard::Closed => return Err(Ungreeted::Ended),
             Heard::Word(Word::Dismiss) => return Err(Ungreeted::Dismissed),
             Heard::Expired => {
                 let seconds = limits::HELLO_MS_MAX / 1000;
-                let message = format!("did not say hello within {seconds} s");
+                let message = format!("did not send hello within {seconds} s");
                 return Err(unfit(FailureKind::WorkerLost, message));
             }
             Heard::Word(_) => {}
@@ -262,7 +262,7 @@ fn refusal(executor: &str, hello: &Hello) -> Option<Refusal> {
         )
     } else if hello.executor != executor {
         let reason = format!(
-            "says that it is {:?} instead of {executor:?}",
+            "identifies itself as {:?} instead of {executor:?}",
             hello.executor
         );
         (reason, "the name in hello is that of the file".to_string())

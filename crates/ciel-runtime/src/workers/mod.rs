@@ -51,7 +51,7 @@ pub(super) enum Word {
     Told(Run, Handle),
     /// Forget a parked strand.
     Drop(TaskKey),
-    /// End.
+    /// End the worker process.
     Dismiss,
 }
 

@@ -382,7 +382,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     }
     request(held, word.request)?;
     if &*kind != "done" {
-        let why = format!("there is no question {kind:?}; there is \"done\"");
+        let why = format!("unknown observation {kind:?}; the engine answers only \"done\"");
         return Ok(refused(held, word.request, &why));
     }
     let found = wire::handles(&held.handles, &word.references);

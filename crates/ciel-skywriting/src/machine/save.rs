@@ -101,7 +101,7 @@ impl Machine {
         let mut least = 1;
         for frame in &self.frames {
             let function = self.code.functions.get(frame.function as usize);
-            let function = function.ok_or(damaged("a function that is not there"))?;
+            let function = function.ok_or(damaged("a function that does not exist"))?;
             let variables_end = frame.base as usize + function.slots.len();
             let is_inside = (frame.pc as usize) < function.instructions.len()
                 && frame.base as usize >= least

@@ -35,11 +35,11 @@ pub struct Source {
 /// In which language a file is written, as far as the rules care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Rust.
+    /// Rust, by its suffix.
     Rust,
     /// Python, by its suffix or by its first line.
     Python,
-    /// Markdown.
+    /// Markdown, by its suffix.
     Markdown,
     /// Anything else.
     Other,

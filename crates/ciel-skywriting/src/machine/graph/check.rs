@@ -34,7 +34,7 @@ impl Check<'_> {
 
     fn closure(&self, closure: &Closure) -> Result<(), LoadError> {
         let function = self.heap.code.functions.get(closure.function as usize);
-        let function = function.ok_or(damaged("a function that is not there"))?;
+        let function = function.ok_or(damaged("a function that does not exist"))?;
         if function.captures.len() != closure.captures.len() {
             return Err(damaged("a function with other captured variables"));
         }

@@ -142,7 +142,7 @@ impl Decoder<'_, '_> {
     fn index(&self, number: u32) -> Result<Index, LoadError> {
         match number < self.nodes {
             true => Ok(Index(self.first + number)),
-            false => Err(damaged("an object that is not there")),
+            false => Err(damaged("an object that does not exist")),
         }
     }
 

@@ -261,7 +261,7 @@ mod tests {
             (r#"{"file": "a.sw", "arguments": []}"#, "unknown field"),
             (r#"{"file": "a.sw", "args": [{"$ref": 0}]}"#, "a reference"),
             (r#"{"file": "a.sw", "args": [null]}"#, "not null"),
-            ("5", "no arguments"),
+            ("5", "invalid arguments"),
         ] {
             let refused = called(origin.as_bytes()).expect_err(origin);
             assert!(refused.message.contains(reason), "{}", refused.message);

@@ -163,6 +163,11 @@ impl Coordinator {
         &mut self.output
     }
 
+    /// Whether a strand that was run again has not yet written all that it had written before.
+    pub fn is_behind(&self, strand: StrandKey) -> bool {
+        self.output.is_behind(ciel_ordered::StrandKey(strand.0))
+    }
+
     /// The ordered standard error.
     pub fn errors(&self) -> &OrderedStream {
         &self.errors

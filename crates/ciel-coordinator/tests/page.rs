@@ -297,6 +297,14 @@ fn others() -> Vec<(&'static str, Event)> {
             },
         ),
         ("time passed", Event::Ticked),
+        (
+            "task 1 asks for too much",
+            Event::TaskRefused {
+                task,
+                attempt,
+                failure: failure(FailureKind::Refused),
+            },
+        ),
     ]
 }
 

@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 3 + 14 + 5;
+const KINDS: usize = 3 + 15 + 5;
 
 /// Told without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -121,6 +121,7 @@ fn kind(record: &Record) -> &'static str {
             Event::CancelRequested { .. } => "cancel requested",
             Event::JobCancelled { .. } => "job cancelled",
             Event::Ticked => "ticked",
+            Event::TaskRefused { .. } => "refused",
         },
     }
 }

@@ -136,6 +136,15 @@ pub enum Event {
     },
     /// Time passed; see [`crate::Graph::next_deadline`].
     Ticked,
+    /// A ready task asks for more than there is: it fails without having begun.
+    TaskRefused {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was offered.
+        attempt: Attempt,
+        /// What it asks for.
+        failure: Failure,
+    },
 }
 
 /// A visible act of a running task, in program order.

@@ -102,6 +102,17 @@ impl Graph {
 
     /// Takes one event at time `now` and appends what has to be done about it.
     pub fn handle(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
+        self.on_event(now, event, actions);
+        self.look_at_remaking(now, actions);
+        if let Some(happened) = &mut self.watched {
+            let told = happened.drain(..).map(Box::new);
+            actions.extend(told.map(Action::Happened));
+        }
+        #[cfg(debug_assertions)]
+        self.check_some();
+    }
+
+    fn on_event(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::RootSubmitted { name, descriptor } => {
                 self.on_root_submitted(now, name, descriptor, actions)
@@ -162,14 +173,12 @@ impl Graph {
             Event::CancelRequested { task } => self.on_cancel_requested(now, task, actions),
             Event::JobCancelled { failure } => self.on_job_cancelled(now, failure, actions),
             Event::Ticked => self.on_ticked(now, actions),
+            Event::TaskRefused {
+                task,
+                attempt,
+                failure,
+            } => self.on_task_refused(now, task, attempt, failure, actions),
         }
-        self.look_at_remaking(now, actions);
-        if let Some(happened) = &mut self.watched {
-            let told = happened.drain(..).map(Box::new);
-            actions.extend(told.map(Action::Happened));
-        }
-        #[cfg(debug_assertions)]
-        self.check_some();
     }
 
     fn on_task_stepped(

@@ -336,6 +336,20 @@ impl Graph {
         }
     }
 
+    /// No slot can ever hold the task, so another attempt would be refused, too.
+    pub(crate) fn on_task_refused(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        attempt: Attempt,
+        failure: Failure,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.awaits_place(key, attempt) {
+            self.fail_task(now, key, failure, actions);
+        }
+    }
+
     /// An attempt failed: another one, or the task's failure.
     pub(crate) fn fail_attempt(
         &mut self,

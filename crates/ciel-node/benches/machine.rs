@@ -44,7 +44,7 @@ impl Driver {
     }
 
     fn tell(&mut self, event: Event) {
-        self.node.handle(0, event, &self.order, &mut self.actions);
+        self.node.handle(0, [event], &self.order, &mut self.actions);
         for action in self.actions.drain(..) {
             if let Action::Place { run, .. } = &action {
                 self.placed.push(*run);

@@ -69,8 +69,6 @@ pub struct Node {
     /// When a strand that waits for its worker loses patience.
     deadline: Option<Micros>,
     pub(crate) pools: Pools,
-    /// Nothing is placed for the moment.
-    held: bool,
     /// The last round found a place for all that could have one, and nothing has changed since.
     settled: bool,
 }
@@ -90,7 +88,6 @@ impl Node {
             queued: FxHashMap::default(),
             lent: FxHashMap::default(),
             overtaken: 0,
-            held: false,
             settled: false,
             deadline: None,
             pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
@@ -138,21 +135,34 @@ impl Node {
         })
     }
 
-    /// Places nothing from now on, until it is told to again. A task that ends makes others ready
-    /// before it leaves; held meanwhile, the node can give them the place that becomes free.
-    pub fn hold(&mut self, held: bool) {
-        self.held = held;
+    /// Whether a task is in its place; a preempted script is not.
+    pub fn is_placed(&self, run: Run) -> bool {
+        self.placed.contains_key(&run)
     }
 
-    /// Takes one event and appends what has to be done about it. `order` is the graph's.
+    /// Takes what has happened by now, then looks for places once, and appends what has to be done
+    /// about it. `order` is the graph's. So what a task made ready when it ended can have the place
+    /// that it left, if both are among `events`.
     pub fn handle(
         &mut self,
         now: Micros,
-        event: Event,
+        events: impl IntoIterator<Item = Event>,
         order: &SerialOrder,
         actions: &mut Vec<Action>,
     ) {
-        self.settled = self.settled && matches!(event, Event::TaskOffered { .. });
+        for event in events {
+            self.settled = self.settled && matches!(event, Event::TaskOffered { .. });
+            self.note(now, event, order, actions);
+        }
+        if !self.settled {
+            self.place(now, order, actions);
+            self.settled = true;
+        }
+        #[cfg(debug_assertions)]
+        self.check_all();
+    }
+
+    fn note(&mut self, now: Micros, event: Event, order: &SerialOrder, actions: &mut Vec<Action>) {
         match event {
             Event::TaskOffered {
                 run,
@@ -183,12 +193,6 @@ impl Node {
             Event::WorkerGone { worker } => self.on_worker_gone(order, worker, actions),
             Event::Ticked => {}
         }
-        if !self.held && !self.settled {
-            self.place(now, order, actions);
-            self.settled = true;
-        }
-        #[cfg(debug_assertions)]
-        self.check_all();
     }
 
     fn on_task_offered(

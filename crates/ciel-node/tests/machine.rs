@@ -35,22 +35,31 @@ impl World {
 
     /// What the node wants done, one word each: `3:process`, `3:thread`, `3:worker0`, … .
     fn tell(&mut self, event: Event) -> String {
+        self.tell_all([event])
+    }
+
+    /// The same of several events with one search for places.
+    fn tell_all<const N: usize>(&mut self, events: [Event; N]) -> String {
         let mut actions = Vec::new();
-        self.node.handle(self.now, event, &self.order, &mut actions);
+        self.node
+            .handle(self.now, events, &self.order, &mut actions);
         let words: Vec<String> = actions.iter().map(word).collect();
         words.join(" ")
     }
 
     fn offer(&mut self, task: u64, class: Class, resources: Resources) -> String {
-        let mark = self.marks[task as usize];
-        let run = run(task);
-        self.tell(Event::TaskOffered {
-            run,
-            mark,
+        let event = self.offered(task, class, resources);
+        self.tell(event)
+    }
+
+    fn offered(&self, task: u64, class: Class, resources: Resources) -> Event {
+        Event::TaskOffered {
+            run: run(task),
+            mark: self.marks[task as usize],
             class,
             resources,
             resumed: None,
-        })
+        }
     }
 
     fn resume(&mut self, task: u64, executor: &str) -> String {
@@ -175,10 +184,12 @@ fn task_made_ready_by_one_that_ends_gets_its_worker() {
     assert_eq!(world.pooled(2, "p"), "start1(p)");
     assert_eq!(world.ready(1), "2:worker1");
     assert_eq!(world.left(1), "");
-    world.node.hold(true);
-    assert_eq!(world.pooled(3, "p"), "");
-    world.node.hold(false);
-    assert_eq!(world.left(2), "3:worker1");
+    let offered = world.offered(3, Class::Pooled(Pool::new("p", 1)), cores_of(1));
+    let left = Event::TaskLeft {
+        run: run(2),
+        parked: false,
+    };
+    assert_eq!(world.tell_all([offered, left]), "3:worker1");
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
                 task: view.task,
                 attempt: Attempt(view.attempts - 1),
             };
-            let lacking = core.node.waits_for(run, &view.options.resources);
+            let lacking = core.engine().node().waits_for(run, &view.options.resources);
             let reason = lacking.unwrap_or_else(|| "its turn".to_string());
             (TaskState::Ready, vec![format!("waiting for {reason}")])
         }
@@ -218,10 +218,17 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {
-    let attempt = Attempt(view.attempts - 1);
+    let run = Run {
+        task: view.task,
+        attempt: Attempt(view.attempts - 1),
+    };
+    let place = core.engine().place_of(run);
     let seconds = engine.now().saturating_sub(since) as f64 / 1e6;
-    let pid = core.pids.get(&view.task);
-    match (core.place_of(view.task, attempt), pid) {
+    let pid = match place {
+        Some(Place::Worker(worker)) => core.worker_pids.get(&worker),
+        _ => core.pids.get(&view.task),
+    };
+    match (place, pid) {
         (Some(Place::Process | Place::Worker(_)), Some(pid)) => {
             format!("running in process {pid} for {seconds:.1} s")
         }

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,8 @@ pub(crate) struct Engine {
     /// The socket of a session's client until somebody listens to it.
     session: Mutex<Option<UnixStream>>,
     started: Instant,
+    /// How many attempts in workers were to be stopped so far.
+    stops: Arc<AtomicU64>,
     core: Mutex<Core>,
     /// There is work for script threads.
     pub(crate) work: Condvar,
@@ -89,7 +92,7 @@ impl Engine {
     ) -> Engine {
         Engine {
             journal: kept.journal,
-            before: core.state.now(),
+            before: core.state().now(),
             released: Mutex::new(kept.released),
             trouble: Mutex::new(None),
             history: equipment.history,
@@ -102,6 +105,7 @@ impl Engine {
             programs: equipment.programs,
             session: Mutex::new(equipment.session),
             started: Instant::now(),
+            stops: core.stops(),
             core: Mutex::new(core),
             work: Condvar::new(),
             output: Condvar::new(),
@@ -143,7 +147,7 @@ impl Engine {
                 name: Name::default(),
             };
             let failure = Failure::new(FailureKind::Cancelled, origin, why);
-            core.state.stop_recording();
+            core.state_mut().stop_recording();
             core.tell(now, ciel_graph::Event::JobCancelled { failure });
         });
     }
@@ -162,6 +166,11 @@ impl Engine {
     pub(crate) fn take_trouble(&self) -> Option<RunError> {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         trouble.take()
+    }
+
+    /// How many attempts in workers were to be stopped so far.
+    pub(crate) fn stops(&self) -> u64 {
+        self.stops.load(Ordering::Acquire)
     }
 
     /// The machines. A thread that panicked inside has left them half-way; that is a bug which
@@ -239,15 +248,12 @@ impl Engine {
     pub(crate) fn fail(&self, run: Run, failure: Failure) {
         let Run { task, attempt } = run;
         self.with(|core, now| {
-            core.tell(
-                now,
-                ciel_graph::Event::TaskFailed {
-                    task,
-                    attempt,
-                    failure,
-                },
-            );
-            core.leave(now, run);
+            let failed = ciel_graph::Event::TaskFailed {
+                task,
+                attempt,
+                failure,
+            };
+            core.end(now, run, failed);
         });
     }
 
@@ -301,7 +307,7 @@ impl Engine {
     /// One more who follows the run; from now on its moments are gathered.
     pub(crate) fn follow(&self) -> Option<Follower> {
         let follower = self.followers.add()?;
-        self.lock().state.watch(true);
+        self.lock().state_mut().watch(true);
         Some(follower)
     }
 
@@ -310,7 +316,7 @@ impl Engine {
         let mut core = self.lock();
         let (gathered, moments) = (core.history.take(), core.moments.take());
         if !moments.seen.is_empty() && self.settings.trace.is_none() && self.followers.is_empty() {
-            core.state.watch(false);
+            core.state_mut().watch(false);
         }
         drop(core);
         self.followers.pass_on(&moments);

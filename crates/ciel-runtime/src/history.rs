@@ -80,12 +80,6 @@ impl History {
         }
     }
 
-    /// Whether enough has gathered to be written now.
-    pub(crate) fn is_full(&self) -> bool {
-        let Gathered { failed, tasks, .. } = &self.gathered;
-        failed.len() >= GATHERED_TASKS || tasks.len() >= GATHERED_TASKS && !self.is_sampling()
-    }
-
     /// What has gathered since the last time.
     pub(crate) fn take(&mut self) -> Gathered {
         self.log_bytes = 0;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use ciel_engine::Begun;
 use ciel_graph::Assignment;
 use ciel_model::{Failure, Handle, Label, Pool, TaskKey};
 use ciel_node::{Run, WorkerKey};
@@ -21,12 +22,12 @@ pub(crate) enum Order {
     /// Run a task in that worker.
     StartInWorker {
         worker: WorkerKey,
-        assignment: Box<Assignment>,
+        begun: Box<Begun>,
     },
     /// End a task that runs in that worker.
     StopInWorker { worker: WorkerKey, run: Run },
-    /// What a task that runs in that worker watched is there.
-    TellWatcher {
+    /// What a task that runs in that worker watched is ready, or failed.
+    NotifyWatcher {
         worker: WorkerKey,
         run: Run,
         handle: Handle,
@@ -39,7 +40,7 @@ pub(crate) enum Order {
     DropObject(ciel_model::Name),
     /// Enough has happened to be written into history and trace.
     WriteHistory,
-    /// A deadline may have changed.
+    /// A deadline may have changed, or all slots are free.
     Rearm,
     /// Tell people.
     AttemptFailed {

@@ -97,18 +97,18 @@ struct Batch {
 }
 
 fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
-    let output = take_from(core.state.output_mut());
-    let errors = take_from(core.state.errors_mut());
+    let output = take_from(core.state_mut().output_mut());
+    let errors = take_from(core.state_mut().errors_mut());
     core.output_ready |= !output.is_empty() || !errors.is_empty();
-    let mut dropped = core.state.output_mut().take_dropped();
-    dropped.extend(core.state.errors_mut().take_dropped());
+    let mut dropped = core.state_mut().output_mut().take_dropped();
+    dropped.extend(core.state_mut().errors_mut().take_dropped());
     dropped.append(&mut core.unplaced);
     Batch {
         output,
         errors,
         dropped,
         causes: engine.journal.as_ref().map(Journal::appended),
-        is_shut: engine.journal.is_some() && !core.state.is_recording(),
+        is_shut: engine.journal.is_some() && !core.state().is_recording(),
     }
 }
 
@@ -127,12 +127,16 @@ fn take_snapshot(
         return Ok(());
     }
     let core = engine.lock();
-    let whole = core.state.is_recording().then(|| core.state.snapshot());
+    let whole = core.state().is_recording().then(|| core.state().snapshot());
     let Some(payload) = whole.flatten() else {
         return Ok(());
     };
     let drawn = journal.begin_snapshot();
-    let held_back = [core.state.output().extents(), core.state.errors().extents()].concat();
+    let held_back = [
+        core.state().output().extents(),
+        core.state().errors().extents(),
+    ]
+    .concat();
     drop(core);
     if engine.settings.durable == Durable::Power {
         let blobs: BTreeMap<u64, Extent> = held_back.iter().map(|at| (at.blob, *at)).collect();
@@ -266,11 +270,11 @@ fn ordered(extent: ciel_store::Extent) -> Extent {
 /// Writes held-back output to disk until what is in memory is within its bound again.
 pub(crate) fn spill_excess(engine: &Engine) {
     let mut core = engine.lock();
-    let excess = core.state.output().excess_bytes();
+    let excess = core.state().output().excess_bytes();
     if excess == 0 {
         return;
     }
-    let spills = core.state.output_mut().spillable(excess);
+    let spills = core.state_mut().output_mut().spillable(excess);
     drop(core);
     for spill in spills {
         write_down(engine, spill);
@@ -284,7 +288,7 @@ fn write_down(engine: &Engine, spill: Spill) {
         Ok(extent) => {
             let extent = ordered(extent);
             if core
-                .state
+                .state_mut()
                 .output_mut()
                 .replace(spill.ticket, extent)
                 .is_err()
@@ -295,7 +299,7 @@ fn write_down(engine: &Engine, spill: Spill) {
         }
         Err(error) => {
             // There is no room on disk: the bytes stay in memory, and people are told.
-            let _ = core.state.output_mut().put_back(spill);
+            let _ = core.state_mut().output_mut().put_back(spill);
             drop(core);
             engine.heed(&error);
             engine.warn(

@@ -56,15 +56,12 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
             let Run { task, attempt } = run;
-            core.tell(
-                now,
-                Event::TaskLost {
-                    task,
-                    attempt,
-                    failure,
-                },
-            );
-            core.leave(now, run);
+            let lost = Event::TaskLost {
+                task,
+                attempt,
+                failure,
+            };
+            core.end(now, run, lost);
         }),
         Ok(Conclusion::Stopped) => engine.with(|core, now| core.leave(now, run)),
         Err(failure) => {
@@ -108,16 +105,13 @@ fn commit(engine: &Engine, assignment: &Assignment, outputs: Vec<Output>, printe
             // A process runs once more only when nothing of it was committed, so nothing differs.
             let _ = core.write(assignment.strand, &assignment.label, piece);
         }
-        core.tell(
-            now,
-            Event::TaskFinished {
-                task,
-                attempt,
-                outputs,
-                printed: has_printed,
-            },
-        );
-        core.leave(now, run);
+        let finished = Event::TaskFinished {
+            task,
+            attempt,
+            outputs,
+            printed: has_printed,
+        };
+        core.end(now, run, finished);
     });
     output::spill_excess(engine);
 }

@@ -84,7 +84,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     let (is_new, state) = (begun.is_new, begun.state);
     let mut core = new_core(&settings, state, orders);
     if settings.trace.is_some() {
-        core.state.watch(true);
+        core.state_mut().watch(true);
     }
     let path = std::env::var("PATH").unwrap_or_default();
     let registry = Registry::discover(&path, &settings, &job, folder.path());

@@ -6,9 +6,10 @@
 
 use std::path::Path;
 
+use ciel_engine::{Answers, Caller, Reply};
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
 use ciel_model::{Failure, Handle, ReceivedFailures, Resolution, Value, limits};
-use ciel_node::{self as node, Run};
+use ciel_node::Run;
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
@@ -142,8 +143,7 @@ fn finish(engine: &Engine, run: Run, outputs: Vec<Output>) {
         printed: false,
     };
     engine.with(|core, now| {
-        core.tell(now, finished);
-        core.leave(now, run);
+        core.end(now, run, finished);
     });
 }
 
@@ -213,7 +213,7 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
     }))
 }
 
-fn answer(engine: &Engine, script: &mut Script, answers: crate::core::Answers) {
+fn answer(engine: &Engine, script: &mut Script, answers: Answers) {
     for (handle, resolution) in answers {
         if let Resolution::Failed(failure) = &resolution {
             script.received.add(failure.clone());
@@ -241,7 +241,7 @@ enum Next {
     /// Go on at once.
     Again(Box<Script>),
     /// Go on at once with what it asked for.
-    Answered(Box<Script>, crate::core::Answers),
+    Answered(Box<Script>, Answers),
     /// It ended, waits, or gave its place to others; here is the next turn, if there is one.
     Over(Option<Turn>),
 }
@@ -334,7 +334,7 @@ fn tell(
         core.turns.put_down(over, hand);
         Next::Over(core.take_turn(now, hand, &engine.registry))
     });
-    let excess = core.state.output().excess_bytes() > 0;
+    let excess = core.state().output().excess_bytes() > 0;
     engine.release(core, now);
     if excess {
         crate::output::spill_excess(engine);
@@ -377,8 +377,7 @@ fn tell_core(
             }
         }
     };
-    core.tell(now, ended);
-    core.leave(now, run);
+    core.end(now, run, ended);
     None
 }
 
@@ -401,24 +400,24 @@ fn wait(
     let checkpoint = core
         .wants_checkpoint(&script.assignment)
         .then(|| checkpoints::take(&mut script));
-    core.suspended.insert(task, script);
     let continuation = Continuation::Live;
-    core.tell(
-        now,
-        Event::TaskBlocked {
-            task,
-            attempt,
-            kept,
-            on,
-            wait: ciel_graph::Wait::ALL,
-            continuation,
-            checkpoint,
-        },
-    );
-    let (_, answers) = core.continued.take()?;
-    let script = core.suspended.remove(&task);
-    let script = script.expect("it was put there just now");
-    Some(Next::Answered(script, answers))
+    let blocked = Event::TaskBlocked {
+        task,
+        attempt,
+        kept,
+        on,
+        wait: ciel_graph::Wait::ALL,
+        continuation,
+        checkpoint,
+    };
+    match core.ask(now, blocked, Caller::Thread) {
+        Reply::Continue { answers, .. } => Some(Next::Answered(script, answers)),
+        Reply::Suspended => {
+            core.scripts.insert(task, script);
+            None
+        }
+        _ => None,
+    }
 }
 
 /// A script whose turn is over goes on at once if nobody else wants the place.
@@ -431,8 +430,8 @@ fn step_aside(
 ) -> Option<Next> {
     core.script_lines
         .insert(run.task, script.machine.location().to_string());
-    core.preempted.insert(run, script);
-    core.tell_node(now, node::Event::TaskPreempted { run });
+    core.scripts.insert(run.task, script);
+    core.tell(now, ciel_engine::Event::TaskPreempted { run });
     let mine = |due: &Due| matches!(due, Due::Next(next, _) if *next == run);
     match core.turns.retake(now, hand, mine)? {
         Due::Next(_, script) => Some(Next::Again(script)),

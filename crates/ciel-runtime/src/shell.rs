@@ -96,7 +96,7 @@ impl Shell {
         let mut progress = tokio::time::interval(Duration::from_millis(PROGRESS_MS));
         progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut over = false;
-        while !(over && self.engine.lock().is_quiet()) {
+        while !(over && self.engine.lock().engine().is_quiet()) {
             let deadline = [self.deadline, self.job_deadline]
                 .into_iter()
                 .flatten()
@@ -156,9 +156,9 @@ impl Shell {
             Order::StopProcess(run) => self.spawning.ask_to_stop(run),
             Order::StartWorker { worker, pool } => self.workers.start(worker, pool),
             Order::StopWorker(worker) => self.workers.dismiss(worker),
-            Order::StartInWorker { worker, assignment } => self.workers.begin(worker, assignment),
+            Order::StartInWorker { worker, begun } => self.workers.begin(worker, begun),
             Order::StopInWorker { worker, run } => self.workers.stop(worker, run),
-            Order::TellWatcher {
+            Order::NotifyWatcher {
                 worker,
                 run,
                 handle,
@@ -191,7 +191,7 @@ impl Shell {
     /// Removes the file of an object that nobody will ever name; not before it is recorded that
     /// nobody will, and not when nothing is recorded any more: whoever takes the run up names it.
     fn drop_object(&self, name: Name) {
-        if self.engine.journal.is_some() && !self.engine.lock().state.is_recording() {
+        if self.engine.journal.is_some() && !self.engine.lock().state().is_recording() {
             return;
         }
         let engine = self.engine.clone();
@@ -219,7 +219,7 @@ impl Shell {
     }
 
     fn rearm(&mut self) {
-        let next = self.engine.lock().next_deadline();
+        let next = self.engine.lock().engine().next_deadline();
         self.deadline = next.map(|at| Instant::from_std(self.engine.instant_of(at)));
     }
 
@@ -228,7 +228,8 @@ impl Shell {
             self.job_deadline = None;
             return self.end_job(FailureKind::Timeout, "the job ran longer than it may");
         }
-        self.engine.with(|core, now| core.tick(now));
+        self.engine
+            .with(|core, now| core.tell(now, ciel_engine::Event::Ticked));
         self.rearm();
     }
 
@@ -274,8 +275,11 @@ fn progress_of(engine: &Engine) -> Progress {
     Progress {
         counts: core.graph().counts(),
         pending: core.graph().pending() as u64,
-        running: core.node.placed() as u64,
-        oldest: core.oldest_running().map(|label| label.to_string()),
+        running: core.engine().node().placed() as u64,
+        oldest: core
+            .engine()
+            .oldest_running()
+            .map(|label| label.to_string()),
         elapsed_us: engine.now(),
     }
 }

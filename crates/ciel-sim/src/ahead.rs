@@ -1,139 +1,107 @@
-//! Workers that go on by themselves: what they are told ahead, and what becomes of it.
+//! Workers that begin prefetched starts by themselves.
 //!
-//! The runtime's rules with one start for each worker instead of a line of them: chance says
-//! whether something is told, given back, or followed. What was told is compared with what the task
-//! is when it begins. It does not know what a worker runs. Read next: `driver`.
+//! Chance says whether a worker gives starts back and whether it goes on with the next one. What it
+//! received is compared with what the task is when it begins. It does not know which starts are
+//! prefetched: the engine decides. Read next: `driver`.
 
-use std::collections::BTreeMap;
-
-use ciel_graph::{Ahead, Assignment, Entry, Event, Output};
-use ciel_node::{Place, Run};
+use ciel_engine::{Begun, Caller, Event, Reply};
+use ciel_graph::{self as graph, Ahead, Entry, Output};
+use ciel_node::{Place, Run, WorkerKey};
 
 use crate::world::World;
 
-/// Starts that were told ahead and have not begun.
-#[derive(Debug, Default)]
-pub(crate) struct Line {
-    /// By the task that they may follow.
-    told: BTreeMap<Run, Ahead>,
-    /// What a worker goes on with right now, and whether it was offered.
-    follower: Option<(Run, bool)>,
-    /// How often a worker went on by itself.
-    pub(crate) followed: u64,
-}
-
 impl World<'_> {
-    /// A task runs in a worker; perhaps that is told what may follow it, or gives that back.
-    pub(crate) fn tell_ahead(&mut self, run: Run) {
-        if self.scenario.serial || !self.scenario.ahead {
+    /// A worker gives back what a long task would keep waiting, now and then.
+    pub(crate) fn give_back_starts(&mut self, worker: WorkerKey) {
+        let starts = self.workers.entry(worker).or_default();
+        if starts.is_empty() || !self.random.one_in(8) {
             return;
         }
-        if self.line.told.contains_key(&run) {
-            if self.random.one_in(8)
-                && let Some(returned) = self.forget_ahead(run)
-            {
-                self.tell_node(returned);
-            }
-            return;
+        let first = self.random.below(starts.len());
+        let gone: Vec<Run> = starts.drain(first..).map(|ahead| run_of(&ahead)).collect();
+        self.return_starts(worker, gone);
+    }
+
+    /// A task that waited, be it for no time, is followed by nothing that was sent before.
+    pub(crate) fn give_all_back(&mut self, worker: WorkerKey) {
+        let starts = self.workers.entry(worker).or_default();
+        if !starts.is_empty() {
+            let gone = starts.drain(..).map(|ahead| run_of(&ahead)).collect();
+            self.return_starts(worker, gone);
         }
-        let graph = self.coordinator.graph();
-        let mut ahead = match self.node.queued() {
-            0 => graph.ahead(&[run.task]),
-            _ => None,
-        };
-        if ahead.is_none()
-            && let Some(lent) = self.node.lend(graph.order(), run)
+    }
+
+    /// Of starts that do not begin the engine is told the first: those behind it go with it.
+    fn return_starts(&mut self, worker: WorkerKey, runs: Vec<Run>) {
+        self.submit(Event::PrefetchReturned { worker, runs });
+    }
+
+    /// What a worker received to follow a task does not begin.
+    pub(crate) fn forget_starts(&mut self, place: Place) {
+        if let Place::Worker(worker) = place
+            && let Some(starts) = self.workers.get_mut(&worker)
         {
-            ahead = graph.preview(lent.task, lent.attempt);
-            if ahead.is_none() {
-                self.tell_node(ciel_node::Event::TaskReturned { run: lent });
-            }
-        }
-        if let Some(ahead) = ahead {
-            self.trace.add(self.now, "told ahead", &ahead);
-            self.line.told.insert(run, ahead);
+            starts.clear();
         }
     }
 
-    /// What was told to follow `run` does not begin there: the node is to hear that it is back.
-    pub(crate) fn forget_ahead(&mut self, run: Run) -> Option<ciel_node::Event> {
-        let ahead = self.line.told.remove(&run)?;
-        let run = run_of(&ahead.assignment);
-        Some(ciel_node::Event::TaskReturned { run })
-    }
-
-    /// Whether that offer is of what a worker has begun already.
-    pub(crate) fn is_begun(&mut self, run: Run) -> bool {
-        match &mut self.line.follower {
-            Some((next, is_offered)) if *next == run => {
-                *is_offered = true;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// A task ends with `event`, and perhaps its worker goes on by itself; false if it does not.
-    pub(crate) fn end_followed(&mut self, run: Run, event: &Event) -> bool {
-        let Some(ahead) = self.line.told.remove(&run) else {
-            return false;
+    /// A task in a worker ends; perhaps the worker has begun the next one.
+    pub(crate) fn end_in_worker(&mut self, worker: WorkerKey, run: Run, end: graph::Event) {
+        let goes_on = gives_plain_values(&end) && !self.random.one_in(4);
+        let starts = self.workers.get_mut(&worker).expect("it runs a task");
+        let follower = match goes_on {
+            true => starts.pop_front(),
+            false => None,
         };
-        let goes_on = gives_plain_values(event) && !self.random.one_in(4);
-        let next = run_of(&ahead.assignment);
-        if !goes_on {
-            self.tell_node(ciel_node::Event::TaskReturned { run: next });
-            return false;
+        if follower.is_none() {
+            starts.clear();
         }
-        self.node.hold(true);
-        self.line.follower = Some((next, false));
-        self.submit(event.clone());
-        self.node.hold(false);
-        let is_offered = self.line.follower.take() == Some((next, true));
-        let is_ready = self
-            .coordinator
-            .graph()
-            .awaits_place(next.task, next.attempt);
-        if !(is_ready && (is_offered || self.node.is_lent(next))) {
-            // Its worker is told to stop it at once, and leaves the place.
-            self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
-            return true;
+        let caller = Caller::Worker {
+            worker,
+            follows: follower.as_ref().map(run_of),
+        };
+        let end = Some(end);
+        match self.tell(Event::TurnEnded { run, end }, caller) {
+            Reply::Begin(begun) => {
+                self.check_follower(follower, &begun);
+                self.begin_in_worker(worker, *begun);
+            }
+            Reply::FollowerStopped => self.leave(run, Place::Worker(worker)),
+            reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
         }
-        self.line.followed += 1;
-        let now = self.coordinator.graph().preview(next.task, next.attempt);
-        if let Some(now) = now {
-            assert_like(&ahead, &now.assignment);
-        }
-        self.tell_node(ciel_node::Event::TaskFollowed { run, next });
-        true
     }
 
-    /// A worker is gone, with all that it was told.
-    pub(crate) fn forget_line_of(&mut self, place: Place) {
-        let processes = &self.processes;
-        self.line.told.retain(|run, _| {
-            processes
-                .get(run)
-                .is_some_and(|process| process.place != place)
-        });
-    }
-
-    /// Nobody remembers what was told.
-    pub(crate) fn forget_all_lines(&mut self) {
-        self.line.told.clear();
-        self.line.follower = None;
+    /// A task is what was sent ahead: the same but for what was awaited, which is ready now.
+    fn check_follower(&mut self, follower: Option<Ahead>, begun: &Begun) {
+        let Some(ahead) = follower else {
+            return;
+        };
+        self.followed += 1;
+        let (sent, now) = (&ahead.assignment, &begun.assignment);
+        let (Entry::Start(before), Entry::Start(known)) = (&sent.entry, &now.entry) else {
+            panic!("only what has not run yet is prefetched");
+        };
+        assert_eq!(
+            (&sent.label, sent.position, &sent.descriptor, sent.strand),
+            (&now.label, now.position, &now.descriptor, now.strand)
+        );
+        let awaited = |handle| ahead.awaited.iter().any(|awaited| awaited.input == handle);
+        let rest = known.iter().filter(|(handle, _)| !awaited(*handle));
+        assert!(rest.eq(before), "{known:?} instead of {before:?}");
+        assert_eq!(known.len(), before.len() + ahead.awaited.len());
     }
 }
 
-fn run_of(assignment: &Assignment) -> Run {
+fn run_of(ahead: &Ahead) -> Run {
     Run {
-        task: assignment.task,
-        attempt: assignment.attempt,
+        task: ahead.assignment.task,
+        attempt: ahead.assignment.attempt,
     }
 }
 
 /// Whether a task ends with values that its worker can hand on.
-fn gives_plain_values(event: &Event) -> bool {
-    let Event::TaskFinished { outputs, .. } = event else {
+fn gives_plain_values(event: &graph::Event) -> bool {
+    let graph::Event::TaskFinished { outputs, .. } = event else {
         return false;
     };
     let is_plain = |output: &Output| match output {
@@ -141,20 +109,4 @@ fn gives_plain_values(event: &Event) -> bool {
         Output::Published | Output::Delegate(_) => false,
     };
     outputs.iter().all(is_plain)
-}
-
-/// A task is what was told of it ahead: the same but for what was awaited, which is there now.
-fn assert_like(ahead: &Ahead, now: &Assignment) {
-    let told = &ahead.assignment;
-    let (Entry::Start(before), Entry::Start(known)) = (&told.entry, &now.entry) else {
-        panic!("only what has not run yet is told ahead");
-    };
-    assert_eq!(
-        (&told.label, told.position, &told.descriptor, told.strand),
-        (&now.label, now.position, &now.descriptor, now.strand)
-    );
-    let awaited = |handle| ahead.awaited.iter().any(|awaited| awaited.input == handle);
-    let rest = known.iter().filter(|(handle, _)| !awaited(*handle));
-    assert!(rest.eq(before), "{known:?} instead of {before:?}");
-    assert_eq!(known.len(), before.len() + ahead.awaited.len());
 }

@@ -6,6 +6,7 @@
 //! Read next: `kept`.
 
 use ciel_coordinator::{Coordinator, Corrupt};
+use ciel_engine::Engine;
 use ciel_graph::{Action, Event, Policy, Situation};
 use ciel_model::Attempt;
 use ciel_node::{Node, Run};
@@ -43,8 +44,10 @@ impl World<'_> {
         let from_snapshot = shorter.filter(|_| self.kept.chance.one_in(2));
         self.trace.add(self.now, "engine lost", &survivors);
         self.forget_all_but(survivors, &folded);
-        self.coordinator = from_snapshot.map_or(folded.coordinator, |shorter| shorter.coordinator);
-        self.coordinator.watch(true);
+        let mut coordinator =
+            from_snapshot.map_or(folded.coordinator, |shorter| shorter.coordinator);
+        coordinator.watch(true);
+        self.engine = Engine::new(coordinator, Node::new(capacity_of(self.scenario)));
         self.go_on();
     }
 
@@ -143,22 +146,17 @@ impl World<'_> {
         }
         self.summaries.forget_stories();
         self.ending = None;
-        self.node = Node::new(capacity_of(self.scenario));
-        self.queue.clear();
         self.processes.clear();
-        self.places.clear();
         self.parked.clear();
         self.workers.clear();
-        self.forget_all_lines();
-        self.refused.clear();
         self.forget_happenings();
     }
 
     fn go_on(&mut self) {
         self.crashes += 1;
         let records = self.kept.records.clone();
-        self.coordinator.record_to(Box::new(records));
-        let policy: Policy = self.coordinator.graph().policy();
+        self.engine.state_mut().record_to(Box::new(records));
+        let policy: Policy = self.engine.graph().policy();
         self.submit(Event::EngineLost {
             policy,
             lost: Vec::new(),

@@ -1,13 +1,15 @@
-//! How events travel between graph, node and ordered stream: the rules that the runtime follows.
+//! What the world does about the engine's effects and replies, as the runtime does.
 //!
-//! Events and actions go through one queue, first in, first out: no machine is entered while
-//! another one works, and all actions of one event are performed before anything that follows from
-//! them. Both are needed: an action may take back what an earlier one of the same event began. It
-//! does not know what scripts do. Read next: `world`.
+//! Nothing is decided here: threads take the turns that they are offered, processes and workers run
+//! what they receive and stop when they are told. It does not know what scripts do. Read next:
+//! `world`.
 
-use ciel_graph::{Action, Assignment, Continuation, Entry, Event};
-use ciel_model::{Failure, FailureKind, StrandKey};
-use ciel_node::{Place, Run};
+use std::collections::VecDeque;
+
+use ciel_engine::{Begun, Caller, Effect, Event, Known, Reply};
+use ciel_graph::{self as graph, Assignment, Continuation, Entry};
+use ciel_model::StrandKey;
+use ciel_node::{Place, Run, WorkerKey};
 use ciel_ordered::Piece;
 
 use crate::crash::take_out;
@@ -15,140 +17,103 @@ use crate::kept::{Note, Snapshot};
 use crate::script::Script;
 use crate::world::{CHECKPOINT, Happening, Mood, Process, World};
 
-/// Something on its way from one machine to another.
-#[derive(Debug)]
-pub(crate) enum Pending {
-    ToGraph(Event),
-    ToNode(ciel_node::Event),
-    FromGraph(Action),
-    FromNode(ciel_node::Action),
-}
-
 impl World<'_> {
-    /// Gives an event to the graph and does all that follows from it.
-    pub(crate) fn submit(&mut self, event: Event) {
-        self.queue.push_back(Pending::ToGraph(event));
-        self.settle();
+    /// Tells the engine an event in nobody's name.
+    pub(crate) fn submit(&mut self, event: impl Into<Event>) {
+        let reply = self.tell(event, Caller::Nobody);
+        assert_eq!(reply, Reply::Nothing, "nobody has asked");
     }
 
-    /// Gives an event to the node and does all that follows from it.
-    pub(crate) fn tell_node(&mut self, event: ciel_node::Event) {
-        self.queue.push_back(Pending::ToNode(event));
-        self.settle();
+    /// Tells the engine an event and performs what it wants done.
+    pub(crate) fn tell(&mut self, event: impl Into<Event>, caller: Caller) -> Reply {
+        let (reply, effects) = self.ask(event, caller);
+        self.perform_all(effects);
+        reply
     }
 
-    fn settle(&mut self) {
-        while let Some(pending) = self.queue.pop_front() {
-            match pending {
-                Pending::ToGraph(event) => self.on_graph_event(event),
-                Pending::ToNode(event) => self.on_node_event(event),
-                Pending::FromGraph(action) => self.perform(action),
-                Pending::FromNode(action) => self.perform_of_node(action),
-            }
+    /// Tells the engine an event for a caller who does something about the reply before the effects
+    /// are performed: a task that is suspended can begin again with one of them.
+    pub(crate) fn ask(&mut self, event: impl Into<Event>, caller: Caller) -> (Reply, Vec<Effect>) {
+        let event = event.into();
+        self.trace.add(self.now, "engine <-", &(caller, &event));
+        let mut effects = Vec::new();
+        let reply = self.engine.tell(self.now, event, caller, &mut effects);
+        self.trace.add(self.now, "reply", &reply);
+        self.check_accepted();
+        (reply, effects)
+    }
+
+    pub(crate) fn perform_all(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.trace.add(self.now, "engine ->", &effect);
+            self.perform(effect);
         }
         self.release();
     }
 
-    fn on_graph_event(&mut self, event: Event) {
-        self.trace.add(self.now, "graph <-", &event);
-        let mut actions = Vec::new();
-        self.coordinator.tell(self.now, event, &mut actions);
-        self.check_accepted();
-        self.queue
-            .extend(actions.into_iter().map(Pending::FromGraph));
-    }
-
-    pub(crate) fn on_node_event(&mut self, event: ciel_node::Event) {
-        self.trace.add(self.now, "node <-", &event);
-        let mut actions = Vec::new();
-        self.node.handle(
-            self.now,
-            event,
-            self.coordinator.graph().order(),
-            &mut actions,
-        );
-        self.queue
-            .extend(actions.into_iter().map(Pending::FromNode));
-    }
-
-    fn perform(&mut self, action: Action) {
-        self.trace.add(self.now, "graph ->", &action);
-        self.attempts.see(&action);
-        self.summaries.see(&action);
-        match action {
-            Action::Offer {
-                task,
-                attempt,
-                descriptor,
-                mark,
-                resumed,
-            } => {
-                let run = Run { task, attempt };
-                if self.is_begun(run) {
-                    return;
-                }
-                self.on_node_event(ciel_node::Event::TaskOffered {
-                    run,
-                    mark,
-                    class: descriptor.class.clone(),
-                    resources: descriptor.options.resources.clone(),
-                    resumed: resumed.then(|| self.coordinator.graph().replay_us(task)),
-                });
-            }
-            Action::Withdraw { task, attempt } => {
-                let run = Run { task, attempt };
-                self.on_node_event(ciel_node::Event::TaskWithdrawn { run });
-            }
-            Action::Begin(assignment) => self.begin(*assignment),
-            Action::Continue {
-                task,
-                attempt,
-                answers,
-                ended,
-            } => {
-                let run = Run { task, attempt };
-                let process = self.processes.get_mut(&run).expect("it asked");
-                process.script.answer(answers, ended);
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::TurnOffered { run } => self.schedule_soon(Happening::Turn(run)),
+            Effect::NextTurn { run } => {
+                let process = self.processes.get_mut(&run).expect("it was preempted");
                 process.mood = Mood::Acting;
                 self.schedule_soon(Happening::Act(run));
             }
-            Action::Told {
-                task,
-                attempt,
-                handle,
-            } => {
-                let there = self.coordinator.graph().is_settled(task, attempt, handle);
-                assert_ne!(there, Some(false), "{task:?} was told of what is not there");
+            Effect::DropScript { task } => {
+                self.parked.remove(&task);
+                self.processes
+                    .retain(|run, process| run.task != task || process.mood != Mood::Preempted);
             }
-            Action::Suspend { task, attempt } => self.suspend(Run { task, attempt }),
-            Action::Stop { task, attempt } => self.stop(Run { task, attempt }),
-            Action::Strand(_) => unreachable!("the coordinator applies these"),
-            Action::JobEnded(ending) => {
+            Effect::StartProcess(assignment) => self.begin(assignment, Place::Process),
+            Effect::StartInWorker { worker, begun } => self.begin_in_worker(worker, *begun),
+            Effect::StopProcess(run) | Effect::StopInWorker { run, .. } => self.stop(run),
+            Effect::StartWorker { worker, .. } => {
+                self.workers.insert(worker, VecDeque::new());
+                self.schedule_soon(Happening::Hello(worker));
+            }
+            Effect::StopWorker { worker } => drop(self.workers.remove(&worker)),
+            Effect::NotifyWatcher { run, handle, .. } => {
+                let graph = self.engine.graph();
+                let is_settled = graph.is_settled(run.task, run.attempt, handle);
+                assert_ne!(is_settled, Some(false), "{run:?} was told of {handle:?}");
+            }
+            Effect::DropParked { task, .. } => drop(self.parked.remove(&task)),
+            Effect::AttemptFailed { task, .. } => self.attempts.failed(&task),
+            Effect::JobEnded(ending) => {
                 assert!(self.ending.is_none(), "the job ended twice");
                 self.ending = Some(*ending);
             }
-            Action::AttemptFailed { .. }
-            | Action::DropObject(_)
-            | Action::Happened(_)
-            | Action::Ended(_) => {}
-            Action::Recalled { .. } => unreachable!("scripts know their handles and do not ask"),
+            Effect::Quiet => assert!(self.engine.is_quiet() && self.ending.is_some()),
+            Effect::TaskEnded(summary) => self.summaries.on_ended(&summary),
+            Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
+            Effect::DropObject(_) | Effect::DeadlineMoved => {}
         }
     }
 
-    fn begin(&mut self, assignment: Assignment) {
+    /// A thread takes up a task, if it has not been given up meanwhile.
+    pub(crate) fn take_turn(&mut self, run: Run) {
+        match self.tell(Event::TurnTaken { run }, Caller::Thread) {
+            Reply::Begin(begun) => self.begin(begun.assignment, Place::Thread),
+            reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
+        }
+    }
+
+    /// A worker receives a task, and what may follow it.
+    pub(crate) fn begin_in_worker(&mut self, worker: WorkerKey, begun: Begun) {
+        self.begin(begun.assignment, Place::Worker(worker));
+        let starts = self.workers.get_mut(&worker).expect("it has been started");
+        starts.extend(begun.ahead);
+    }
+
+    fn begin(&mut self, assignment: Box<Assignment>, place: Place) {
+        self.attempts.begun(&assignment);
         let run = Run {
             task: assignment.task,
             attempt: assignment.attempt,
         };
-        if self.refused.contains(&run) {
-            return;
-        }
-        let place = *self.places.get(&run).expect("what begins was placed");
-        let strand = assignment.strand;
-        let script = self.enter(assignment);
         let process = Process {
-            script,
-            strand,
+            strand: assignment.strand,
+            script: self.enter(run, *assignment, place),
             place,
             mood: Mood::Acting,
             continuation: Continuation::Live,
@@ -159,7 +124,7 @@ impl World<'_> {
         self.schedule_soon(Happening::Act(run));
     }
 
-    fn enter(&mut self, assignment: Assignment) -> Script {
+    fn enter(&mut self, run: Run, assignment: Assignment, place: Place) -> Script {
         let Assignment {
             task,
             label,
@@ -171,9 +136,11 @@ impl World<'_> {
         let payload = descriptor.payload[..].try_into().expect("an index");
         let definition = u32::from_be_bytes(payload) as usize;
         let inputs = descriptor.inputs.len() as u32;
+        if !matches!(entry, Entry::Resume(_)) {
+            self.parked.remove(&task);
+        }
         match entry {
             Entry::Start(told) => {
-                self.parked.remove(&task);
                 self.kept.note_done(Note::Began(label.name));
                 Script::start(definition, label, inputs, descriptor.outputs, told)
             }
@@ -181,10 +148,10 @@ impl World<'_> {
                 inputs: told,
                 facts,
             } => {
-                self.parked.remove(&task);
                 let outputs = descriptor.outputs;
                 let mut script = Script::start(definition, label, inputs, outputs, told);
-                script.recall(&facts, ended);
+                script.replay(&facts, ended);
+                script.recall(self.recall(run, place));
                 script
             }
             Entry::Restore {
@@ -192,7 +159,6 @@ impl World<'_> {
                 answers,
                 facts,
             } => {
-                self.parked.remove(&task);
                 let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
                 let mut script = self.saved[(index & !CHECKPOINT) as usize].clone();
                 // At a checkpoint it did not race: how a race ended is of a later one.
@@ -201,7 +167,7 @@ impl World<'_> {
                     _ => (None, ended),
                 };
                 script.answer(answers, now);
-                script.recall(&facts, later);
+                script.replay(&facts, later);
                 self.restored += u64::from(index & CHECKPOINT != 0);
                 script
             }
@@ -213,90 +179,54 @@ impl World<'_> {
         }
     }
 
-    fn suspend(&mut self, run: Run) {
-        let process = self.processes.remove(&run).expect("it asked");
-        if let Some(returned) = self.forget_ahead(run) {
-            self.on_node_event(returned);
+    /// What a task that replays in a worker is told of what it had asked for; scripts on threads
+    /// ask again.
+    fn recall(&mut self, run: Run, place: Place) -> Known {
+        let Place::Worker(worker) = place else {
+            return Known::new();
+        };
+        let Run { task, attempt } = run;
+        let caller = Caller::Worker {
+            worker,
+            follows: None,
+        };
+        match self.tell(graph::Event::TaskRecalled { task, attempt }, caller) {
+            Reply::Recalled(known) => {
+                self.recalled += known.len() as u64;
+                known
+            }
+            reply => unreachable!("{reply:?} to a task that replays"),
         }
-        let parked = process.continuation == Continuation::Live;
-        if parked {
+    }
+
+    /// An attempt waits; what it keeps while it does is parked.
+    pub(crate) fn suspend(&mut self, run: Run) {
+        let process = self.processes.remove(&run).expect("it asked");
+        if process.continuation == Continuation::Live {
             self.parked.insert(run.task, process.script);
         }
-        let parked = parked && matches!(process.place, Place::Worker(_));
-        self.on_node_event(ciel_node::Event::TaskLeft { run, parked });
+        self.forget_starts(process.place);
     }
 
     fn stop(&mut self, run: Run) {
-        match self.processes.get_mut(&run) {
-            Some(process) => {
-                process.stopped = true;
-                if self.random.one_in(2) {
-                    process.mood = Mood::Asking;
-                }
-                self.schedule_soon(Happening::Dead(run));
-            }
-            None => {
-                self.parked.remove(&run.task);
-                self.on_node_event(ciel_node::Event::TaskForgotten { task: run.task });
-            }
+        let process = self.processes.get_mut(&run).expect("what is stopped runs");
+        process.stopped = true;
+        if self.random.one_in(2) {
+            process.mood = Mood::Asking;
         }
-    }
-
-    fn perform_of_node(&mut self, action: ciel_node::Action) {
-        self.trace.add(self.now, "node ->", &action);
-        match action {
-            ciel_node::Action::Place { run, place } => {
-                self.places.insert(run, place);
-                let Run { task, attempt } = run;
-                self.on_graph_event(Event::TaskPlaced { task, attempt });
-            }
-            ciel_node::Action::NextTurn { run } => {
-                if let Some(process) = self.processes.get_mut(&run) {
-                    process.mood = Mood::Acting;
-                    self.schedule_soon(Happening::Act(run));
-                }
-            }
-            ciel_node::Action::Refuse { run, lacking } => self.refuse(run, lacking),
-            ciel_node::Action::StartWorker { worker, .. } => {
-                self.workers.insert(worker, Vec::new());
-                self.schedule_soon(Happening::Hello(worker));
-            }
-            ciel_node::Action::StopWorker { worker } => {
-                self.workers.remove(&worker);
-            }
-            ciel_node::Action::DropParked { task, .. } => {
-                self.parked.remove(&task);
-            }
-            ciel_node::Action::ContinuationLost { task } => {
-                self.parked.remove(&task);
-                self.on_graph_event(Event::ContinuationLost { task });
-            }
-        }
-    }
-
-    fn refuse(&mut self, run: Run, lacking: String) {
-        let Run { task, attempt } = run;
-        let failure = Failure::new(FailureKind::Refused, self.label(task), lacking);
-        self.refused.insert(run);
-        let placed = Event::TaskPlaced { task, attempt };
-        let failed = Event::TaskFailed {
-            task,
-            attempt,
-            failure,
-        };
-        self.queue.extend([placed, failed].map(Pending::ToGraph));
+        self.schedule_soon(Happening::Dead(run));
     }
 
     pub(crate) fn write(&mut self, strand: StrandKey, text: String) {
         let piece = Piece::Bytes(text.into_bytes());
-        let written = self.coordinator.write(strand, piece);
+        let written = self.engine.state_mut().write(strand, piece);
         assert_eq!(written, Ok(()), "{strand:?}");
         self.check_accepted();
     }
 
     /// Every script does the same when it is run again, so nothing it writes can be refused.
     fn check_accepted(&self) {
-        let refusal = self.coordinator.refusal();
+        let refusal = self.engine.state().refusal();
         assert_eq!(refusal, None, "the ordered output refused something");
     }
 
@@ -307,8 +237,9 @@ impl World<'_> {
             return;
         }
         if kept.records_all && kept.chance.one_in(20) {
+            let snapshot = self.engine.state().snapshot();
             kept.snapshots.push(Snapshot {
-                bytes: self.coordinator.snapshot().expect("nothing is spilled"),
+                bytes: snapshot.expect("nothing is spilled"),
                 covers: kept.records.all().len(),
                 released: self.output.len(),
             });
@@ -319,7 +250,7 @@ impl World<'_> {
     /// Lets all output out that is final; all that is recorded by now must survive from now on.
     pub(crate) fn let_out(&mut self) {
         let before = self.output.len();
-        take_out(self.coordinator.output_mut(), &mut self.output);
+        take_out(self.engine.state_mut().output_mut(), &mut self.output);
         if self.output.len() > before {
             self.kept.gated = self.kept.records.all().len();
         }

@@ -36,6 +36,8 @@ pub struct Shown {
     pub followed: u64,
     /// How many tasks handed over to a successor.
     pub handed_over: u64,
+    /// What tasks that replayed were told at their start of what they had asked for.
+    pub recalled: u64,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -73,8 +75,9 @@ fn show(scenario: &Scenario) -> Shown {
         races: world.races().clone(),
         crashes: world.crashes,
         restored: world.restored,
-        followed: world.followed(),
         handed_over: world.handed_over(),
+        followed: world.followed,
+        recalled: world.recalled,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ciel_coordinator::Recorder;
-use ciel_graph::Action;
-use ciel_model::{Name, TaskKey};
+use ciel_graph::{Action, Assignment};
+use ciel_model::{Label, Name, TaskKey};
 use ciel_node::Run;
 
 use crate::oracle::Races;
@@ -99,15 +99,19 @@ pub(crate) struct Attempts {
 impl Attempts {
     pub(crate) fn see(&mut self, action: &Action) {
         match action {
-            Action::Begin(assignment) => {
-                self.names.insert(assignment.label.name, assignment.task);
-            }
-            Action::AttemptFailed { task, .. } => {
-                if let Some(task) = self.names.get(&task.name) {
-                    *self.failures.entry(*task).or_default() += 1;
-                }
-            }
+            Action::Begin(assignment) => self.begun(assignment),
+            Action::AttemptFailed { task, .. } => self.failed(task),
             _ => {}
+        }
+    }
+
+    pub(crate) fn begun(&mut self, assignment: &Assignment) {
+        self.names.insert(assignment.label.name, assignment.task);
+    }
+
+    pub(crate) fn failed(&mut self, task: &Label) {
+        if let Some(task) = self.names.get(&task.name) {
+            *self.failures.entry(*task).or_default() += 1;
         }
     }
 

@@ -1,8 +1,8 @@
 //! The world for tests: the production machines in virtual time, under seeds and faults.
 //!
 //! A [`Scenario`] is a program (tasks that print, spawn, ask, fail), a machine, a policy and
-//! faults at times. [`World`] runs it: coordinator and node are the real ones, driven as the
-//! runtime drives them; processes, workers and the clock are simulated. The [`oracle`] runs the
+//! faults at times. [`World`] runs it: the engine is the real one, driven as the runtime drives it;
+//! processes, workers and the clock are simulated. The [`oracle`] runs the
 //! same program by plain recursion, which is the serial program, and [`judge`] compares the two.
 //!
 //! It does not know sockets, threads or real time, and nothing in production depends on it. Read
@@ -11,6 +11,7 @@
 mod ahead;
 mod crash;
 pub mod driver;
+mod faults;
 pub mod generate;
 pub mod judge;
 mod kept;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ciel_graph::{Output, Step, Wait, WaitEnd};
+use ciel_graph::{Output, Recalled, Step, Wait, WaitEnd};
 use ciel_model::{
     Class, CodeIdentity, Descriptor, Fact, Failure, FailureKind, Form, Handle, Input, Label, Name,
     Options, Payload, Pool, Resolution, Resources, Site, Value,
@@ -69,6 +69,12 @@ pub struct Script {
     locals: Vec<Handle>,
     next_handle: u32,
     known: BTreeMap<usize, Known>,
+    /// What it was told at the start of a replay.
+    recalled: BTreeMap<Handle, Known>,
+    /// The same of what it has not made again yet, by how many it made before.
+    recalled_made: BTreeMap<u32, Known>,
+    /// Outputs of spawns and objects made so far.
+    made: u32,
     published: Vec<bool>,
     pending: Option<(usize, bool)>,
     /// It waits for the first of these, so long at most.
@@ -99,6 +105,9 @@ impl Script {
             locals: (0..inputs).map(Handle).collect(),
             next_handle: inputs,
             known: BTreeMap::new(),
+            recalled: BTreeMap::new(),
+            recalled_made: BTreeMap::new(),
+            made: 0,
             published: vec![false; outputs as usize],
             pending: None,
             race: None,
@@ -129,7 +138,7 @@ impl Script {
     }
 
     /// It is run again: what it was told in its races is told again.
-    pub fn recall(&mut self, facts: &[Fact], ended: Option<WaitEnd>) {
+    pub fn replay(&mut self, facts: &[Fact], ended: Option<WaitEnd>) {
         for fact in facts {
             if let Fact::Input { kind, value } = fact
                 && **kind == *FIRST
@@ -138,6 +147,25 @@ impl Script {
             }
         }
         self.recorded.extend(ended.map(|ended| ended.places));
+    }
+
+    /// It is run again from its start, and knows from the start what it had asked for.
+    pub fn recall(&mut self, known: Vec<(Recalled, Resolution)>) {
+        for (which, resolution) in known {
+            let known = self.read(resolution);
+            match which {
+                Recalled::Made(index) => self.recalled_made.insert(index, known),
+                Recalled::There(handle) => self.recalled.insert(handle, known),
+            };
+        }
+    }
+
+    /// What is known of one of its references.
+    fn known(&self, local: usize) -> Option<Known> {
+        let known = self.known.get(&local);
+        known
+            .or_else(|| self.recalled.get(&self.locals[local]))
+            .cloned()
     }
 
     /// What it waited for is there, or what of it is.
@@ -168,6 +196,7 @@ impl Script {
         self.locals = (0..kept.len() as u32).map(Handle).collect();
         self.next_handle = kept.len() as u32;
         self.known.clear();
+        self.recalled.clear();
         let waits = match (&self.race, self.pending) {
             (Some((among, _)), _) => among.clone(),
             (None, pending) => vec![pending.expect("only a waiting script is made smaller").0],
@@ -189,7 +218,7 @@ impl Script {
                 return next;
             }
             if let Some((local, catches)) = self.pending {
-                match self.known.get(&local).cloned() {
+                match self.known(local) {
                     None => return Move::Block(vec![self.locals[local]], Wait::ALL),
                     Some(known) => {
                         self.pending = None;
@@ -299,14 +328,20 @@ impl Script {
 
     fn take_handles(&mut self, count: u32) {
         let first = self.next_handle;
-        self.locals.extend((first..first + count).map(Handle));
+        for handle in (first..first + count).map(Handle) {
+            self.locals.push(handle);
+            if let Some(known) = self.recalled_made.remove(&self.made) {
+                self.recalled.insert(handle, known);
+            }
+            self.made += 1;
+        }
         self.next_handle += count;
     }
 
     fn want(&mut self, local: usize, catches: bool) -> Option<Move> {
         if local < self.locals.len() {
             self.pending = Some((local, catches));
-            if let Some(known) = self.known.get(&local).cloned() {
+            if let Some(known) = self.known(local) {
                 self.pending = None;
                 return self.absorb(known, catches);
             }

@@ -35,7 +35,7 @@ impl Summaries {
         }
     }
 
-    fn on_happened(&mut self, happening: &Happening) {
+    pub(crate) fn on_happened(&mut self, happening: &Happening) {
         let name = happening.label.name;
         let moments = self.moments.entry(name).or_default();
         moments.push((happening.at, happening.moment));
@@ -56,7 +56,7 @@ impl Summaries {
         }
     }
 
-    fn on_ended(&mut self, summary: &TaskSummary) {
+    pub(crate) fn on_ended(&mut self, summary: &TaskSummary) {
         check_times(summary);
         let told = self.told.entry(summary.label.name).or_default();
         told.push_back(summary.story.clone());

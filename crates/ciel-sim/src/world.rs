@@ -5,18 +5,17 @@
 //! `driver`, which does.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ciel_coordinator::Coordinator;
-use ciel_graph::{Checkpoint, Continuation, Ending, Event, Policy, Step, Wait};
-use ciel_model::{Failure, FailureKind, Handle, Label, Name, Resources, StrandKey, TaskKey};
+use ciel_engine::{Caller, Engine, Event, Reply};
+use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, Ending, Policy, Step, Wait};
+use ciel_model::{Handle, Name, Resources, StrandKey, TaskKey};
 use ciel_node::{Capacity, Node, Place, Run, WorkerKey};
 
-use crate::ahead::Line;
-use crate::driver::Pending;
 use crate::kept::{Attempts, Kept, Note};
 use crate::oracle::Races;
-use crate::program::{Act, Fault, Kind, Scenario};
+use crate::program::{Kind, Scenario};
 use crate::random::Random;
 use crate::script::{Move, Script, descriptor};
 use crate::summaries::Summaries;
@@ -28,11 +27,15 @@ pub const HAPPENINGS_MAX: u64 = 200_000;
 /// Microseconds that one act takes at most, beside what it asks for.
 const ACT_US_MAX: usize = 100;
 
+/// Microseconds after which a thread whose script runs for ever looks whether it is to stop.
+const HANG_US: u64 = 10_000;
+
 /// Marks the index of a saved script as that of a checkpoint.
 pub(crate) const CHECKPOINT: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Happening {
+    Turn(Run),
     Act(Run),
     Dead(Run),
     Hello(WorkerKey),
@@ -45,6 +48,7 @@ pub(crate) enum Mood {
     Acting,
     Asking,
     Preempted,
+    Hanging,
 }
 
 /// An attempt in its place.
@@ -65,19 +69,15 @@ pub struct World<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) now: u64,
     pub(crate) random: Random,
-    pub(crate) coordinator: Coordinator,
-    pub(crate) node: Node,
-    pub(crate) queue: VecDeque<Pending>,
+    pub(crate) engine: Engine,
     pub(crate) processes: BTreeMap<Run, Process>,
-    pub(crate) places: BTreeMap<Run, Place>,
     pub(crate) parked: BTreeMap<TaskKey, Script>,
     pub(crate) saved: Vec<Script>,
-    pub(crate) workers: BTreeMap<WorkerKey, Vec<TaskKey>>,
-    pub(crate) refused: BTreeSet<Run>,
+    /// Living workers, and the starts that each has received and not begun.
+    pub(crate) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
     pub(crate) attempts: Attempts,
     pub(crate) summaries: Summaries,
     pub(crate) kept: Kept,
-    pub(crate) line: Line,
     pub(crate) trace: Trace,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
@@ -90,6 +90,10 @@ pub struct World<'a> {
     pub crashes: u64,
     /// How often a strand went on from a checkpoint.
     pub restored: u64,
+    /// How often a worker began a prefetched start by itself.
+    pub followed: u64,
+    /// What tasks that replayed were told at their start of what they had asked for.
+    pub recalled: u64,
 }
 
 impl<'a> World<'a> {
@@ -106,19 +110,14 @@ impl<'a> World<'a> {
             scenario,
             now: 0,
             random,
-            coordinator,
-            node: Node::new(capacity_of(scenario)),
-            queue: VecDeque::new(),
+            engine: Engine::new(coordinator, Node::new(capacity_of(scenario))),
             processes: BTreeMap::new(),
-            places: BTreeMap::new(),
             parked: BTreeMap::new(),
             saved: Vec::new(),
             workers: BTreeMap::new(),
-            refused: BTreeSet::new(),
             attempts: Attempts::default(),
             summaries: Summaries::default(),
             kept,
-            line: Line::default(),
             trace: Trace::new(keeps_trace),
             heap: BinaryHeap::new(),
             sequence: 0,
@@ -127,6 +126,8 @@ impl<'a> World<'a> {
             ending: None,
             crashes: 0,
             restored: 0,
+            followed: 0,
+            recalled: 0,
         }
     }
 
@@ -141,8 +142,7 @@ impl<'a> World<'a> {
             self.now = at;
             self.trace.add(at, "happens", &happening);
             self.happen(happening);
-            self.coordinator.graph().check_all();
-            self.node.check_all();
+            self.engine.check_all();
         }
         self.let_out();
         self.check_end();
@@ -150,7 +150,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn submit_root(&mut self) {
         let root = descriptor(self.scenario, 0, Vec::new(), self.scenario.tasks[0].outputs);
-        self.submit(Event::RootSubmitted {
+        self.submit(graph::Event::RootSubmitted {
             name: Name::of_root(b"sim"),
             descriptor: root,
         });
@@ -171,14 +171,9 @@ impl<'a> World<'a> {
         &self.trace
     }
 
-    /// How often a worker went on by itself with what it was told ahead.
-    pub fn followed(&self) -> u64 {
-        self.line.followed
-    }
-
     /// The counters of the graph.
     pub fn counts(&self) -> ciel_graph::Counts {
-        self.coordinator.graph().counts()
+        self.engine.graph().counts()
     }
 
     /// How many tasks have handed over to a successor, as their summaries tell.
@@ -188,9 +183,11 @@ impl<'a> World<'a> {
 
     fn check_end(&self) {
         assert!(self.ending.is_some(), "stuck: {:#?}", self.waiting());
-        assert_eq!(self.node.placed(), 0, "places taken at the end");
-        assert_eq!(self.node.queued(), 0, "tasks queued at the end");
-        let output = self.coordinator.output();
+        let node = self.engine.node();
+        assert_eq!(node.placed(), 0, "places taken at the end");
+        assert_eq!(node.queued(), 0, "tasks queued at the end");
+        assert!(self.engine.is_quiet(), "slots taken at the end");
+        let output = self.engine.state().output();
         assert!(
             output.stopped_at().is_some() || output.frontier().is_none(),
             "output held for ever"
@@ -199,7 +196,7 @@ impl<'a> World<'a> {
     }
 
     fn waiting(&self) -> Vec<String> {
-        let graph = self.coordinator.graph();
+        let graph = self.engine.graph();
         let views = graph.all().into_iter().filter_map(|task| graph.view(task));
         views
             .map(|view| format!("{}: {:?}", view.label, view.situation))
@@ -226,20 +223,14 @@ impl<'a> World<'a> {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
+            Happening::Turn(run) => self.take_turn(run),
             Happening::Act(run) => self.act(run),
             Happening::Dead(run) => self.die(run),
             Happening::Hello(worker) => self.say_hello(worker),
-            Happening::Tick => {
-                self.submit(Event::Ticked);
-                self.tell_node(ciel_node::Event::Ticked);
-            }
+            Happening::Tick => self.submit(Event::Ticked),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
-        let deadlines = [
-            self.coordinator.graph().next_deadline(),
-            self.node.next_deadline(),
-        ];
-        if let Some(at) = deadlines.into_iter().flatten().min()
+        if let Some(at) = self.engine.next_deadline()
             && self
                 .ticks_at
                 .is_none_or(|ticks_at| ticks_at <= self.now || ticks_at > at)
@@ -247,7 +238,8 @@ impl<'a> World<'a> {
             // A deadline may have passed while nobody was there to hear of it.
             let at = at.max(self.now);
             self.ticks_at = Some(at);
-            self.schedule(at, Happening::Tick);
+            // A deadline of the engine that was lost may be past.
+            self.schedule(at.max(self.now), Happening::Tick);
         }
     }
 
@@ -256,10 +248,17 @@ impl<'a> World<'a> {
         let Some(process) = self.processes.get_mut(&run) else {
             return;
         };
-        if process.mood != Mood::Acting {
-            return;
-        }
         let place = process.place;
+        if place == Place::Thread && self.engine.is_stopping(run) {
+            self.processes.remove(&run);
+            return self.leave(run, place);
+        }
+        match process.mood {
+            Mood::Acting => {}
+            // A thread looks up now and then.
+            Mood::Hanging => return self.schedule(self.now + HANG_US, Happening::Act(run)),
+            Mood::Asking | Mood::Preempted => return,
+        }
         let next = process.script.advance(self.scenario, failures);
         let strand = process.strand;
         let stale = process.stopped;
@@ -275,10 +274,17 @@ impl<'a> World<'a> {
             Move::Block(on, wait) => self.block(run, on, wait),
             Move::Watch(handle) => self.watch(run, handle),
             Move::Finish(_) | Move::Tail(_) | Move::Fail(_) => self.end(run, next),
-            Move::Hang => {}
+            Move::Hang => {
+                process.mood = Mood::Hanging;
+                if place == Place::Thread {
+                    self.schedule_soon(Happening::Act(run));
+                }
+            }
         }
-        if matches!(place, Place::Worker(_)) && self.processes.contains_key(&run) {
-            self.tell_ahead(run);
+        if let Place::Worker(worker) = place
+            && self.processes.contains_key(&run)
+        {
+            self.give_back_starts(worker);
         }
     }
 
@@ -293,7 +299,7 @@ impl<'a> World<'a> {
             self.kept.note(Note::Spawned(run));
         }
         let Run { task, attempt } = run;
-        self.submit(Event::TaskStepped {
+        self.submit(graph::Event::TaskStepped {
             task,
             attempt,
             step,
@@ -304,7 +310,7 @@ impl<'a> World<'a> {
         };
         if aside && process.place == Place::Thread {
             process.mood = Mood::Preempted;
-            self.tell_node(ciel_node::Event::TaskPreempted { run });
+            self.submit(Event::TaskPreempted { run });
         } else {
             self.schedule_soon(Happening::Act(run));
         }
@@ -312,7 +318,7 @@ impl<'a> World<'a> {
 
     fn watch(&mut self, run: Run, handle: Handle) {
         let Run { task, attempt } = run;
-        self.submit(Event::TaskWatched {
+        self.submit(graph::Event::TaskWatched {
             task,
             attempt,
             handle,
@@ -337,7 +343,8 @@ impl<'a> World<'a> {
             self.saved.push(process.script.clone());
         }
         let checkpoint = self.take_checkpoint(run, wait);
-        self.submit(Event::TaskBlocked {
+        let caller = self.caller(run);
+        let event = graph::Event::TaskBlocked {
             task: run.task,
             attempt: run.attempt,
             kept,
@@ -345,7 +352,50 @@ impl<'a> World<'a> {
             wait,
             continuation,
             checkpoint,
-        });
+        };
+        let (reply, effects) = self.ask(event, caller);
+        self.after_block(run, reply);
+        self.perform_all(effects);
+    }
+
+    /// In whose name a task in its slot speaks.
+    fn caller(&self, run: Run) -> Caller {
+        match self.processes[&run].place {
+            Place::Thread => Caller::Thread,
+            Place::Process => Caller::Nobody,
+            Place::Worker(worker) => Caller::Worker {
+                worker,
+                follows: None,
+            },
+        }
+    }
+
+    fn after_block(&mut self, run: Run, reply: Reply) {
+        let place = self.processes[&run].place;
+        match reply {
+            Reply::Continue { answers, ended } => {
+                let process = self.processes.get_mut(&run).expect("it asked");
+                process.script.answer(answers, ended);
+                process.mood = Mood::Acting;
+                self.schedule_soon(Happening::Act(run));
+                if let Place::Worker(worker) = place {
+                    self.give_all_back(worker);
+                }
+            }
+            Reply::Suspended => self.suspend(run),
+            Reply::Begin(begun) => {
+                self.suspend(run);
+                let Place::Worker(worker) = place else {
+                    unreachable!("only a worker gets the next task with a reply");
+                };
+                self.begin_in_worker(worker, *begun);
+            }
+            Reply::Stopped => {
+                self.processes.remove(&run);
+                self.forget_starts(place);
+            }
+            reply => unreachable!("{reply:?} to one that waits"),
+        }
     }
 
     /// Sometimes a strand that waits for one thing can be run again from there. One whose output
@@ -353,10 +403,7 @@ impl<'a> World<'a> {
     fn take_checkpoint(&mut self, run: Run, wait: Wait) -> Option<Checkpoint> {
         let process = &self.processes[&run];
         let replayable = self.scenario.tasks[process.script.definition].replayable;
-        let behind = self
-            .coordinator
-            .output()
-            .is_behind(strand_of(process.strand));
+        let behind = self.engine.state().is_behind(process.strand);
         let apt = self.scenario.checkpoints && replayable && wait == Wait::ALL && !behind;
         if !apt || self.kept.chance.one_in(2) {
             return None;
@@ -389,28 +436,29 @@ impl<'a> World<'a> {
         let process = self.processes.remove(&run).expect("it acts");
         let printed = process.script.printed;
         let event = match last {
-            Move::Finish(outputs) => Event::TaskFinished {
+            Move::Finish(outputs) => graph::Event::TaskFinished {
                 task,
                 attempt,
                 outputs,
                 printed,
             },
-            Move::Tail(descriptor) => Event::TaskTailSpawned {
+            Move::Tail(descriptor) => graph::Event::TaskTailSpawned {
                 task,
                 attempt,
                 descriptor,
             },
-            Move::Fail(failure) => Event::TaskFailed {
+            Move::Fail(failure) => graph::Event::TaskFailed {
                 task,
                 attempt,
                 failure,
             },
             _ => unreachable!("not an end"),
         };
-        if !self.end_followed(run, &event) {
-            self.submit(event);
-            self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
+        if let Place::Worker(worker) = process.place {
+            return self.end_in_worker(worker, run, event);
         }
+        let end = Some(event);
+        self.submit(Event::TurnEnded { run, end });
     }
 
     fn die(&mut self, run: Run) {
@@ -420,155 +468,22 @@ impl<'a> World<'a> {
         if let Place::Worker(worker) = process.place {
             return self.kill_worker(worker);
         }
+        let place = process.place;
         self.processes.remove(&run);
-        if let Some(returned) = self.forget_ahead(run) {
-            self.tell_node(returned);
-        }
-        self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
+        self.leave(run, place);
+    }
+
+    /// An attempt that the graph has ended leaves its slot.
+    pub(crate) fn leave(&mut self, run: Run, place: Place) {
+        self.forget_starts(place);
+        self.submit(Event::TurnEnded { run, end: None });
     }
 
     fn say_hello(&mut self, worker: WorkerKey) {
         if self.workers.contains_key(&worker) {
-            self.tell_node(ciel_node::Event::WorkerReady { worker });
+            let prefetches = self.scenario.ahead;
+            self.submit(Event::WorkerReady { worker, prefetches });
         }
-    }
-
-    fn strike(&mut self, fault: Fault) {
-        if self.ending.is_some() && fault != Fault::KillEngine {
-            return;
-        }
-        match fault {
-            Fault::KillProcess => {
-                let victims: Vec<Run> = self.in_processes();
-                if !victims.is_empty() {
-                    let victim = victims[self.random.below(victims.len())];
-                    self.kill_process(victim);
-                }
-            }
-            Fault::KillWorker => {
-                let victims: Vec<WorkerKey> = self.workers.keys().copied().collect();
-                if !victims.is_empty() {
-                    let victim = victims[self.random.below(victims.len())];
-                    self.lose_worker(victim);
-                }
-            }
-            Fault::KillNode => {
-                let workers: Vec<WorkerKey> = self.workers.keys().copied().collect();
-                workers
-                    .into_iter()
-                    .for_each(|worker| self.lose_worker(worker));
-                self.in_processes()
-                    .into_iter()
-                    .for_each(|run| self.kill_process(run));
-            }
-            Fault::KillEngine => self.kill_engine(),
-            Fault::Cancel(index) => self.cancel(index),
-            Fault::CancelJob => self.cancel_job(),
-        }
-    }
-
-    fn in_processes(&self) -> Vec<Run> {
-        let living = self
-            .processes
-            .iter()
-            .filter(|(_, process)| process.place == Place::Process && !process.stopped);
-        living.map(|(run, _)| *run).collect()
-    }
-
-    /// Whether the oracle can still say what the job does when this task loses its process.
-    fn may_lose(&self, task: TaskKey, script: &Script) -> bool {
-        let losses = self.kept.noted.losses.get(&task).copied().unwrap_or(0);
-        let definition = &self.scenario.tasks[script.definition];
-        let process = definition.kind == Kind::Process;
-        // Children of an attempt whose output is out already cannot be taken back.
-        let spawns = definition
-            .acts
-            .iter()
-            .any(|act| matches!(act, Act::Spawn(..)));
-        let held = !definition.live || definition.retries > 0;
-        match definition.replayable || (process && (held || !spawns)) {
-            true => losses < ciel_model::limits::LOSSES_MAX,
-            false if process => false,
-            false => losses < self.scenario.spare_attempts(script.definition),
-        }
-    }
-
-    fn kill_process(&mut self, run: Run) {
-        if self.may_lose(run.task, &self.processes[&run].script) {
-            self.processes.remove(&run);
-            self.lose(run);
-            self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
-        }
-    }
-
-    fn lose_worker(&mut self, worker: WorkerKey) {
-        let busy = |process: &&Process| process.place == Place::Worker(worker);
-        let allowed = self.processes.iter().all(|(run, process)| {
-            !busy(&process) || process.stopped || self.may_lose(run.task, &process.script)
-        });
-        if allowed && self.workers.contains_key(&worker) {
-            self.kill_worker(worker);
-        }
-    }
-
-    /// The worker is gone; so is what ran in it, and the node tells what was parked there.
-    pub(crate) fn kill_worker(&mut self, worker: WorkerKey) {
-        self.workers.remove(&worker);
-        self.forget_line_of(Place::Worker(worker));
-        let victims: Vec<Run> = self
-            .processes
-            .iter()
-            .filter(|(_, process)| process.place == Place::Worker(worker))
-            .map(|(run, _)| *run)
-            .collect();
-        self.tell_node(ciel_node::Event::WorkerGone { worker });
-        for run in victims {
-            let process = self.processes.remove(&run);
-            if process.is_some_and(|process| !process.stopped) {
-                self.lose(run);
-            }
-            self.tell_node(ciel_node::Event::TaskLeft { run, parked: false });
-        }
-    }
-
-    fn lose(&mut self, run: Run) {
-        self.kept.note(Note::Lost(run.task));
-        let failure = Failure::new(FailureKind::WorkerLost, self.label(run.task), "it died");
-        let Run { task, attempt } = run;
-        self.submit(Event::TaskLost {
-            task,
-            attempt,
-            failure,
-        });
-    }
-
-    pub(crate) fn label(&self, task: TaskKey) -> Label {
-        let view = self.coordinator.graph().view(task);
-        view.map_or(
-            Label {
-                what: "gone".into(),
-                name: Name(0),
-            },
-            |view| view.label,
-        )
-    }
-
-    fn cancel(&mut self, index: usize) {
-        let all = self.coordinator.graph().all();
-        if !all.is_empty() {
-            self.kept.note(Note::Cancelled);
-            let task = all[index % all.len()];
-            self.submit(Event::CancelRequested { task });
-        }
-    }
-
-    fn cancel_job(&mut self) {
-        let origin = Label {
-            what: "user".into(),
-            name: Name(0),
-        };
-        let failure = Failure::new(FailureKind::Cancelled, origin, "interrupted");
-        self.submit(Event::JobCancelled { failure });
     }
 }
 
@@ -591,8 +506,4 @@ pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
         keep_going: scenario.keep_going,
         fail_fast: scenario.fail_fast,
     }
-}
-
-fn strand_of(strand: StrandKey) -> ciel_ordered::StrandKey {
-    ciel_ordered::StrandKey(strand.0)
 }

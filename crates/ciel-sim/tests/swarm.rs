@@ -47,6 +47,8 @@ struct Met {
     followed: u64,
     /// Tasks whose summary says that they handed over to a successor.
     handed_over: u64,
+    /// Answers that replays began with.
+    recalled: u64,
 }
 
 impl Met {
@@ -65,6 +67,7 @@ impl Met {
         self.restored += shown.restored;
         self.followed += shown.followed;
         self.handed_over += shown.handed_over;
+        self.recalled += shown.recalled;
         self.races += races.filter(|places| places.len() < 2).count() as u64;
     }
 
@@ -81,6 +84,7 @@ impl Met {
             self.restored,
             self.followed,
             self.handed_over,
+            self.recalled,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
     }

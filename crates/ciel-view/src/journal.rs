@@ -199,6 +199,13 @@ pub enum Act {
     },
     /// A time limit may have come.
     Ticked,
+    /// A task asked for more than there was.
+    Refused {
+        /// The task.
+        task: String,
+        /// What it asked for.
+        failure: String,
+    },
     /// A task wrote to an ordered stream.
     Wrote {
         /// The task, as it is printed.

@@ -150,6 +150,7 @@ fn words(act: &Act) -> String {
         Act::CancelRequested { task } => format!("{task} is to be cancelled"),
         Act::JobCancelled { failure } => format!("job cancelled: {}", first_line(failure)),
         Act::Ticked => "a time limit was looked at".to_string(),
+        Act::Refused { task, failure } => format!("{task} refused: {}", first_line(failure)),
         Act::Wrote {
             task,
             stream,

@@ -192,6 +192,12 @@ impl Conversation {
         self.tell(Event::JobCancelled {
             failure: failure(FailureKind::Cancelled),
         });
+        // Too late: it concerns nobody any more.
+        self.tell(Event::TaskRefused {
+            task: TaskKey(2),
+            attempt: Attempt(0),
+            failure: failure(FailureKind::Refused),
+        });
     }
 
     fn block(&mut self, continuation: Continuation, wait: Wait, checkpoint: Option<Checkpoint>) {

@@ -110,14 +110,8 @@ impl Conversation {
                     failure,
                 }
             }
-            "lose" => {
-                let failure = failure(FailureKind::WorkerLost, "its worker died");
-                Event::TaskLost {
-                    task,
-                    attempt,
-                    failure,
-                }
-            }
+            "refuse" => refused(task, attempt, rest),
+            "lose" => lost(task, attempt),
             "watch" => watched(task, attempt, rest),
             "copy-lost" => Event::ContinuationLost { task },
             "cancel" => Event::CancelRequested { task },
@@ -185,6 +179,24 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
         wait,
         continuation,
         checkpoint: None,
+    }
+}
+
+fn refused(task: TaskKey, attempt: Attempt, why: &str) -> Event {
+    let failure = failure(FailureKind::Refused, why);
+    Event::TaskRefused {
+        task,
+        attempt,
+        failure,
+    }
+}
+
+fn lost(task: TaskKey, attempt: Attempt) -> Event {
+    let failure = failure(FailureKind::WorkerLost, "its worker died");
+    Event::TaskLost {
+        task,
+        attempt,
+        failure,
     }
 }
 

@@ -1,15 +1,15 @@
-//! What the graph tells for people: it goes into the rings, which the input/output thread empties.
+//! What the engine tells for people: it goes into the rings, which the input/output thread empties.
 //!
 //! It does not know what is made of it. Read next: `history`, `moments`.
 
 use ciel_graph::{Happening, TaskSummary};
+use ciel_node::Place;
 
 use super::{Core, Order};
 
 impl Core {
     /// Something happened to a task while somebody watches.
-    pub(super) fn note(&mut self, happening: Box<Happening>) {
-        let place = self.place_of(happening.task, happening.attempt);
+    pub(super) fn note(&mut self, happening: Box<Happening>, place: Option<Place>) {
         if self.moments.add(happening, place) {
             self.order(Order::WriteHistory);
         }

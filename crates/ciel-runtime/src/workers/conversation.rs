@@ -3,13 +3,13 @@
 //! Once the worker has said hello, it deals with words of the core and messages of the
 //! worker as they come. Read next: `verbs`, and `leaving` for the end.
 
-use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciel_graph::{Assignment, Entry};
+use ciel_engine::{Begun, Event, Reply};
+use ciel_graph::{Ahead, Assignment, Entry};
 use ciel_model::{Handle, Pool, TaskKey, limits};
-use ciel_node::{self as node, Run, WorkerKey};
+use ciel_node::{Run, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
     Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Tag, WorkerMessage, engine_message,
@@ -148,9 +148,12 @@ impl<'a> Conversation<'a> {
             features: OFFERED.map(str::to_string).to_vec(),
             ..Hello::default()
         })?;
-        let worker = self.worker;
-        let engine = &self.workers.engine;
-        engine.with(|core, now| core.tell_node(now, node::Event::WorkerReady { worker }));
+        let (worker, pid) = (self.worker, self.peer.pid);
+        let prefetches = self.prefetches();
+        self.workers.engine.with(|core, now| {
+            core.worker_pids.extend(pid.map(|pid| (worker, pid)));
+            core.tell(now, Event::WorkerReady { worker, prefetches });
+        });
         Ok(())
     }
 
@@ -166,7 +169,7 @@ impl<'a> Conversation<'a> {
 
     fn on_word(&mut self, word: Word) -> Talked {
         match word {
-            Word::Begin(assignment) => self.begin(assignment),
+            Word::Begin(begun) => self.begin_unless_stopped(*begun),
             Word::Stop(run) => self.stop(run),
             Word::Told(run, handle) => self.tell_watcher(run, handle),
             Word::Drop(task) => match self.parked.remove(&task) {
@@ -177,45 +180,49 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn begin(&mut self, assignment: Box<Assignment>) -> Talked {
-        let run = run_of(&assignment);
-        let resumes = matches!(assignment.entry, Entry::Resume(_));
-        let kept = match resumes {
-            true => self.parked.remove(&assignment.task),
-            false => None,
-        };
-        let pid = self.peer.pid;
+    /// A task comes by way of the orders: it may have been stopped on that way.
+    fn begin_unless_stopped(&mut self, begun: Begun) -> Talked {
+        let run = run_of(&begun.assignment);
         let stopping = self.workers.engine.with(|core, now| {
             let stopping = core.is_stopping(run);
-            match stopping {
-                true => core.leave(now, run),
-                false => core.pids.extend(pid.map(|pid| (run.task, pid))),
+            if stopping {
+                core.leave(now, run);
             }
             stopping
         });
-        if stopping {
-            let forgotten = kept.map_or(Ok(()), |held| self.forget(held));
-            return forgotten.and_then(|()| self.rest());
+        if !stopping {
+            return self.begin(begun);
         }
+        let forgotten = match self.parked.remove(&run.task) {
+            Some(held) => self.forget(held),
+            None => Ok(()),
+        };
+        forgotten.and_then(|()| self.rest())
+    }
+
+    fn begin(&mut self, begun: Begun) -> Talked {
+        let Begun { assignment, ahead } = begun;
         self.sample_at = assignment.memory_limit().map(|_| Instant::now());
-        match (resumes, kept) {
-            (false, _) => self.start(assignment),
-            (true, Some(held)) => self.resume(held, assignment),
-            (true, None) => {
+        if !matches!(assignment.entry, Entry::Resume(_)) {
+            return self.start(assignment, ahead);
+        }
+        match self.parked.remove(&assignment.task) {
+            Some(held) => self.resume(held, assignment),
+            None => {
                 self.workers.lost(&assignment);
                 Ok(())
             }
         }
     }
 
-    fn start(&mut self, assignment: Box<Assignment>) -> Talked {
+    fn start(&mut self, assignment: Box<Assignment>, ahead: Vec<Ahead>) -> Talked {
         let run = run_of(&assignment);
         match start::start(self.workers, assignment, self.features) {
             Ok((held, start)) => {
                 let tag = held.tag.clone();
                 self.running = Some(held);
                 self.say(&tag, start)?;
-                self.begun()
+                self.send_ahead(ahead)
             }
             Err(failure) => {
                 self.workers.engine.fail(run, *failure);
@@ -315,7 +322,7 @@ impl<'a> Conversation<'a> {
         let kind = match message.kind {
             Some(Kind::Pong(_)) => return Ok(()),
             Some(Kind::GiveBack(word)) => {
-                self.give_back(word.epochs);
+                self.give_back(&word.epochs);
                 return Ok(());
             }
             Some(Kind::Hello(_)) => return Err(Ending::Breach("it sent hello twice".into())),
@@ -326,33 +333,14 @@ impl<'a> Conversation<'a> {
             return Err(Ending::Breach(format!("`{name}` came without a tag")));
         };
         match self.running.take_if(|held| held.tag == tag) {
-            Some(held) => {
-                let talked = self.on_said(held, kind);
-                self.go_on(talked)
-            }
+            Some(held) => self.on_said(held, kind),
             // Stale, or of a strand that is to say nothing.
             None => Ok(()),
         }
     }
 
-    /// Begins at once what the worker got when its turn ended, so that it leaves with this write.
-    fn go_on(&mut self, talked: Talked) -> Talked {
-        let Some(next) = self.workers.engine.lock().take_next() else {
-            return talked;
-        };
-        match talked {
-            Ok(()) => self.begin(next),
-            Err(ending) => {
-                // It is lost with the other words that nobody listens to any more.
-                self.workers.begin(self.worker, next);
-                Err(ending)
-            }
-        }
-    }
-
     fn on_said(&mut self, mut held: Held, kind: Kind) -> Talked {
-        let run = run_of(&held.assignment);
-        let follower = match self.follower(&held, &kind) {
+        let follower = match self.follower(&kind) {
             Ok(follower) => follower,
             Err(ending) => {
                 self.running = Some(held);
@@ -368,52 +356,45 @@ impl<'a> Conversation<'a> {
             parked: self.parked.len(),
             used_up: self.used_up,
             next: follower.as_ref().map(|next| run_of(&next.assignment)),
-            followed: Cell::new(false),
         };
         ending::used_up_by(&mut seat, &kind);
         let (last, parks) = (ending::is_last(&kind), ending::parks(&kind));
-        let idle = held.over || self.workers.engine.lock().is_stopping(run);
-        let said = match idle {
+        let over = if parks { Over::Unwanted } else { Over::Gone };
+        let said = match held.is_idle(&self.workers.engine) {
             true => Ok(Said::Nothing),
             false => verbs::hear(&seat, &mut held, kind),
         };
         let said = match said {
-            Ok(Said::Nothing) if last => {
-                seat.leave(&held);
-                Said::Over(if parks { Over::Unwanted } else { Over::Gone })
-            }
+            Ok(Said::Nothing) if last => Said::Over(over, seat.leave(&held)),
             Ok(said) => said,
             Err(failure) => {
                 ending::fail(self.workers, &held, *failure);
                 held.over = true;
-                if last {
-                    seat.leave(&held);
-                    Said::Over(if parks { Over::Unwanted } else { Over::Gone })
-                } else {
+                if !last {
                     self.running = Some(held);
                     return self.cancel();
                 }
+                Said::Over(over, seat.leave(&held))
             }
         };
         self.used_up |= seat.used_up;
-        let placed = seat.followed.get();
-        match follower {
-            Some(next) => self.follow(held, next, placed),
-            None => self.after(held, said),
+        match (said, follower) {
+            (Said::Over(_, reply), Some(next)) => self.follow(held, next, reply),
+            (said, _) => self.after(held, said),
         }
     }
 
     fn after(&mut self, held: Held, said: Said) -> Talked {
         let tag = held.tag.clone();
         match said {
-            Said::Over(over) => return self.turn_over(held, over),
+            Said::Over(over, reply) => return self.turn_over(held, over, reply),
             Said::Nothing => self.running = Some(held),
             Said::Answer(answer) => {
                 self.running = Some(held);
                 self.say(&tag, *answer)?;
             }
             Said::Resumed(resume) => {
-                self.forget_line(tag.epoch);
+                self.drop_line();
                 self.running = Some(held);
                 self.say(&tag, resume)?;
             }
@@ -421,16 +402,34 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn turn_over(&mut self, held: Held, over: Over) -> Talked {
+    /// Puts the task away, and begins at once what the worker got when its turn ended, so that it
+    /// leaves with this write.
+    fn turn_over(&mut self, held: Held, over: Over, reply: Reply) -> Talked {
         let task = held.assignment.task;
         (self.cancelled_at, self.sample_at) = (None, None);
-        self.forget_line(held.tag.epoch);
-        match over {
-            Over::Parked => drop(self.parked.insert(task, held)),
-            Over::Gone => held.close(self.workers),
-            Over::Unwanted => self.forget(held)?,
+        self.line.clear();
+        let put_away = match over {
+            Over::Parked => {
+                self.parked.insert(task, held);
+                Ok(())
+            }
+            Over::Gone => {
+                held.close(self.workers);
+                Ok(())
+            }
+            Over::Unwanted => self.forget(held),
+        };
+        let Reply::Begin(next) = reply else {
+            return put_away.and_then(|()| self.rest());
+        };
+        match put_away {
+            Ok(()) => self.begin(*next),
+            Err(ending) => {
+                // It is lost with the other words that nobody listens to any more.
+                self.workers.begin(self.worker, next);
+                Err(ending)
+            }
         }
-        self.rest()
     }
 
     /// A deadline has passed, or it is time to look at the task's memory.

@@ -3,13 +3,12 @@
 //! A worker that is used up retires from the node's pool before its task leaves its place, so that
 //! nothing new is given to it. It does not know the socket. Read next: `conversation`.
 
-use std::cell::Cell;
-
+use ciel_engine::{Caller, Event as Heard, Reply};
 use ciel_graph::{Continuation, Event, Output, Wait};
 use ciel_model::{Content, Failure, Form, Handle, Pool, Value};
-use ciel_node::{self as node, Run, WorkerKey};
+use ciel_node::{Run, WorkerKey};
 use ciel_protocol::wire::block_on::Continuation as Kept;
-use ciel_protocol::wire::{self as words, Keep, PoolPolicy, Reference, Resume, SavedContinuation};
+use ciel_protocol::wire::{self as words, Keep, PoolPolicy, Reference, SavedContinuation};
 
 use super::features::Features;
 use super::held::{Failed, Held, Purpose};
@@ -44,8 +43,6 @@ pub(super) struct Seat<'a> {
     pub(super) used_up: bool,
     /// With what the worker goes on by itself.
     pub(super) next: Option<Run>,
-    /// That has its place now.
-    pub(super) followed: Cell<bool>,
 }
 
 impl Seat<'_> {
@@ -61,39 +58,37 @@ impl Seat<'_> {
     fn retire(&self, core: &mut Core, now: u64) {
         if self.used_up {
             let worker = self.worker;
-            core.tell_node(now, node::Event::WorkerRetired { worker });
+            core.tell(now, Heard::WorkerRetired { worker });
         }
     }
 
-    /// Tells the graph the end of a task, and frees its place.
-    fn end(&self, held: &Held, event: Event) {
-        let (run, retired) = (
-            run_of(&held.assignment),
-            self.used_up.then_some(self.worker),
-        );
-        let engine = &self.workers.engine;
-        engine.with(|core, now| {
-            core.speak_for(self.worker, |core| match self.next {
-                None => core.tell_end(now, event, run, retired),
-                Some(next) => {
-                    let follows = core.tell_succession(now, event, run, next);
-                    self.followed.set(follows);
-                }
-            });
-        });
+    /// In whose name the worker speaks.
+    fn caller(&self) -> Caller {
+        Caller::Worker {
+            worker: self.worker,
+            follows: self.next,
+        }
+    }
+
+    /// Tells the end of a task, which frees its place.
+    fn end(&self, held: &Held, event: Event) -> Said {
+        let run = run_of(&held.assignment);
+        Said::Over(Over::Gone, self.turn_ended(run, Some(event)))
     }
 
     /// A task of whose end the graph knows already leaves, unless its worker has gone on.
-    pub(super) fn leave(&self, held: &Held) {
-        if self.next.is_some() {
-            return;
+    pub(super) fn leave(&self, held: &Held) -> Reply {
+        match self.next {
+            Some(_) => Reply::FollowerStopped,
+            None => self.turn_ended(held.seat(), None),
         }
+    }
+
+    fn turn_ended(&self, run: Run, end: Option<Event>) -> Reply {
         self.workers.engine.with(|core, now| {
             self.retire(core, now);
-            core.speak_for(self.worker, |core| {
-                core.leave(now, held.seat());
-            });
-        });
+            core.ask(now, Heard::TurnEnded { run, end }, self.caller())
+        })
     }
 }
 
@@ -174,9 +169,8 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
         outputs: outputs.into_iter().map(published).collect(),
         printed: held.printed,
     };
-    seat.end(held, event);
     seat.workers.task_ended_well(seat.serves);
-    Ok(Said::Over(Over::Gone))
+    Ok(seat.end(held, event))
 }
 
 fn misgiven(index: u32, count: u32) -> Refused {
@@ -210,9 +204,8 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
         attempt: run.attempt,
         descriptor,
     };
-    seat.end(held, event);
     seat.workers.task_ended_well(seat.serves);
-    Ok(Said::Over(Over::Gone))
+    Ok(seat.end(held, event))
 }
 
 /// The task waits.
@@ -236,8 +229,7 @@ pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -
                     .hint("use the results in `start.recording` instead of blocking");
                 return Err(held.refuse(refused));
             }
-            block(seat, held, None, on, wait, Continuation::Replay)?;
-            Ok(Said::Over(Over::Gone))
+            block(seat, held, None, on, wait, Continuation::Replay, Over::Gone)
         }
         None => {
             let message = "it blocked without a continuation";
@@ -259,7 +251,7 @@ fn wait_of(seat: &Seat<'_>, held: &Held, word: &words::BlockOn) -> Failed<Wait> 
     })
 }
 
-/// Tells the graph that a task waits; gives what it is told if it goes on at once.
+/// Tells that a task waits. If its turn is thereby over, it is so as `over` says.
 fn block(
     seat: &Seat<'_>,
     held: &mut Held,
@@ -267,10 +259,11 @@ fn block(
     on: Vec<Handle>,
     wait: Wait,
     continuation: Continuation,
-) -> Failed<Option<Resume>> {
+    over: Over,
+) -> Failed<Said> {
     let Run { task, attempt } = run_of(&held.assignment);
     let engine = &seat.workers.engine;
-    let (continued, ended) = engine.with(|core, now| {
+    let reply = engine.with(|core, now| {
         seat.retire(core, now);
         let event = Event::TaskBlocked {
             task,
@@ -281,15 +274,13 @@ fn block(
             continuation,
             checkpoint: None,
         };
-        core.speak_for(seat.worker, |core| core.tell(now, event));
-        if core.is_stopping(Run { task, attempt }) {
-            core.leave(now, Run { task, attempt });
-        }
-        (core.continued.take(), core.ended.take())
+        core.ask(now, event, seat.caller())
     });
-    continued
-        .map(|(_, answers)| held.resume(engine, answers, ended))
-        .transpose()
+    Ok(match reply {
+        Reply::Continue { answers, ended } => Said::Resumed(held.resume(engine, answers, ended)?),
+        Reply::Stopped if over == Over::Parked => Said::Over(Over::Unwanted, reply),
+        reply => Said::Over(over, reply),
+    })
 }
 
 /// A worker that cannot keep the strand after all lets it be replayed.
@@ -305,15 +296,10 @@ fn park(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>, wait: Wait) -> Failed
         return Err(held.refuse(Refused::new(message)));
     }
     if seat.parked >= parked_max(seat.pool.parked_strands_max) {
-        block(seat, held, None, on, wait, Continuation::Replay)?;
-        return Ok(Said::Over(Over::Unwanted));
+        let over = Over::Unwanted;
+        return block(seat, held, None, on, wait, Continuation::Replay, over);
     }
-    Ok(
-        match block(seat, held, None, on, wait, Continuation::Live)? {
-            None => Said::Over(Over::Parked),
-            Some(resume) => Said::Resumed(resume),
-        },
-    )
+    block(seat, held, None, on, wait, Continuation::Live, Over::Parked)
 }
 
 /// The strand goes on from bytes; of its table it keeps what the bytes need and what it waits for.
@@ -353,6 +339,6 @@ fn save(
         )))
     })?;
     let continuation = Continuation::Saved(bytes.into());
-    block(seat, held, Some(kept), waits, wait, continuation)?;
-    Ok(Said::Over(Over::Gone))
+    let over = Over::Gone;
+    block(seat, held, Some(kept), waits, wait, continuation, over)
 }

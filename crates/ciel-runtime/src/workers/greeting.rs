@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ciel_graph::Event;
 use ciel_model::{FailureKind, Pool, limits};
-use ciel_node::{self as node, Run, WorkerKey};
+use ciel_node::{Run, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{EngineMessage, Hello, Refusal};
 use ciel_protocol::{WireMessage, limits as protocol};
@@ -30,10 +30,15 @@ pub(super) async fn refuse_tasks(
     mut words: UnboundedReceiver<Word>,
 ) {
     let engine = &workers.engine;
-    engine.with(|core, now| core.tell_node(now, node::Event::WorkerReady { worker }));
+    let ready = ciel_engine::Event::WorkerReady {
+        worker,
+        prefetches: false,
+    };
+    engine.with(|core, now| core.tell(now, ready));
     while let Some(word) = words.recv().await {
         match word {
-            Word::Begin(assignment) => {
+            Word::Begin(begun) => {
+                let assignment = begun.assignment;
                 let Run { task, attempt } = run_of(&assignment);
                 let failure = why.failure(&assignment.label);
                 // A process that died on its way may be none of the executor's fault.
@@ -53,7 +58,7 @@ pub(super) async fn refuse_tasks(
                 engine.with(|core, now| {
                     core.tell(now, event);
                     if again {
-                        core.tell_node(now, node::Event::WorkerGone { worker });
+                        core.tell(now, ciel_engine::Event::WorkerGone { worker });
                     }
                     core.leave(now, Run { task, attempt });
                 });

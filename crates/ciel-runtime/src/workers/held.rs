@@ -53,6 +53,8 @@ pub(super) struct Held {
     pub(super) errors_bytes: u64,
     /// Its attempt has failed already; only its last word is waited for.
     pub(super) over: bool,
+    /// [`Engine::stops`] when this attempt was last found not to stop.
+    pub(super) stops_seen: u64,
     /// The task whose place it has, if that is another's: it began by itself and was not to.
     pub(super) place_of: Option<Run>,
 }
@@ -83,6 +85,7 @@ impl Held {
             errors: Lines::default(),
             errors_bytes: 0,
             over: false,
+            stops_seen: 0,
             place_of: None,
         }
     }
@@ -90,6 +93,19 @@ impl Held {
     /// The run whose place is free when this one is over.
     pub(super) fn seat(&self) -> Run {
         self.place_of.unwrap_or_else(|| run_of(&self.assignment))
+    }
+
+    /// Whether its attempt is over, so that what it says concerns nobody.
+    pub(super) fn is_idle(&mut self, engine: &Engine) -> bool {
+        let stops = engine.stops();
+        if self.over || self.stops_seen == stops {
+            return self.over;
+        }
+        let is_stopping = engine.lock().is_stopping(run_of(&self.assignment));
+        if !is_stopping {
+            self.stops_seen = stops;
+        }
+        is_stopping
     }
 
     pub(super) fn label(&self) -> &Label {

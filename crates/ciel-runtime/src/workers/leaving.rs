@@ -4,7 +4,7 @@
 
 use ciel_graph::Event;
 use ciel_model::{Failure, FailureKind, limits};
-use ciel_node::{self as node, Run};
+use ciel_node::Run;
 use ciel_protocol::wire::{self, Shutdown};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -26,8 +26,8 @@ impl Conversation<'_> {
         self.part(&ending);
         words.close();
         while let Some(word) = words.recv().await {
-            if let Word::Begin(assignment) = word {
-                self.workers.lost(&assignment);
+            if let Word::Begin(begun) = word {
+                self.workers.lost(&begun.assignment);
             }
         }
         let grace_ms = match ending {
@@ -67,7 +67,8 @@ impl Conversation<'_> {
                 let failure = abandoned(held);
                 core.tell(now, Event::JobCancelled { failure });
             }
-            core.tell_node(now, node::Event::WorkerGone { worker });
+            core.tell(now, ciel_engine::Event::WorkerGone { worker });
+            core.worker_pids.remove(&worker);
             if let Some(held) = &held {
                 core.leave(now, held.seat());
             }

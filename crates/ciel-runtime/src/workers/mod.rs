@@ -28,6 +28,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ciel_engine::Begun;
 use ciel_graph::{Assignment, Event};
 use ciel_model::{Failure, FailureKind, Handle, Label, Pool, TaskKey};
 use ciel_node::{Run, WorkerKey};
@@ -44,7 +45,7 @@ const FAILED_STARTS_MAX: u32 = 3;
 /// What one worker is to do.
 pub(super) enum Word {
     /// Run a task, or go on with one that is parked.
-    Begin(Box<Assignment>),
+    Begin(Box<Begun>),
     /// End a task that runs.
     Stop(Run),
     /// What a task that runs watched is there.
@@ -127,8 +128,8 @@ impl Workers {
     }
 
     /// Runs a task in a worker that is free.
-    pub(crate) fn begin(&self, worker: WorkerKey, assignment: Box<Assignment>) {
-        self.tell(worker, Word::Begin(assignment));
+    pub(crate) fn begin(&self, worker: WorkerKey, begun: Box<Begun>) {
+        self.tell(worker, Word::Begin(begun));
     }
 
     /// Ends a running task.
@@ -163,8 +164,8 @@ impl Workers {
             Some(words) => words.send(word).map_err(|unheard| unheard.0),
             None => Err(word),
         };
-        if let Err(Word::Begin(assignment)) = unheard {
-            self.lost(&assignment);
+        if let Err(Word::Begin(begun)) = unheard {
+            self.lost(&begun.assignment);
         }
     }
 
@@ -175,17 +176,12 @@ impl Workers {
         let run = run_of(assignment);
         self.engine.with(|core, now| {
             let Run { task, attempt } = run;
-            if !core.is_stopping(run) {
-                core.tell(
-                    now,
-                    Event::TaskLost {
-                        task,
-                        attempt,
-                        failure,
-                    },
-                );
-            }
-            core.leave(now, run);
+            let lost = Event::TaskLost {
+                task,
+                attempt,
+                failure,
+            };
+            core.end(now, run, lost);
         });
     }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use ciel_engine::{Caller, Reply};
 use ciel_graph::{Continuation, Event, Step, Wait};
 use ciel_model::{Failure, FailureKind, Handle, Resolution, Value};
 use ciel_node::Run;
@@ -28,8 +29,8 @@ pub(super) enum Said {
     Answer(Box<Answer>),
     /// The block is over before it began.
     Resumed(Resume),
-    /// The turn is over.
-    Over(Over),
+    /// The turn is over, and this is what the engine replied.
+    Over(Over, Reply),
 }
 
 /// Does what a running task says.
@@ -246,20 +247,19 @@ fn look(core: &mut Core, now: u64, held: &Held, handle: Handle) -> Resolution {
     if core.graph().is_settled(task, attempt, handle) != Some(true) {
         return Resolution::Future;
     }
-    core.tell(
-        now,
-        Event::TaskBlocked {
-            task,
-            attempt,
-            kept: None,
-            on: vec![handle],
-            wait: Wait::ALL,
-            continuation: Continuation::Live,
-            checkpoint: None,
-        },
-    );
-    let continued = core.continued.take();
-    let answer = continued.and_then(|(_, mut answers)| answers.pop());
+    let blocked = Event::TaskBlocked {
+        task,
+        attempt,
+        kept: None,
+        on: vec![handle],
+        wait: Wait::ALL,
+        continuation: Continuation::Live,
+        checkpoint: None,
+    };
+    let Reply::Continue { mut answers, .. } = core.ask(now, blocked, Caller::Nobody) else {
+        return Resolution::Future;
+    };
+    let answer = answers.pop();
     answer.map_or(Resolution::Future, |(_, known)| known)
 }
 

@@ -156,6 +156,10 @@ impl Reading {
                 failure: failure.to_string(),
             },
             Event::Ticked => Act::Ticked,
+            Event::TaskRefused { task, failure, .. } => Act::Refused {
+                task: name(task),
+                failure: failure.to_string(),
+            },
         }
     }
 

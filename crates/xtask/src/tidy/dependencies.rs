@@ -23,6 +23,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ciel-coordinator",
         &["ciel-graph", "ciel-model", "ciel-ordered"],
     ),
+    (
+        "ciel-engine",
+        &["ciel-coordinator", "ciel-graph", "ciel-model", "ciel-node"],
+    ),
     ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
@@ -47,6 +51,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ciel-runtime",
         &[
             "ciel-coordinator",
+            "ciel-engine",
             "ciel-graph",
             "ciel-journal",
             "ciel-model",
@@ -63,6 +68,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ciel-sim",
         &[
             "ciel-coordinator",
+            "ciel-engine",
             "ciel-graph",
             "ciel-model",
             "ciel-node",

@@ -11,6 +11,7 @@ use super::tree::Source;
 /// The crates that decide, and do nothing else.
 pub const PURE: &[&str] = &[
     "ciel-coordinator",
+    "ciel-engine",
     "ciel-graph",
     "ciel-model",
     "ciel-node",

@@ -1,0 +1,174 @@
+//! How long the engine is locked: each call of its door in jobs of a million tasks, one after the
+//! other, with the longest and the 99.9th percentile of them.
+//!
+//! Waiting for the lock is not in these figures, nor what the runtime does under it. The figures of
+//! a busy machine hold what else it did.
+
+#![allow(missing_docs)]
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use ciel_coordinator::{Coordinator, Recorder};
+use ciel_engine::{Caller, Effect, Engine, Event, Reply};
+use ciel_graph::{self as graph, Output, Policy, Step};
+use ciel_model::{
+    Attempt, Class, Descriptor, Form, Handle, Input, Name, Pool, Resources, TaskKey, Value,
+};
+use ciel_node::{Capacity, Node, Run, WorkerKey};
+
+const TASKS: u32 = 1_000_000;
+
+const CORES: u32 = 2;
+
+/// Records as the journal takes them: spelled into memory, and gone when they have been written.
+#[derive(Debug, Default)]
+struct Spelled(Vec<u8>);
+
+impl Recorder for Spelled {
+    fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>)) {
+        self.0.clear();
+        spell(&mut self.0);
+    }
+}
+
+struct Job {
+    engine: Engine,
+    effects: Vec<Effect>,
+    /// Attempts in workers.
+    running: VecDeque<(WorkerKey, Run)>,
+    took: Vec<Duration>,
+}
+
+impl Job {
+    /// A job in which a script has begun.
+    fn new() -> Job {
+        let capacity = Capacity {
+            resources: Resources {
+                millicores: CORES * 1000,
+                ..Resources::default()
+            },
+            threads: CORES,
+            serial: false,
+        };
+        let mut state = Coordinator::new(Policy::default(), false);
+        state.record_to(Box::new(Spelled::default()));
+        let mut job = Job {
+            engine: Engine::new(state, Node::new(capacity)),
+            effects: Vec::new(),
+            running: VecDeque::new(),
+            took: Vec::with_capacity(2 * TASKS as usize + 10),
+        };
+        let event = graph::Event::RootSubmitted {
+            name: Name::of_root(b"bench"),
+            descriptor: Descriptor::plain("s", Class::Coordination, "s", b"s".as_slice()),
+        };
+        job.tell(event, Caller::Nobody);
+        job.tell(Event::TurnTaken { run: run(0) }, Caller::Thread);
+        job
+    }
+
+    fn tell(&mut self, event: impl Into<Event>, caller: Caller) {
+        let event = event.into();
+        let start = Instant::now();
+        let reply = self.engine.tell(0, event, caller, &mut self.effects);
+        self.took.push(start.elapsed());
+        if let (Caller::Worker { worker, .. }, Reply::Begin(begun)) = (caller, reply) {
+            self.running
+                .push_back((worker, run(begun.assignment.task.0)));
+        }
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                Effect::StartWorker { worker, .. } => {
+                    let prefetches = false;
+                    self.tell(Event::WorkerReady { worker, prefetches }, Caller::Nobody);
+                }
+                Effect::StartInWorker { worker, begun } => {
+                    self.running
+                        .push_back((worker, run(begun.assignment.task.0)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn spawn(&mut self, inputs: Vec<Handle>) {
+        let descriptor = Descriptor {
+            inputs: inputs.into_iter().map(Input::value).collect(),
+            replayable: true,
+            ..Descriptor::plain(
+                "p",
+                Class::Pooled(Pool::new("p", 1)),
+                "t",
+                b"payload".as_slice(),
+            )
+        };
+        let Run { task, attempt } = run(0);
+        let step = Step::Spawn(descriptor);
+        self.tell(
+            graph::Event::TaskStepped {
+                task,
+                attempt,
+                step,
+            },
+            Caller::Nobody,
+        );
+    }
+
+    /// Ends the task that has run for longest; false if none runs.
+    fn end_one(&mut self) -> bool {
+        let Some((worker, run)) = self.running.pop_front() else {
+            return false;
+        };
+        let end = Some(graph::Event::TaskFinished {
+            task: run.task,
+            attempt: run.attempt,
+            outputs: vec![Output::Value(Value::inline(Form::Json, b"7".as_slice()))],
+            printed: false,
+        });
+        let follows = None;
+        self.tell(
+            Event::TurnEnded { run, end },
+            Caller::Worker { worker, follows },
+        );
+        true
+    }
+
+    fn show(&mut self, what: &str) {
+        self.took.sort_unstable();
+        let count = self.took.len();
+        let at = |share: f64| self.took[((count - 1) as f64 * share) as usize].as_nanos();
+        println!(
+            "{what}: {count} calls, {} ns median, {} ns at 99.9 %, {} ns the longest",
+            at(0.5),
+            at(0.999),
+            at(1.0)
+        );
+    }
+}
+
+const fn run(task: u64) -> Run {
+    Run {
+        task: TaskKey(task),
+        attempt: Attempt(0),
+    }
+}
+
+fn main() {
+    let mut job = Job::new();
+    for _ in 0..TASKS {
+        job.spawn(Vec::new());
+    }
+    job.show("spawn a million tasks");
+    job.took.clear();
+    while job.end_one() {}
+    job.show("end a million tasks");
+
+    let mut job = Job::new();
+    for number in 0..TASKS {
+        let inputs = number.checked_sub(1).map(Handle);
+        job.spawn(inputs.into_iter().collect());
+        job.end_one();
+    }
+    job.show("spawn and end a chain of a million tasks");
+}

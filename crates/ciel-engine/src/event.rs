@@ -1,0 +1,223 @@
+//! The language of the engine: what happens, who tells it, what is replied and what is to be done.
+//!
+//! Plain values; nothing is decided here. Read next: `engine`.
+
+use std::sync::Arc;
+
+use ciel_graph::{
+    self as graph, Ahead, Assignment, Ending, Happening, Recalled, TaskSummary, WaitEnd,
+};
+use ciel_model::{Failure, Handle, Label, Name, Pool, Resolution, TaskKey};
+use ciel_node::{Place, Run, WorkerKey};
+
+/// What became of references that a task asked for, in order.
+pub type Answers = Vec<(Handle, Resolution)>;
+
+/// What is known of references that the run before had asked for.
+pub type Known = Vec<(Recalled, Resolution)>;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Something that leaves all slots as they are, unless an attempt thereby begins to wait.
+    Graph(graph::Event),
+    /// An attempt has left its slot.
+    TurnEnded {
+        /// The attempt.
+        run: Run,
+        /// How it ended; nothing if the graph ended it, or knows.
+        end: Option<graph::Event>,
+    },
+    /// A thread takes up a task of which [`Effect::TurnOffered`] told.
+    TurnTaken {
+        /// The attempt.
+        run: Run,
+    },
+    /// A script has used up its fuel and waits for another turn.
+    TaskPreempted {
+        /// The attempt.
+        run: Run,
+    },
+    /// A worker can run tasks.
+    WorkerReady {
+        /// The worker.
+        worker: WorkerKey,
+        /// It can begin prefetched starts by itself.
+        prefetches: bool,
+    },
+    /// A worker gets no new task; it resumes what is parked in it.
+    WorkerRetired {
+        /// The worker.
+        worker: WorkerKey,
+    },
+    /// A worker's process is gone, with what was parked in it. What ran in it is ended apart.
+    WorkerGone {
+        /// The worker.
+        worker: WorkerKey,
+    },
+    /// Prefetched starts will not begin where they were sent; nor will those behind them.
+    PrefetchReturned {
+        /// The worker.
+        worker: WorkerKey,
+        /// The attempts.
+        runs: Vec<Run>,
+    },
+    /// Time passed; see [`Engine::next_deadline`](crate::Engine::next_deadline).
+    Ticked,
+}
+
+impl From<graph::Event> for Event {
+    fn from(event: graph::Event) -> Event {
+        Event::Graph(event)
+    }
+}
+
+/// Who tells an event, and so receives the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Somebody who runs no task: what begins is told by effects alone.
+    Nobody,
+    /// A thread of scripts.
+    Thread,
+    /// The conversation with a worker.
+    Worker {
+        /// The worker. What begins in it because of the event is in the reply.
+        worker: WorkerKey,
+        /// The prefetched attempt that it has begun already, if its turn has ended so.
+        follows: Option<Run>,
+    },
+}
+
+/// What the caller has to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// Nothing: it continues if its turn has not ended.
+    Nothing,
+    /// All that it waits for is ready: it continues at once.
+    Continue {
+        /// What became of what it waits for.
+        answers: Answers,
+        /// How the wait ended, if that depends on time.
+        ended: Option<WaitEnd>,
+    },
+    /// It waits, and its slot is free.
+    Suspended,
+    /// The graph has ended its attempt, and its slot is free: nothing of it is kept.
+    Stopped,
+    /// What it has begun by itself is not to run. The slot of the attempt before stays taken until
+    /// that one's `TurnEnded` comes once more, when the worker has stopped.
+    FollowerStopped,
+    /// Its turn has ended or waits, if it had one, and this attempt begins in its slot.
+    Begin(Box<Begun>),
+    /// What is known of all that the run before had asked for.
+    Recalled(Known),
+}
+
+/// An attempt that begins in a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Begun {
+    /// What to run.
+    pub assignment: Box<Assignment>,
+    /// Starts for the same worker, each to follow the one before it.
+    pub ahead: Vec<Ahead>,
+}
+
+/// What has to be done. Effects are performed in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// A task waits for a thread, which tells `TurnTaken` when it takes it up.
+    TurnOffered {
+        /// The attempt.
+        run: Run,
+    },
+    /// A preempted script has its next turn.
+    NextTurn {
+        /// The attempt.
+        run: Run,
+    },
+    /// The state of a script that waits or was preempted is not wanted any more.
+    DropScript {
+        /// The task.
+        task: TaskKey,
+    },
+    /// Run a task in a process of its own.
+    StartProcess(Box<Assignment>),
+    /// End that process and everything it started.
+    StopProcess(Run),
+    /// Start a worker.
+    StartWorker {
+        /// Its key.
+        worker: WorkerKey,
+        /// Its pool.
+        pool: Pool,
+    },
+    /// End a worker that has nothing to do.
+    StopWorker {
+        /// The worker.
+        worker: WorkerKey,
+    },
+    /// Run a task in that worker.
+    StartInWorker {
+        /// The worker.
+        worker: WorkerKey,
+        /// The task.
+        begun: Box<Begun>,
+    },
+    /// End a task that runs in that worker.
+    StopInWorker {
+        /// The worker.
+        worker: WorkerKey,
+        /// The attempt.
+        run: Run,
+    },
+    /// What a task that runs in that worker watches is ready, or failed.
+    NotifyWatcher {
+        /// The worker.
+        worker: WorkerKey,
+        /// The attempt.
+        run: Run,
+        /// What it watches.
+        handle: Handle,
+    },
+    /// A worker can forget a parked strand.
+    DropParked {
+        /// The worker.
+        worker: WorkerKey,
+        /// The task.
+        task: TaskKey,
+    },
+    /// No one can name this object any more; its file can go.
+    DropObject(Name),
+    /// [`Engine::next_deadline`](crate::Engine::next_deadline) has changed.
+    DeadlineMoved,
+    /// An attempt failed and will be retried.
+    AttemptFailed {
+        /// The task.
+        task: Label,
+        /// Its failure.
+        failure: Arc<Failure>,
+        /// Retries left.
+        left: u32,
+    },
+    /// Something happened to a task while somebody watches.
+    Happened {
+        /// The moment, and the task that it belongs to.
+        happening: Box<Happening>,
+        /// Where the task runs, if it does.
+        place: Option<Place>,
+    },
+    /// A task ended.
+    TaskEnded(Box<TaskSummary>),
+    /// The job is over.
+    JobEnded(Box<Ending>),
+    /// The job is over, and no task is in its slot any more.
+    Quiet,
+}
+
+/// The attempt that an assignment is for.
+pub(crate) fn run_of(assignment: &Assignment) -> Run {
+    Run {
+        task: assignment.task,
+        attempt: assignment.attempt,
+    }
+}

@@ -1,0 +1,248 @@
+//! An engine in a test: events go in by one method each, and come back as words.
+//!
+//! First the reply, if there is one, then each effect in order: `begin 2 ahead 3` says that task 2
+//! begins in the slot of the caller, with the start of task 3 sent along. Read next: `stories`.
+
+use std::sync::Arc;
+
+use ciel_coordinator::Coordinator;
+use ciel_engine::{Begun, Caller, Effect, Engine, Event, Reply};
+use ciel_graph::{self as graph, Continuation, Output, Policy, Step, Wait};
+use ciel_model::{
+    Attempt, Class, Descriptor, Failure, FailureKind, Form, Handle, Input, Label, Micros, Name,
+    Options, Pool, Resources, TaskKey, Value,
+};
+use ciel_node::{Capacity, Node, Run, WorkerKey};
+
+pub const ROOT: Run = run(0);
+
+pub struct House {
+    pub engine: Engine,
+    pub now: Micros,
+}
+
+pub const fn run(task: u64) -> Run {
+    Run {
+        task: TaskKey(task),
+        attempt: Attempt(0),
+    }
+}
+
+/// A task of a pool of workers, with these inputs.
+pub fn pooled(inputs: &[u32]) -> Descriptor {
+    Descriptor {
+        inputs: inputs
+            .iter()
+            .copied()
+            .map(Handle)
+            .map(Input::value)
+            .collect(),
+        replayable: true,
+        ..Descriptor::plain("p", Class::Pooled(Pool::new("p", 1)), "t", b"t".as_slice())
+    }
+}
+
+/// A task of a thread.
+pub fn script() -> Descriptor {
+    Descriptor::plain("s", Class::Coordination, "s", b"s".as_slice())
+}
+
+/// The same task, on so many cores.
+pub fn on_cores(cores: u32, descriptor: Descriptor) -> Descriptor {
+    let resources = Resources {
+        millicores: cores * 1000,
+        ..Resources::default()
+    };
+    Descriptor {
+        options: Arc::new(Options {
+            resources,
+            ..(*descriptor.options).clone()
+        }),
+        ..descriptor
+    }
+}
+
+pub fn failure(what: &str) -> Failure {
+    let what = what.to_string();
+    let label = Label {
+        what: what.as_str().into(),
+        name: Name(0),
+    };
+    Failure::new(FailureKind::TaskError, label, what)
+}
+
+impl House {
+    /// An engine with so many cores, in which a script runs on a thread.
+    pub fn new(cores: u32) -> House {
+        let capacity = Capacity {
+            resources: Resources {
+                millicores: cores * 1000,
+                ..Resources::default()
+            },
+            threads: cores,
+            serial: false,
+        };
+        let state = Coordinator::new(Policy::default(), false);
+        let mut house = House {
+            engine: Engine::new(state, Node::new(capacity)),
+            now: 0,
+        };
+        let event = graph::Event::RootSubmitted {
+            name: Name::of_root(b"test"),
+            descriptor: script(),
+        };
+        assert_eq!(house.tell(event), "offer 0");
+        assert_eq!(house.take_turn(0), "begin 0");
+        house
+    }
+
+    /// The same with a worker that has said hello, for a first task that spawned it.
+    pub fn with_worker(cores: u32) -> House {
+        let mut house = House::new(cores);
+        assert_eq!(house.spawn(pooled(&[])), "start worker0");
+        assert_eq!(house.ready(0), "start 1 in worker0");
+        house
+    }
+
+    pub fn ask(&mut self, event: impl Into<Event>, caller: Caller) -> String {
+        let mut effects = Vec::new();
+        let reply = self.engine.tell(self.now, event, caller, &mut effects);
+        self.engine.check_all();
+        let reply = told(&reply).into_iter();
+        let words: Vec<String> = reply.chain(effects.iter().filter_map(done)).collect();
+        words.join(", ")
+    }
+
+    pub fn tell(&mut self, event: impl Into<Event>) -> String {
+        self.ask(event, Caller::Nobody)
+    }
+
+    pub fn ready(&mut self, worker: u64) -> String {
+        let worker = WorkerKey(worker);
+        let prefetches = true;
+        self.tell(Event::WorkerReady { worker, prefetches })
+    }
+
+    pub fn take_turn(&mut self, task: u64) -> String {
+        self.ask(Event::TurnTaken { run: run(task) }, Caller::Thread)
+    }
+
+    /// The root spawns a task; it is the next number.
+    pub fn spawn(&mut self, descriptor: Descriptor) -> String {
+        self.step(ROOT, Step::Spawn(descriptor))
+    }
+
+    pub fn step(&mut self, run: Run, step: Step) -> String {
+        let Run { task, attempt } = run;
+        self.tell(graph::Event::TaskStepped {
+            task,
+            attempt,
+            step,
+        })
+    }
+
+    pub fn cancel(&mut self, task: u64) -> String {
+        let task = TaskKey(task);
+        self.tell(graph::Event::CancelRequested { task })
+    }
+
+    /// A task waits for that handle.
+    pub fn block(&mut self, run: Run, on: u32, caller: Caller) -> String {
+        let Run { task, attempt } = run;
+        let event = graph::Event::TaskBlocked {
+            task,
+            attempt,
+            kept: None,
+            on: vec![Handle(on)],
+            wait: Wait::ALL,
+            continuation: Continuation::Live,
+            checkpoint: None,
+        };
+        self.ask(event, caller)
+    }
+
+    /// A task in worker 0 ends with a value; perhaps that worker has begun another one by itself.
+    pub fn exit(&mut self, task: u64, follows: Option<u64>) -> String {
+        let run = run(task);
+        let end = Some(finished(run));
+        let caller = worker(0, follows.map(self::run));
+        self.ask(Event::TurnEnded { run, end }, caller)
+    }
+
+    /// What worker 0 ran is out of it, and nothing follows.
+    pub fn leave(&mut self, task: u64) -> String {
+        let event = Event::TurnEnded {
+            run: run(task),
+            end: None,
+        };
+        self.ask(event, worker(0, None))
+    }
+}
+
+pub fn worker(key: u64, follows: Option<Run>) -> Caller {
+    Caller::Worker {
+        worker: WorkerKey(key),
+        follows,
+    }
+}
+
+pub fn finished(run: Run) -> graph::Event {
+    graph::Event::TaskFinished {
+        task: run.task,
+        attempt: run.attempt,
+        outputs: vec![Output::Value(Value::inline(Form::Json, b"7".as_slice()))],
+        printed: false,
+    }
+}
+
+fn begun(begun: &Begun) -> String {
+    let task = begun.assignment.task.0;
+    let ahead = begun.ahead.iter().map(|ahead| ahead.assignment.task.0);
+    let ahead: Vec<String> = ahead.map(|task| task.to_string()).collect();
+    match ahead.is_empty() {
+        true => task.to_string(),
+        false => format!("{task} ahead {}", ahead.join(" ")),
+    }
+}
+
+fn told(reply: &Reply) -> Option<String> {
+    Some(match reply {
+        Reply::Nothing => return None,
+        Reply::Continue { answers, .. } => format!("continue with {}", answers.len()),
+        Reply::Suspended => "suspended".to_string(),
+        Reply::Stopped => "stopped".to_string(),
+        Reply::FollowerStopped => "follower stopped".to_string(),
+        Reply::Begin(next) => format!("begin {}", begun(next)),
+        Reply::Recalled(known) => format!("recalled {}", known.len()),
+    })
+}
+
+/// An effect in words; what only tells people is left out.
+fn done(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::TurnOffered { run } => format!("offer {}", run.task.0),
+        Effect::NextTurn { run } => format!("next turn {}", run.task.0),
+        Effect::DropScript { task } => format!("drop script {}", task.0),
+        Effect::StartProcess(assignment) => format!("start {}", assignment.task.0),
+        Effect::StopProcess(run) => format!("stop {}", run.task.0),
+        Effect::StartWorker { worker, .. } => format!("start worker{}", worker.0),
+        Effect::StopWorker { worker } => format!("stop worker{}", worker.0),
+        Effect::StartInWorker {
+            worker,
+            begun: next,
+        } => format!("start {} in worker{}", begun(next), worker.0),
+        Effect::StopInWorker { worker, run } => {
+            format!("stop {} in worker{}", run.task.0, worker.0)
+        }
+        Effect::NotifyWatcher { worker, run, .. } => {
+            format!("notify {} in worker{}", run.task.0, worker.0)
+        }
+        Effect::DropParked { worker, task } => format!("drop {} in worker{}", task.0, worker.0),
+        Effect::DropObject(_) => "drop object".to_string(),
+        Effect::DeadlineMoved => "deadline".to_string(),
+        Effect::AttemptFailed { left, .. } => format!("failed, {left} left"),
+        Effect::JobEnded(_) => "job ended".to_string(),
+        Effect::Quiet => "quiet".to_string(),
+        Effect::TaskEnded(_) | Effect::Happened { .. } => return None,
+    })
+}

@@ -1,0 +1,245 @@
+//! One event, its reply and all of its effects: a story for each rule of the engine.
+
+#![allow(missing_docs)]
+
+mod house;
+
+use ciel_engine::{Caller, Event};
+use ciel_graph as graph;
+use ciel_model::Handle;
+use ciel_node::WorkerKey;
+use house::{House, ROOT, failure, finished, on_cores, pooled, run, script, worker};
+
+#[test]
+fn task_made_ready_by_one_that_ends_begins_in_its_slot_with_the_reply() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn(pooled(&[])), "");
+    assert_eq!(house.spawn(pooled(&[0])), "");
+    // Task 2 comes first in serial order, though task 3 was made ready by the one that ends.
+    assert_eq!(house.exit(1, None), "begin 2");
+    assert_eq!(house.exit(2, None), "begin 3");
+    assert_eq!(house.exit(3, None), "");
+}
+
+#[test]
+fn task_that_begins_without_its_workers_call_is_sent_to_the_worker() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.exit(1, None), "");
+    assert_eq!(house.spawn(pooled(&[])), "start 2 in worker0");
+}
+
+#[test]
+fn chain_of_quick_tasks_is_prefetched_and_followed() {
+    let mut house = House::with_worker(1);
+    for input in 0..3 {
+        assert_eq!(house.spawn(pooled(&[input])), "");
+    }
+    assert_eq!(house.exit(1, None), "begin 2 ahead 3 4");
+    assert_eq!(house.exit(2, Some(3)), "begin 3");
+    assert_eq!(house.exit(3, Some(4)), "begin 4");
+    assert_eq!(house.exit(4, None), "");
+}
+
+#[test]
+fn nothing_is_prefetched_after_a_task_that_took_long() {
+    let mut house = House::with_worker(1);
+    for input in 0..2 {
+        assert_eq!(house.spawn(pooled(&[input])), "");
+    }
+    house.now = 2000;
+    assert_eq!(house.exit(1, None), "begin 2");
+    assert_eq!(house.exit(2, None), "begin 3");
+}
+
+#[test]
+fn ready_tasks_are_lent_in_shares_and_given_back() {
+    let mut house = House::with_worker(1);
+    for _ in 0..5 {
+        assert_eq!(house.spawn(pooled(&[])), "");
+    }
+    // Four wait when task 2 has begun; a worker gets half of them.
+    assert_eq!(house.exit(1, None), "begin 2 ahead 3 4");
+    let event = Event::PrefetchReturned {
+        worker: WorkerKey(0),
+        runs: vec![run(3)],
+    };
+    assert_eq!(house.tell(event), "");
+    assert_eq!(house.exit(2, None), "begin 3 ahead 4");
+}
+
+#[test]
+fn follower_that_was_cancelled_meanwhile_is_stopped_before_the_slot_is_free() {
+    let mut house = House::with_worker(1);
+    for _ in 0..3 {
+        assert_eq!(house.spawn(pooled(&[])), "");
+    }
+    assert_eq!(house.exit(1, None), "begin 2 ahead 3");
+    assert_eq!(house.cancel(3), "drop script 3");
+    assert_eq!(house.exit(2, Some(3)), "follower stopped");
+    // Task 3 is out of the worker: the slot of task 2 is free only now.
+    assert_eq!(house.leave(2), "begin 4");
+}
+
+#[test]
+fn start_behind_a_task_that_was_stopped_goes_back_to_the_queue() {
+    // The worker went on with the start, nobody heard it, and the task was never offered again.
+    let mut house = House::with_worker(1);
+    for _ in 0..3 {
+        assert_eq!(house.spawn(pooled(&[])), "");
+    }
+    assert_eq!(house.exit(1, None), "begin 2 ahead 3");
+    assert_eq!(house.cancel(2), "stop 2 in worker0");
+    assert_eq!(house.leave(2), "begin 3");
+}
+
+#[test]
+fn start_that_its_worker_never_got_to_goes_to_another_when_the_worker_is_gone() {
+    let mut house = House::with_worker(1);
+    for _ in 0..3 {
+        assert_eq!(house.spawn(pooled(&[])), "");
+    }
+    assert_eq!(house.exit(1, None), "begin 2 ahead 3");
+    let worker = WorkerKey(0);
+    assert_eq!(house.tell(Event::WorkerGone { worker }), "");
+    let end = Some(graph::Event::TaskLost {
+        task: run(2).task,
+        attempt: run(2).attempt,
+        failure: failure("gone"),
+    });
+    let lost = Event::TurnEnded { run: run(2), end };
+    assert_eq!(house.tell(lost), "start worker1");
+    assert_eq!(house.ready(1), "start 2 in worker1");
+}
+
+#[test]
+fn retired_worker_gets_neither_tasks_nor_starts() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn(pooled(&[])), "");
+    let worker = WorkerKey(0);
+    assert_eq!(house.tell(Event::WorkerRetired { worker }), "");
+    assert_eq!(house.exit(1, None), "start worker1");
+}
+
+#[test]
+fn task_that_no_machine_of_this_size_can_run_fails_without_having_begun() {
+    let mut house = House::new(1);
+    assert_eq!(house.spawn(on_cores(2, pooled(&[]))), "");
+    assert_eq!(house.engine.graph().counts().failed, 1);
+    assert_eq!(house.block(ROOT, 0, Caller::Thread), "continue with 1");
+}
+
+#[test]
+fn thread_that_comes_too_late_for_a_task_gets_nothing() {
+    let mut house = House::new(2);
+    assert_eq!(house.spawn(script()), "offer 1");
+    assert_eq!(house.cancel(1), "drop script 1");
+    assert_eq!(house.take_turn(1), "");
+    // Its place went to nobody: the next one has it.
+    assert_eq!(house.spawn(script()), "offer 2");
+}
+
+#[test]
+fn script_knows_all_that_is_ready_when_its_thread_comes() {
+    let mut house = House::with_worker(2);
+    assert_eq!(house.spawn(script()), "offer 2");
+    assert_eq!(house.engine.place_of(run(2)), None);
+    assert_eq!(house.take_turn(2), "begin 2");
+}
+
+#[test]
+fn preempted_script_that_is_stopped_leaves_at_once() {
+    let mut house = House::new(1);
+    assert_eq!(house.spawn(script()), "");
+    // One thread: the root steps aside for its child.
+    assert_eq!(house.tell(Event::TaskPreempted { run: ROOT }), "offer 1");
+    let cancelled = graph::Event::JobCancelled {
+        failure: failure("interrupted"),
+    };
+    let told = house.tell(cancelled);
+    assert!(told.contains("drop script 0"), "{told}");
+    assert!(told.contains("job ended"), "{told}");
+    assert_eq!(house.take_turn(1), "");
+    assert!(house.engine.is_quiet());
+}
+
+#[test]
+fn preempted_script_has_its_next_turn_when_nothing_else_waits() {
+    let mut house = House::new(1);
+    let event = Event::TaskPreempted { run: ROOT };
+    assert_eq!(house.tell(event), "next turn 0");
+}
+
+#[test]
+fn waiting_task_frees_its_slot_and_what_begins_there_is_the_reply() {
+    let mut house = House::with_worker(1);
+    let child = graph::Step::Spawn(pooled(&[]));
+    assert_eq!(house.step(run(1), child), "");
+    assert_eq!(house.block(run(1), 0, worker(0, None)), "begin 2");
+    // The one that waited is ready, and its worker is where its copy is.
+    assert_eq!(house.exit(2, None), "begin 1");
+}
+
+#[test]
+fn wait_for_what_is_ready_keeps_the_slot() {
+    let mut house = House::new(1);
+    let made = graph::Step::Construct(ciel_model::Value::inline(
+        ciel_model::Form::Json,
+        b"1".as_slice(),
+    ));
+    assert_eq!(house.step(ROOT, made), "");
+    assert_eq!(house.block(ROOT, 0, Caller::Thread), "continue with 1");
+    assert!(house.engine.place_of(ROOT).is_some());
+}
+
+#[test]
+fn wait_for_what_the_task_does_not_have_stops_it_and_frees_its_slot() {
+    let mut house = House::with_worker(1);
+    assert_eq!(
+        house.block(run(1), 9, worker(0, None)),
+        "stopped, stop 1 in worker0"
+    );
+    assert_eq!(house.engine.place_of(run(1)), None);
+}
+
+#[test]
+fn event_of_an_attempt_that_was_stopped_only_frees_its_slot() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.cancel(1), "stop 1 in worker0");
+    assert!(house.engine.is_stopping(run(1)));
+    let finished_before = house.engine.graph().counts().finished;
+    assert_eq!(house.exit(1, None), "");
+    assert_eq!(house.engine.graph().counts().finished, finished_before);
+    assert_eq!(house.engine.place_of(run(1)), None);
+}
+
+#[test]
+fn watcher_in_a_worker_is_notified() {
+    let mut house = House::with_worker(2);
+    let child = graph::Step::Spawn(pooled(&[]));
+    assert_eq!(house.step(run(1), child), "start worker1");
+    assert_eq!(house.ready(1), "start 2 in worker1");
+    let watched = graph::Event::TaskWatched {
+        task: run(1).task,
+        attempt: run(1).attempt,
+        handle: Handle(0),
+    };
+    assert_eq!(house.tell(watched), "");
+    let end = Some(finished(run(2)));
+    let ended = Event::TurnEnded { run: run(2), end };
+    assert_eq!(house.ask(ended, worker(1, None)), "notify 1 in worker0");
+}
+
+#[test]
+fn job_that_has_ended_is_quiet_when_the_last_slot_is_free() {
+    let mut house = House::with_worker(1);
+    let cancelled = graph::Event::JobCancelled {
+        failure: failure("interrupted"),
+    };
+    assert_eq!(house.tell(cancelled), "stop 1 in worker0, job ended");
+    let root = Event::TurnEnded {
+        run: ROOT,
+        end: None,
+    };
+    assert_eq!(house.tell(root), "");
+    assert_eq!(house.leave(1), "quiet");
+}

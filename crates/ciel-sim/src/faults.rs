@@ -1,0 +1,153 @@
+//! Faults: processes and workers that die, tasks and jobs that are cancelled.
+//!
+//! Nothing is lost that would change what the serial program gives. It does not know how the engine
+//! itself is lost. Read next: `crash`.
+
+use ciel_engine::Event;
+use ciel_graph as graph;
+use ciel_model::{Failure, FailureKind, Label, Name, TaskKey};
+use ciel_node::{Place, Run, WorkerKey};
+
+use crate::kept::Note;
+use crate::program::{Act, Fault, Kind};
+use crate::script::Script;
+use crate::world::{Process, World};
+
+impl World<'_> {
+    pub(crate) fn strike(&mut self, fault: Fault) {
+        if self.ending.is_some() && fault != Fault::KillEngine {
+            return;
+        }
+        match fault {
+            Fault::KillProcess => {
+                let victims: Vec<Run> = self.in_processes();
+                if !victims.is_empty() {
+                    let victim = victims[self.random.below(victims.len())];
+                    self.kill_process(victim);
+                }
+            }
+            Fault::KillWorker => {
+                let victims: Vec<WorkerKey> = self.workers.keys().copied().collect();
+                if !victims.is_empty() {
+                    let victim = victims[self.random.below(victims.len())];
+                    self.lose_worker(victim);
+                }
+            }
+            Fault::KillNode => {
+                let workers: Vec<WorkerKey> = self.workers.keys().copied().collect();
+                workers
+                    .into_iter()
+                    .for_each(|worker| self.lose_worker(worker));
+                self.in_processes()
+                    .into_iter()
+                    .for_each(|run| self.kill_process(run));
+            }
+            Fault::KillEngine => self.kill_engine(),
+            Fault::Cancel(index) => self.cancel(index),
+            Fault::CancelJob => self.cancel_job(),
+        }
+    }
+
+    fn in_processes(&self) -> Vec<Run> {
+        let living = self
+            .processes
+            .iter()
+            .filter(|(_, process)| process.place == Place::Process && !process.stopped);
+        living.map(|(run, _)| *run).collect()
+    }
+
+    /// Whether the oracle can still say what the job does when this task loses its process.
+    fn may_lose(&self, task: TaskKey, script: &Script) -> bool {
+        let losses = self.kept.noted.losses.get(&task).copied().unwrap_or(0);
+        let definition = &self.scenario.tasks[script.definition];
+        let process = definition.kind == Kind::Process;
+        // Children of an attempt whose output is out already cannot be taken back.
+        let spawns = definition
+            .acts
+            .iter()
+            .any(|act| matches!(act, Act::Spawn(..)));
+        let held = !definition.live || definition.retries > 0;
+        match definition.replayable || (process && (held || !spawns)) {
+            true => losses < ciel_model::limits::LOSSES_MAX,
+            false if process => false,
+            false => losses < self.scenario.spare_attempts(script.definition),
+        }
+    }
+
+    fn kill_process(&mut self, run: Run) {
+        if self.may_lose(run.task, &self.processes[&run].script) {
+            self.processes.remove(&run);
+            self.lose(run);
+        }
+    }
+
+    fn lose_worker(&mut self, worker: WorkerKey) {
+        let busy = |process: &&Process| process.place == Place::Worker(worker);
+        let allowed = self.processes.iter().all(|(run, process)| {
+            !busy(&process) || process.stopped || self.may_lose(run.task, &process.script)
+        });
+        if allowed && self.workers.contains_key(&worker) {
+            self.kill_worker(worker);
+        }
+    }
+
+    /// The worker is gone; so is what ran in it, and the node tells what was parked there.
+    pub(crate) fn kill_worker(&mut self, worker: WorkerKey) {
+        self.workers.remove(&worker);
+        let victims: Vec<Run> = self
+            .processes
+            .iter()
+            .filter(|(_, process)| process.place == Place::Worker(worker))
+            .map(|(run, _)| *run)
+            .collect();
+        self.submit(Event::WorkerGone { worker });
+        for run in victims {
+            let process = self.processes.remove(&run);
+            match process.is_some_and(|process| !process.stopped) {
+                true => self.lose(run),
+                false => self.submit(Event::TurnEnded { run, end: None }),
+            }
+        }
+    }
+
+    fn lose(&mut self, run: Run) {
+        self.kept.note(Note::Lost(run.task));
+        let failure = Failure::new(FailureKind::WorkerLost, self.label(run.task), "it died");
+        let Run { task, attempt } = run;
+        let end = Some(graph::Event::TaskLost {
+            task,
+            attempt,
+            failure,
+        });
+        self.submit(Event::TurnEnded { run, end });
+    }
+
+    pub(crate) fn label(&self, task: TaskKey) -> Label {
+        let view = self.engine.graph().view(task);
+        view.map_or(
+            Label {
+                what: "gone".into(),
+                name: Name(0),
+            },
+            |view| view.label,
+        )
+    }
+
+    fn cancel(&mut self, index: usize) {
+        let all = self.engine.graph().all();
+        if !all.is_empty() {
+            self.kept.note(Note::Cancelled);
+            let task = all[index % all.len()];
+            self.submit(graph::Event::CancelRequested { task });
+        }
+    }
+
+    fn cancel_job(&mut self) {
+        let origin = Label {
+            what: "user".into(),
+            name: Name(0),
+        };
+        let failure = Failure::new(FailureKind::Cancelled, origin, "interrupted");
+        self.submit(graph::Event::JobCancelled { failure });
+    }
+}

@@ -93,6 +93,21 @@ fn task_of_an_executor_gives_its_value() {
     }
 }
 
+/// Each reader once got a conversion of its own, in a file of its own.
+#[test]
+fn value_of_a_script_is_converted_once_for_all_its_readers() {
+    let script = "function many() { all = []; for (n in range(2000)) { all += n; } return all; }
+        value = spawn(many);
+        readers = [];
+        for (n in range(6)) { readers += TASK({\"do\": \"where\", \"of\": value}, 1)[0]; }
+        first = *(readers[0]);
+        same = [];
+        for (reader in readers) { same += *reader == first; }
+        return same;";
+    let same = "[true,true,true,true,true,true]\n";
+    expect(&["-j2"], script, same);
+}
+
 #[test]
 fn example_counts_words_by_children_and_replay() {
     let place = Place::new();

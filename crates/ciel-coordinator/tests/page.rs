@@ -346,6 +346,7 @@ fn steps() -> Vec<(&'static str, Event)> {
                     content: Content::File {
                         name: Name(300),
                         length: 300,
+                        digest: Some(Digest(300)),
                     },
                     references: vec![Handle(0)],
                 },

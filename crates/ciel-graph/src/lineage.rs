@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Class, Content, Descriptor, Fact, Label, Name, ObjectKey, TaskKey, Value, limits,
+    Class, Content, Descriptor, Digest, Fact, Label, Name, ObjectKey, TaskKey, Value, limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,7 @@ pub(crate) struct OriginOf<O> {
     pub(crate) name: Name,
     /// Length in bytes.
     pub(crate) length: u64,
+    pub(crate) digest: Option<Digest>,
     /// Recipes from here to the nearest sources.
     pub(crate) depth: u32,
     /// None for a source.
@@ -56,10 +57,11 @@ pub(crate) struct Ingredient<O> {
 
 impl Origin {
     /// A file that nothing can make again.
-    pub(crate) fn source(name: Name, length: u64) -> Origin {
+    pub(crate) fn source(name: Name, length: u64, digest: Option<Digest>) -> Origin {
         Origin(Arc::new(OriginOf {
             name,
             length,
+            digest,
             depth: 0,
             recipe: None,
         }))
@@ -82,6 +84,7 @@ impl<O> OriginOf<O> {
         Ok(OriginOf {
             name: self.name,
             length: self.length,
+            digest: self.digest,
             depth: self.depth,
             recipe: recipe.transpose()?,
         })
@@ -131,7 +134,12 @@ impl Graph {
 
     /// The origin of what a running task gives as an output, if that is a file.
     pub(crate) fn origin_of(&self, key: TaskKey, content: &Content) -> Option<Origin> {
-        let Content::File { name, length } = *content else {
+        let Content::File {
+            name,
+            length,
+            digest,
+        } = *content
+        else {
             return None;
         };
         if !self.keeps_lineage {
@@ -142,10 +150,11 @@ impl Graph {
             .as_ref()
             .map_or(0, |recipe| 1 + deepest(&recipe.inputs));
         Some(match depth > limits::LINEAGE_DEPTH_MAX {
-            true => Origin::source(name, length),
+            true => Origin::source(name, length, digest),
             false => Origin(Arc::new(OriginOf {
                 name,
                 length,
+                digest,
                 depth,
                 recipe,
             })),
@@ -155,9 +164,11 @@ impl Graph {
     /// The origin of data that a task brought in, if that is a file.
     pub(crate) fn source_of(&self, content: &Content) -> Option<Origin> {
         match *content {
-            Content::File { name, length } if self.keeps_lineage => {
-                Some(Origin::source(name, length))
-            }
+            Content::File {
+                name,
+                length,
+                digest,
+            } if self.keeps_lineage => Some(Origin::source(name, length, digest)),
             Content::File { .. } | Content::Inline(_) => None,
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciel_model::{Content, Failure, Handle, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{Content, Failure, FileContent, Handle, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lineage::Origin;
@@ -467,18 +467,24 @@ impl Objects {
         self.sources_purge_at = (2 * self.sources.len()).max(SOURCES_MIN);
     }
 
-    /// The files of all objects that are there, and of those that others were made of: names, and
-    /// lengths in bytes.
-    pub(crate) fn all_files(&self) -> BTreeMap<Name, u64> {
+    /// The files of all objects that are there, and of those that others were made of.
+    pub(crate) fn all_files(&self) -> BTreeMap<Name, FileContent> {
         let file = |object: &Object| match &object.state {
             ObjectState::Ready(stored) => match stored.value.content {
-                Content::File { name, length } => Some((name, length)),
+                Content::File {
+                    name,
+                    length,
+                    digest,
+                } => Some((name, FileContent { length, digest })),
                 Content::Inline(_) => None,
             },
             _ => None,
         };
         let sources = self.sources.iter();
-        let sources = sources.map(|source| (source.0.name, source.0.length));
+        let sources = sources.map(|source| {
+            let (length, digest) = (source.0.length, source.0.digest);
+            (source.0.name, FileContent { length, digest })
+        });
         self.table
             .values()
             .filter_map(file)

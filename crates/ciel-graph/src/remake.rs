@@ -207,7 +207,7 @@ impl Graph {
         let outputs = remaking.outputs.values().flatten();
         let mut files = outputs.filter_map(|output| match self.objects.settled_state(*output) {
             ObjectState::Ready(stored) => match stored.value.content {
-                Content::File { name, length } => Some((name, length)),
+                Content::File { name, length, .. } => Some((name, length)),
                 Content::Inline(_) => None,
             },
             _ => None,
@@ -277,7 +277,11 @@ mod tests {
     fn finish(graph: &mut Graph, task: TaskKey, file: Name, length: u64) -> Vec<Action> {
         let value = Value {
             form: Form::Bytes,
-            content: Content::File { name: file, length },
+            content: Content::File {
+                name: file,
+                length,
+                digest: None,
+            },
             references: Vec::new(),
         };
         let event = Event::TaskFinished {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ciel_model::{Handle, Micros, Name, TaskKey};
+use ciel_model::{FileContent, Handle, Micros, Name, TaskKey};
 
 use crate::event::{Action, Checkpoint, Continuation, Policy, StrandChange};
 use crate::graph::Graph;
@@ -33,8 +33,8 @@ impl Graph {
         met >= least.max(taken)
     }
 
-    /// The files that must be on disk: names, and lengths in bytes.
-    pub fn files(&self) -> BTreeMap<Name, u64> {
+    /// The files that must be on disk.
+    pub fn files(&self) -> BTreeMap<Name, FileContent> {
         self.objects.all_files()
     }
 

@@ -28,7 +28,7 @@ pub use name::{Label, Name};
 pub use order::{Mark, SerialOrder};
 pub use payload::Payload;
 pub use received::ReceivedFailures;
-pub use reference::{Content, Form, Handle, ObjectKey, Resolution, Value};
+pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
 pub use task::{Attempt, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey};
 

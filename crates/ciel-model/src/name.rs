@@ -22,6 +22,7 @@ enum Branch {
     Output = 2,
     Construct = 3,
     Tail = 4,
+    Json = 5,
 }
 
 impl Name {
@@ -49,6 +50,11 @@ impl Name {
     /// counted apart from spawns: a worker may go on in place instead, and then there is none.
     pub fn tail(self, index: u64) -> Name {
         self.derive(Branch::Tail, index)
+    }
+
+    /// The JSON text of the object named `self`.
+    pub fn json(self) -> Name {
+        self.derive(Branch::Json, 0)
     }
 
     /// The first eight hexadecimal digits, as people see them.

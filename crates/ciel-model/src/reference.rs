@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::digest::Digest;
 use crate::failure::Failure;
 use crate::name::Name;
 
@@ -53,7 +54,18 @@ pub enum Content {
         name: Name,
         /// Number of bytes.
         length: u64,
+        /// The digest of the bytes, if it was made when they were written.
+        digest: Option<Digest>,
     },
+}
+
+/// What the file of an object holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileContent {
+    /// Number of bytes.
+    pub length: u64,
+    /// Their digest, if it was made.
+    pub digest: Option<Digest>,
 }
 
 impl Content {

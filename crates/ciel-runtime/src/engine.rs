@@ -267,11 +267,11 @@ impl Engine {
     pub(crate) fn heed(&self, error: &StoreError) {
         let hindrance = match error {
             StoreError::DiskFull { path } => Hindrance::disk_full(path.clone()),
-            StoreError::UnknownObject { .. } | StoreError::DamagedObject { .. } => {
-                Hindrance::ObjectLost {
-                    what: error.to_string(),
-                }
-            }
+            StoreError::UnknownObject { .. }
+            | StoreError::DamagedObject { .. }
+            | StoreError::ChangedObject { .. } => Hindrance::ObjectLost {
+                what: error.to_string(),
+            },
             _ => return,
         };
         self.hinder(hindrance);

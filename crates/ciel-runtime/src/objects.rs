@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Name, Value, limits};
-use ciel_store::{ObjectName, StoreError};
+use ciel_store::{Object, ObjectName, StoreError};
 use ciel_view::Durable;
 
 use crate::engine::Engine;
@@ -35,9 +35,9 @@ impl StoreTrouble {
         engine.heed(&self.0);
         let kind = match self.0 {
             StoreError::Full { .. } | StoreError::DiskFull { .. } => FailureKind::DiskFull,
-            StoreError::UnknownObject { .. } | StoreError::DamagedObject { .. } => {
-                FailureKind::ObjectLost
-            }
+            StoreError::UnknownObject { .. }
+            | StoreError::DamagedObject { .. }
+            | StoreError::ChangedObject { .. } => FailureKind::ObjectLost,
             _ => FailureKind::TaskError,
         };
         let failure = Failure::new(kind, task.clone(), self.0.to_string());
@@ -58,15 +58,20 @@ pub(crate) fn keep(
         return Ok(Content::Inline(own(bytes)));
     }
     let name = name();
-    engine
+    let object = engine
         .folder
         .objects()
         .commit_bytes(ObjectName(name.0), &bytes)?;
     settle(engine, name)?;
-    Ok(Content::File {
-        name,
-        length: bytes.len() as u64,
-    })
+    Ok(as_content(object))
+}
+
+fn as_content(object: Object) -> Content {
+    Content::File {
+        name: Name(object.name.0),
+        length: object.length,
+        digest: object.digest,
+    }
 }
 
 /// Few bytes in a buffer of their own, rather than in that of all that was received with them.
@@ -92,6 +97,7 @@ pub(crate) fn as_if_kept(name: impl FnOnce() -> Name, bytes: Bytes) -> Content {
         false => Content::File {
             name: name(),
             length: bytes.len() as u64,
+            digest: None,
         },
     }
 }
@@ -102,7 +108,11 @@ pub(crate) fn as_if_adopted(name: Name, path: &Path) -> Content {
     match length < limits::INLINE_BYTES_MAX as u64 {
         // One that cannot be read differs from what it was.
         true => Content::Inline(std::fs::read(path).unwrap_or_default().into()),
-        false => Content::File { name, length },
+        false => Content::File {
+            name,
+            length,
+            digest: None,
+        },
     }
 }
 
@@ -122,10 +132,7 @@ pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content,
         .objects()
         .commit_file(ObjectName(name.0), path)?;
     settle(engine, name)?;
-    Ok(Content::File {
-        name,
-        length: object.length,
-    })
+    Ok(as_content(object))
 }
 
 /// The bytes of an object.
@@ -149,6 +156,52 @@ pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, 
             objects.open(name)?;
             Ok(objects.path(name))
         }
+    }
+}
+
+/// A value of a script as JSON, which every language reads.
+pub(crate) enum Json {
+    /// Short text.
+    Text(String),
+    /// A file, which stays as long as the object.
+    File {
+        path: PathBuf,
+        /// Number of bytes in the file.
+        length: u64,
+    },
+}
+
+/// A value of a script as JSON; none if it holds functions. Text that is a file is made by the
+/// first who asks for that of an object in the store, and shared by all later ones.
+pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Option<Json>, StoreTrouble> {
+    let objects = engine.folder.objects();
+    let shared = match content {
+        Content::File { name, .. } => Some(ObjectName(name.json().0)),
+        Content::Inline(_) => None,
+    };
+    if let Some(name) = shared
+        && let Ok(length) = objects.length(name)
+    {
+        let path = objects.path(name);
+        return Ok(Some(Json::File { path, length }));
+    }
+    let Ok(json) = ciel_skywriting::wire::to_json(&load(engine, content)?) else {
+        return Ok(None);
+    };
+    let text = json.to_string();
+    let Some(name) = shared.filter(|_| text.len() >= limits::INLINE_BYTES_MAX) else {
+        return Ok(Some(Json::Text(text)));
+    };
+    let length = objects.commit_bytes(name, text.as_bytes())?.length;
+    let path = objects.path(name);
+    Ok(Some(Json::File { path, length }))
+}
+
+/// Removes the file of an object, and what was made of it here.
+pub(crate) fn remove(engine: &Engine, name: Name) {
+    for name in [name, name.json()] {
+        // A file that cannot be removed now goes with the run's folder.
+        let _ = engine.folder.objects().remove(ObjectName(name.0));
     }
 }
 

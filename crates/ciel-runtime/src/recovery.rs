@@ -11,7 +11,8 @@ use ciel_graph::Action;
 use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
-use ciel_store::{ObjectName, RunFolder};
+use ciel_store::limits::VERIFIED_AT_RESUME_BYTES_MAX;
+use ciel_store::{Object, ObjectName, RunFolder};
 use ciel_view::Durable;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -97,6 +98,7 @@ pub(crate) fn begin_recorded(
         #[cfg(debug_assertions)]
         death: death::Death::told(),
     });
+    folder.objects().keep_digests();
     let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
     let mut begun = match nothing {
         true => {
@@ -196,7 +198,9 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
         late,
         files,
     } = guarded(|| fold(&recorded, &mut released))??;
-    let lost = folder.objects().restore(files)?;
+    let lost = folder
+        .objects()
+        .restore(files, VERIFIED_AT_RESUME_BYTES_MAX)?;
     late.let_out(folder, &mut state, &mut released)?;
     Ok(Begun {
         is_new: state.graph().counts().spawned == 0,
@@ -214,8 +218,8 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
 struct Folded {
     state: Coordinator,
     late: Late,
-    /// Files that there should be, and their lengths.
-    files: Vec<(ObjectName, u64)>,
+    /// Files that there should be.
+    files: Vec<Object>,
 }
 
 fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, RecoveryError> {
@@ -232,7 +236,11 @@ fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, Recovery
     let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, look)?;
     late.take(&mut state, released)?;
     let files = state.graph().files().into_iter();
-    let files = files.map(|(name, length)| (ObjectName(name.0), length));
+    let files = files.map(|(name, content)| Object {
+        name: ObjectName(name.0),
+        length: content.length,
+        digest: content.digest,
+    });
     Ok(Folded {
         files: files.collect(),
         state,

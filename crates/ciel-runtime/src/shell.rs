@@ -10,7 +10,6 @@ use std::time::Duration;
 use ciel_graph::Event;
 use ciel_model::{Failure, FailureKind, Label, Name};
 use ciel_spawner::Cookie;
-use ciel_store::ObjectName;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
@@ -21,7 +20,7 @@ use crate::error::RunError;
 use crate::face::{Progress, Report};
 use crate::spawning::Spawning;
 use crate::workers::Workers;
-use crate::{control, processes};
+use crate::{control, objects, processes};
 
 /// Orders that are performed together with a first one before anything else is looked at.
 const FURTHER_ORDERS_MAX: usize = 64;
@@ -195,10 +194,7 @@ impl Shell {
             return;
         }
         let engine = self.engine.clone();
-        let remove = move || {
-            // A file that cannot be removed now goes with the run's folder.
-            let _ = engine.folder.objects().remove(ObjectName(name.0));
-        };
+        let remove = move || objects::remove(&engine, name);
         match &self.engine.journal {
             Some(journal) => journal.after(journal.appended(), Box::new(remove)),
             None => remove(),

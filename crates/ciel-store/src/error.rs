@@ -134,6 +134,12 @@ pub enum StoreError {
         /// Bytes found; none if there is no such file.
         found: Option<u64>,
     },
+    /// The file of an object is as long as it was, but its bytes are others.
+    #[error("the bytes of object {name} have changed since they were written")]
+    ChangedObject {
+        /// The name.
+        name: ObjectName,
+    },
     /// An object was committed again with another length.
     #[error("object {name} was {held} bytes long and came again with {offered}")]
     ObjectDiffers {
@@ -221,6 +227,7 @@ impl StoreError {
             StoreError::DiskFull { .. } => "store.disk-full",
             StoreError::UnknownObject { .. } => "store.unknown-object",
             StoreError::DamagedObject { .. } => "store.damaged-object",
+            StoreError::ChangedObject { .. } => "store.changed-object",
             StoreError::ObjectDiffers { .. } => "store.object-differs",
             StoreError::ForeignScratch { .. } => "store.foreign-scratch",
             StoreError::NotAFile { .. } => "store.not-a-file",

@@ -6,6 +6,8 @@
 //! this crate's code describes the layout on disk. Read next: [`folder`], [`run`], [`objects`].
 
 mod budget;
+mod content;
+mod digests;
 mod directory;
 mod disk;
 pub mod error;

@@ -22,5 +22,13 @@ pub const SPILL_FILE_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of what a run's folder says about the run, when it is read.
 pub const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes read at a time when an extent is copied out.
+/// Bytes of a file up to which its digest is made when it is committed; reading a longer one would
+/// hold up whoever commits it.
+pub const DIGEST_AT_COMMIT_BYTES_MAX: u64 = 4 << 20;
+
+/// Bytes of objects that are compared with their digests before a run is resumed, the small ones
+/// first, so that damaged ones are recomputed at once; others are compared at their first use.
+pub const VERIFIED_AT_RESUME_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes read at a time when a file is read from its beginning to its end.
 pub const COPY_BYTES_MAX: usize = 256 << 10;

@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
+use ciel_store::limits::DIGEST_AT_COMMIT_BYTES_MAX;
 use ciel_store::{
-    Cleaning, Extent, HeldRun, LostObject, ObjectName, RunFolder, RunState, StateFolder, StoreError,
+    Cleaning, Extent, HeldRun, LostObject, Object, ObjectName, RunFolder, RunState, StateFolder,
+    StoreError,
 };
 use tempfile::TempDir;
 
@@ -233,7 +236,14 @@ fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
     let known = [(1, 5), (2, 9), (3, 7), (5, 0), (6, 1)];
     let lost = run
         .objects()
-        .restore(known.map(|(name, length)| (ObjectName(name), length)))
+        .restore(
+            known.map(|(name, length)| Object {
+                name: ObjectName(name),
+                length,
+                digest: None,
+            }),
+            u64::MAX,
+        )
         .unwrap();
     let lost_object = |name, expected, found| LostObject {
         name: ObjectName(name),
@@ -257,6 +267,94 @@ fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
         .unwrap();
     assert!(run.objects().remove(ObjectName(1)).unwrap());
     assert_eq!(run.budget().used(), 9);
+}
+
+/// A flipped bit that kept the length once went unnoticed, and the job's result was wrong.
+#[test]
+fn restored_object_with_other_bytes_is_lost() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    run.objects().keep_digests();
+    let names = [ObjectName(1), ObjectName(2)];
+    let written = names.map(|name| run.objects().commit_bytes(name, b"whole").unwrap());
+    flip(&run.objects().path(names[1]));
+    drop(run);
+
+    let run = reopened(&state, "run");
+    let lost = run.objects().restore(written, u64::MAX).unwrap();
+    let found = Some(5);
+    let (name, expected) = (names[1], 5);
+    assert_eq!(
+        lost,
+        [LostObject {
+            name,
+            expected,
+            found
+        }]
+    );
+    assert_eq!(&*run.objects().map(names[0]).unwrap(), b"whole");
+    // The task that made it gives it again.
+    run.objects().commit_bytes(name, b"whole").unwrap();
+    assert_eq!(&*run.objects().map(name).unwrap(), b"whole");
+}
+
+#[test]
+fn object_that_was_not_compared_at_the_resume_is_compared_at_its_first_use() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    run.objects().keep_digests();
+    let names = [ObjectName(1), ObjectName(2)];
+    let written = names.map(|name| run.objects().commit_bytes(name, b"whole").unwrap());
+    drop(run);
+
+    let run = reopened(&state, "run");
+    assert!(run.objects().restore(written, 0).unwrap().is_empty());
+    flip(&run.objects().path(names[1]));
+    let error = run.objects().map(names[1]).unwrap_err();
+    assert_eq!(error.code(), "store.changed-object");
+    // The next process of the run finds it missing and has it recomputed.
+    assert!(!run.objects().path(names[1]).exists());
+    // What was compared once is trusted from then on.
+    assert_eq!(&*run.objects().map(names[0]).unwrap(), b"whole");
+    flip(&run.objects().path(names[0]));
+    assert!(run.objects().map(names[0]).is_ok());
+}
+
+#[test]
+fn long_file_gets_its_digest_in_the_background() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    run.objects().keep_digests();
+    let scratch = run.scratch().path(1, 0, "out").unwrap();
+    let length = DIGEST_AT_COMMIT_BYTES_MAX + 1;
+    fs::write(&scratch, vec![7; length as usize]).unwrap();
+    let name = ObjectName(1);
+    let object = run.objects().commit_file(name, &scratch).unwrap();
+    assert_eq!(object.digest, None);
+    let digests = run.path().join("digests");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !fs::read_to_string(&digests).is_ok_and(|text| text.ends_with('\n')) {
+        assert!(Instant::now() < deadline, "no digest");
+        std::thread::yield_now();
+    }
+    flip(&run.objects().path(name));
+    drop(run);
+
+    let run = reopened(&state, "run");
+    let lost = run.objects().restore([object], u64::MAX).unwrap();
+    assert_eq!(lost.len(), 1);
+}
+
+/// Flips a bit in the middle of a read-only file.
+fn flip(path: &std::path::Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
 }
 
 #[test]
@@ -312,7 +410,7 @@ fn restoring_nothing_leaves_nothing() {
     run.spill().append(b"output").unwrap();
     drop(run);
     let run = reopened(&state, "run");
-    assert!(run.objects().restore([]).unwrap().is_empty());
+    assert!(run.objects().restore([], u64::MAX).unwrap().is_empty());
     assert!(run.spill().restore([]).unwrap().is_empty());
     assert_eq!(run.budget().used(), 0);
     for folder in ["objects", "spill"] {

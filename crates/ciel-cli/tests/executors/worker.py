@@ -83,6 +83,10 @@ def echo(task):
     task.exit(task.value(0))
 
 
+def where(task):
+    task.exit(task.known[0]["concrete"]["path"])
+
+
 def garbage(task):
     SOCKET.sendall(b"this is no message\n")
 

@@ -225,6 +225,7 @@ fn value(text: &str) -> Value<Handle> {
         value.content = Content::File {
             name: Name(0xf11e << 112),
             length: 4096,
+            digest: None,
         };
     }
     if let Some((_, inside)) = text.split_once("with ") {

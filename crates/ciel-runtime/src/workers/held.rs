@@ -20,7 +20,7 @@ use super::lines::Lines;
 use super::recording::Cursor;
 use super::{Workers, failing, recording, run_of, start, wire};
 use crate::engine::Engine;
-use crate::objects::{self, StoreTrouble};
+use crate::objects::{self, Json, StoreTrouble};
 use crate::refused::Refused;
 
 /// The outcome of what may fail the task.
@@ -217,28 +217,26 @@ impl Held {
         content: &Content,
         references: &[u32],
     ) -> Failed<Option<State>> {
-        let bytes =
-            objects::load(engine, content).map_err(|trouble| self.trouble(engine, trouble))?;
-        let Ok(json) = ciel_skywriting::wire::to_json(&bytes) else {
-            return Ok(None);
-        };
-        let text = json.to_string().into_bytes();
+        let json = objects::json(engine, content);
         let form = wire::form_name(Form::Json).to_string();
-        if text.len() < limits::INLINE_BYTES_MAX {
-            return Ok(Some(State::Value(Data {
-                data: text.into(),
-                form,
-                references: references.to_vec(),
-            })));
-        }
-        let written = self.files.write(engine, &text);
-        let path = written.map_err(|trouble| self.trouble(engine, trouble))?;
-        Ok(Some(concrete(
-            path,
-            text.len() as u64,
-            form,
-            references.to_vec(),
-        )))
+        let references = references.to_vec();
+        let (path, length) = match json.map_err(|trouble| self.trouble(engine, trouble))? {
+            None => return Ok(None),
+            Some(Json::File { path, length }) => (path, length),
+            Some(Json::Text(text)) if text.len() < limits::INLINE_BYTES_MAX => {
+                return Ok(Some(State::Value(Data {
+                    data: text.into(),
+                    form,
+                    references,
+                })));
+            }
+            Some(Json::Text(text)) => {
+                let written = self.files.write(engine, text.as_bytes());
+                let path = written.map_err(|trouble| self.trouble(engine, trouble))?;
+                (path, text.len() as u64)
+            }
+        };
+        Ok(Some(concrete(path, length, form, references)))
     }
 
     /// The answer to a request.

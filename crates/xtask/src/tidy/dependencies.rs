@@ -34,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-python", &["ciel-model", "ciel-protocol"]),
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
-    ("ciel-store", &[]),
+    ("ciel-store", &["ciel-model"]),
     (
         "ciel-view",
         &[

@@ -1,0 +1,64 @@
+//! The content of files: digests, and what of them is to be proved.
+//!
+//! It does not know what a file is for. Read next: `objects`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use ciel_model::{Digest, Hasher};
+
+use crate::limits::COPY_BYTES_MAX;
+
+/// What is known of the content of a committed file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) length: u64,
+    /// Of the bytes as they were written, if it was made.
+    pub(crate) digest: Option<Digest>,
+    /// Whether this process wrote the bytes or has compared them with the digest.
+    pub(crate) is_verified: bool,
+}
+
+impl Content {
+    /// Content that this process has written.
+    pub(crate) fn written(length: u64, digest: Option<Digest>) -> Content {
+        Content {
+            length,
+            digest,
+            is_verified: true,
+        }
+    }
+
+    /// Content that an earlier process has written. Without a digest there is only the length.
+    pub(crate) fn found(length: u64, digest: Option<Digest>) -> Content {
+        Content {
+            length,
+            digest,
+            is_verified: digest.is_none(),
+        }
+    }
+
+    /// The digest with which the file has to be compared before it is used.
+    pub(crate) fn unverified(&self) -> Option<Digest> {
+        self.digest.filter(|_| !self.is_verified)
+    }
+}
+
+/// The digest of a whole file, wherever its cursor stands.
+///
+/// # Errors
+/// Those of reading.
+pub(crate) fn digest_of(file: &File) -> std::io::Result<Digest> {
+    let mut hasher = Hasher::default();
+    let mut buffer = vec![0; COPY_BYTES_MAX];
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(hasher.finish()),
+            count => {
+                hasher.update(&buffer[..count]);
+                at += count as u64;
+            }
+        }
+    }
+}

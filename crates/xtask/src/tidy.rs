@@ -14,6 +14,7 @@ pub mod executors;
 pub mod form;
 pub mod lengths;
 pub mod links;
+pub mod producers;
 pub mod prose;
 pub mod purity;
 pub mod text;

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use xtask::source_root;
 use xtask::tidy::tree::{Source, sources};
 use xtask::tidy::{
-    Finding, circles, claims, dependencies, executors, form, lengths, links, prose, purity, words,
+    Finding, circles, claims, dependencies, executors, form, lengths, links, producers, prose,
+    purity, words,
 };
 
 static TREE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(&source_root()));
@@ -164,4 +165,9 @@ fn every_doc_comment_says_something() {
 #[test]
 fn pages_and_messages_use_the_terms_of_the_field() {
     assert_each(prose::vague_phrases);
+}
+
+#[test]
+fn every_event_of_the_graph_has_a_producer() {
+    assert_none(producers::events_without_producer(&TREE));
 }

@@ -265,6 +265,19 @@ print(session.submit(abs, -4).result())
     assert "never closed" in errors and "hint:" in errors
 
 
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """Interrupts reach programs that a test starts.
+
+    A shell ignores them for what it runs in the background, the tests themselves for example, and
+    programs inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_interrupt_cancels_the_run(tmp_path: Path) -> None:
     text = """
 import ciel, os, time

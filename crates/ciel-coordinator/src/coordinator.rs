@@ -7,7 +7,7 @@
 use std::fmt;
 
 use ciel_graph::{Action, Event, Graph, Policy};
-use ciel_model::{Micros, StrandKey};
+use ciel_model::{Micros, StrandKey, TaskKey};
 use ciel_ordered::{OrderedError, OrderedStream, Piece};
 use serde::{Deserialize, Serialize};
 
@@ -124,28 +124,39 @@ impl Coordinator {
         self.refusal = self.refusal.or(done.err());
     }
 
-    /// A strand writes to its ordered output.
+    /// The first action to which a strand can be rolled back now; none if it cannot be. What the
+    /// gate has released stays. A fold releases all that is final, so whoever rolls back releases
+    /// that first.
+    pub fn rollback_min(&self, task: TaskKey) -> Option<u64> {
+        let least = self.graph.rollback_min(task)?;
+        let strand = ciel_ordered::StrandKey(self.graph.strand_of(task)?.0);
+        Some(least.max(self.output.rollback_min(strand)))
+    }
+
+    /// A strand writes to its ordered output, when it has done `after` actions.
     ///
     /// # Errors
     /// What to tell when a strand that is run again writes something else than before.
-    pub fn write(&mut self, strand: StrandKey, piece: Piece) -> Result<(), String> {
+    pub fn write(&mut self, strand: StrandKey, after: u64, piece: Piece) -> Result<(), String> {
         self.record(&Spelled::Wrote {
             strand,
+            after,
             piece: &piece,
         });
-        let written = write_to(&mut self.output, strand, piece);
+        let written = write_to(&mut self.output, strand, after, piece);
         self.note_refusal(written);
         written.or_else(told)
     }
 
     /// A strand writes to its ordered standard error. One that differs when the strand is run
     /// again is no failure.
-    pub fn write_error(&mut self, strand: StrandKey, piece: Piece) {
+    pub fn write_error(&mut self, strand: StrandKey, after: u64, piece: Piece) {
         self.record(&Spelled::WroteError {
             strand,
+            after,
             piece: &piece,
         });
-        let _ = write_to(&mut self.errors, strand, piece);
+        let _ = write_to(&mut self.errors, strand, after, piece);
     }
 
     /// The task graph.
@@ -275,8 +286,16 @@ impl Coordinator {
             } => *self = Coordinator::recorded(policy, ordered_errors),
             Record::Told { now, event } => self.tell(now, event, actions),
             // The strand was told then if it wrote something else than before.
-            Record::Wrote { strand, piece } => drop(self.write(strand, piece)),
-            Record::WroteError { strand, piece } => self.write_error(strand, piece),
+            Record::Wrote {
+                strand,
+                after,
+                piece,
+            } => drop(self.write(strand, after, piece)),
+            Record::WroteError {
+                strand,
+                after,
+                piece,
+            } => self.write_error(strand, after, piece),
         }
     }
 }

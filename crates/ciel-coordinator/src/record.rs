@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The number of the spelling of records and snapshots. It goes up when a record that was written
 /// before would be read or folded otherwise than before; runs of another number are not taken up.
 /// A variant at the end of its enumeration changes nothing for older records.
-pub const RECORD_FORMAT: u32 = 4;
+pub const RECORD_FORMAT: u32 = 5;
 
 /// One thing that happened. The first record of a run is `Began`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -36,6 +36,8 @@ pub enum Record {
     Wrote {
         /// Which strand.
         strand: StrandKey,
+        /// Actions of the strand before this.
+        after: u64,
         /// The bytes written, or where they lie on disk.
         piece: Piece,
     },
@@ -43,6 +45,8 @@ pub enum Record {
     WroteError {
         /// Which strand.
         strand: StrandKey,
+        /// Actions of the strand before this.
+        after: u64,
         /// The bytes written, or where they lie on disk.
         piece: Piece,
     },
@@ -61,10 +65,12 @@ pub(crate) enum Spelled<'a> {
     },
     Wrote {
         strand: StrandKey,
+        after: u64,
         piece: &'a Piece,
     },
     WroteError {
         strand: StrandKey,
+        after: u64,
         piece: &'a Piece,
     },
 }
@@ -110,8 +116,24 @@ impl Record {
                 ordered_errors,
             },
             Record::Told { now, ref event } => Spelled::Told { now, event },
-            Record::Wrote { strand, ref piece } => Spelled::Wrote { strand, piece },
-            Record::WroteError { strand, ref piece } => Spelled::WroteError { strand, piece },
+            Record::Wrote {
+                strand,
+                after,
+                ref piece,
+            } => Spelled::Wrote {
+                strand,
+                after,
+                piece,
+            },
+            Record::WroteError {
+                strand,
+                after,
+                ref piece,
+            } => Spelled::WroteError {
+                strand,
+                after,
+                piece,
+            },
         };
         spelled.append_to(bytes);
     }

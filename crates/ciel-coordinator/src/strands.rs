@@ -8,13 +8,16 @@ use ciel_graph::StrandChange;
 use ciel_model::StrandKey;
 use ciel_ordered::{After, OrderedError, OrderedStream, Piece};
 
-/// Writes a piece of a strand's output.
+/// Writes a piece of a strand's output, behind so many actions of it.
 pub(crate) fn write_to(
     stream: &mut OrderedStream,
     strand: StrandKey,
+    after: u64,
     piece: Piece,
 ) -> Result<(), OrderedError> {
-    unless_given_up(stream.write(ciel_ordered::StrandKey(strand.0), piece))
+    let strand = ciel_ordered::StrandKey(strand.0);
+    let reached = stream.reach(strand, after);
+    unless_given_up(reached.and_then(|()| stream.write(strand, piece)))
 }
 
 /// A strand that was given up has no place for what still comes.
@@ -48,10 +51,12 @@ pub(crate) fn apply_change(
         StrandChange::Root(strand) => stream.open_root(key(strand)),
         StrandChange::Spawned {
             parent,
+            action,
             child,
             live,
         } => {
-            let spawned = stream.spawn(key(parent), key(child));
+            let reached = stream.reach(key(parent), action);
+            let spawned = reached.and_then(|()| stream.spawn(key(parent), key(child)));
             if live {
                 spawned
             } else {
@@ -68,7 +73,7 @@ pub(crate) fn apply_change(
         StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
         StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
         StrandChange::Marked(strand) => stream.mark(key(strand)),
-        StrandChange::Rewound(strand) => stream.rewind(key(strand)),
-        StrandChange::RolledBack(strand) => stream.rollback(key(strand)),
+        StrandChange::RolledBack { strand, to } => stream.roll_back(key(strand), to),
+        StrandChange::Withdrawn(strand) => stream.withdraw(key(strand)),
     })
 }

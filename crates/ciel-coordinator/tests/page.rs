@@ -16,7 +16,7 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
-    Attempt, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception, Failure,
+    ActionKey, Attempt, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception, Failure,
     FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode, Label, Name, Options, Pool,
     Resources, Site, StrandKey, TaskKey, Told, Value,
 };
@@ -91,6 +91,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("FunctionCode", fields::<FunctionCode>()),
         ("Value", fields::<Value<Handle>>()),
         ("Wait", fields::<Wait>()),
+        ("ActionKey", fields::<ActionKey>()),
         ("Checkpoint", fields::<Checkpoint>()),
         ("Extent", fields::<Extent>()),
         ("Label", fields::<Label>()),
@@ -168,16 +169,18 @@ fn examples() -> Vec<(&'static str, Record)> {
             },
         ),
         (
-            "strand 1 wrote `hi`",
+            "strand 1 wrote `hi`, after four actions",
             Record::Wrote {
                 strand: StrandKey(1),
+                after: 4,
                 piece: Piece::Bytes(b"hi".to_vec()),
             },
         ),
         (
-            "strand 1 wrote 300 bytes, which lie in spill file 0 from byte 8 on",
+            "strand 1 wrote 300 bytes after four actions, which lie in spill file 0 from byte 8 on",
             Record::Wrote {
                 strand: StrandKey(1),
+                after: 4,
                 piece: Piece::Extent(Extent {
                     blob: 0,
                     offset: 8,
@@ -186,9 +189,10 @@ fn examples() -> Vec<(&'static str, Record)> {
             },
         ),
         (
-            "strand 1 wrote `no` to standard error",
+            "strand 1 wrote `no` to standard error, after four actions",
             Record::WroteError {
                 strand: StrandKey(1),
+                after: 4,
                 piece: Piece::Bytes(b"no".to_vec()),
             },
         ),
@@ -289,6 +293,10 @@ fn others() -> Vec<(&'static str, Event)> {
                 lost: vec![Name(1)],
             },
         ),
+        (
+            "what task 1 did from action 3 on is undone",
+            Event::TaskRolledBack { task, to: 3 },
+        ),
         ("task 1 is to be cancelled", Event::CancelRequested { task }),
         (
             "the job is cancelled",
@@ -308,34 +316,47 @@ fn others() -> Vec<(&'static str, Event)> {
     ]
 }
 
+/// A spawn with everything that a task of Python has.
+fn spawn() -> Step {
+    let pooled = Class::Pooled(Pool::new("python", 1));
+    Step::Spawn {
+        action: 4,
+        first: Handle(9),
+        descriptor: Descriptor {
+            code: CodeIdentity::of(vec![FunctionCode {
+                name: "f".into(),
+                place: Site {
+                    file: "a.py".into(),
+                    line: 1,
+                },
+                digest: Digest(300),
+            }]),
+            inputs: vec![Input::value(Handle(0))],
+            options: Options::shared_live(),
+            site: Site {
+                file: "a.py".into(),
+                line: 3,
+            },
+            replayable: true,
+            ..Descriptor::plain("python", pooled, "f", b"p".to_vec())
+        },
+    }
+}
+
 /// What a task does that others can see.
 fn steps() -> Vec<(&'static str, Event)> {
-    let pooled = Class::Pooled(Pool::new("python", 1));
     let steps = [
         (
-            "task 1 spawns `f` of `a.py:1` for a pool, with handle 0, at `a.py:3`",
-            Step::Spawn(Descriptor {
-                code: CodeIdentity::of(vec![FunctionCode {
-                    name: "f".into(),
-                    place: Site {
-                        file: "a.py".into(),
-                        line: 1,
-                    },
-                    digest: Digest(300),
-                }]),
-                inputs: vec![Input::value(Handle(0))],
-                options: Options::shared_live(),
-                site: Site {
-                    file: "a.py".into(),
-                    line: 3,
-                },
-                replayable: true,
-                ..Descriptor::plain("python", pooled, "f", b"p".to_vec())
-            }),
+            "task 1 spawns `f` of `a.py:1` as action 4, with handle 0, at `a.py:3`, handle 9",
+            spawn(),
         ),
         (
-            "task 1 makes the text `hi`",
-            Step::Construct(Value::inline(Form::Text, b"hi".to_vec())),
+            "task 1 makes the text `hi` as part 0 of action 5, handle 10",
+            Step::Construct {
+                at: ActionKey::part(5, 0),
+                handle: Handle(10),
+                value: Value::inline(Form::Text, b"hi".to_vec()),
+            },
         ),
         (
             "task 1 publishes output 0, a file of 300 bytes",
@@ -360,8 +381,9 @@ fn steps() -> Vec<(&'static str, Event)> {
             },
         ),
         (
-            "task 1 asked for `now` and got `7`",
+            "task 1 asked for `now` as action 5 and got `7`",
             Step::Input {
+                at: ActionKey::action(5),
                 kind: "now".into(),
                 value: b"7".to_vec().into(),
             },
@@ -394,7 +416,7 @@ fn ends() -> Vec<(&'static str, Event)> {
             },
         ),
         (
-            "task 1 goes on as `g`, on two cores, with three retries",
+            "task 1 goes on after six actions as `g`, on two cores, with three retries",
             Event::TaskTailSpawned {
                 task,
                 attempt,
@@ -409,6 +431,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                     }),
                     ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
                 },
+                after: 6,
             },
         ),
         (

@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 3 + 15 + 5;
+const KINDS: usize = 3 + 16 + 5;
 
 /// Told without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -103,8 +103,8 @@ fn kind(record: &Record) -> &'static str {
             Event::RootSubmitted { .. } => "root submitted",
             Event::TaskPlaced { .. } => "placed",
             Event::TaskStepped { step, .. } => match step {
-                Step::Spawn(_) => "spawned",
-                Step::Construct(_) => "constructed",
+                Step::Spawn { .. } => "spawned",
+                Step::Construct { .. } => "constructed",
                 Step::Publish { .. } => "published",
                 Step::Delegate { .. } => "delegated",
                 Step::Input { .. } => "told an input",
@@ -115,6 +115,7 @@ fn kind(record: &Record) -> &'static str {
             Event::TaskTailSpawned { .. } => "tail-spawned",
             Event::TaskFailed { .. } => "failed",
             Event::TaskLost { .. } => "lost",
+            Event::TaskRolledBack { .. } => "rolled back",
             Event::TaskRecalled { .. } => "recalled",
             Event::EngineLost { .. } => "engine lost",
             Event::ContinuationLost { .. } => "continuation lost",

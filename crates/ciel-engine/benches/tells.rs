@@ -92,7 +92,7 @@ impl Job {
         }
     }
 
-    fn spawn(&mut self, inputs: Vec<Handle>) {
+    fn spawn(&mut self, number: u32, inputs: Vec<Handle>) {
         let descriptor = Descriptor {
             inputs: inputs.into_iter().map(Input::value).collect(),
             replayable: true,
@@ -104,7 +104,11 @@ impl Job {
             )
         };
         let Run { task, attempt } = run(0);
-        let step = Step::Spawn(descriptor);
+        let step = Step::Spawn {
+            action: u64::from(number),
+            first: Handle(number),
+            descriptor,
+        };
         self.tell(
             graph::Event::TaskStepped {
                 task,
@@ -156,8 +160,8 @@ const fn run(task: u64) -> Run {
 
 fn main() {
     let mut job = Job::new();
-    for _ in 0..TASKS {
-        job.spawn(Vec::new());
+    for number in 0..TASKS {
+        job.spawn(number, Vec::new());
     }
     job.show("spawn a million tasks");
     job.took.clear();
@@ -167,7 +171,7 @@ fn main() {
     let mut job = Job::new();
     for number in 0..TASKS {
         let inputs = number.checked_sub(1).map(Handle);
-        job.spawn(inputs.into_iter().collect());
+        job.spawn(number, inputs.into_iter().collect());
         job.end_one();
     }
     job.show("spawn and end a chain of a million tasks");

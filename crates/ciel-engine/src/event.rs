@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use ciel_graph::{
-    self as graph, Ahead, Assignment, Ending, Happening, Recalled, TaskSummary, WaitEnd,
-};
+use ciel_graph::{self as graph, Ahead, Assignment, Ending, Happening, TaskSummary, WaitEnd};
 use ciel_model::{Failure, Handle, Label, Name, Pool, Resolution, TaskKey};
 use ciel_node::{Place, Run, WorkerKey};
 
@@ -14,7 +12,7 @@ use ciel_node::{Place, Run, WorkerKey};
 pub type Answers = Vec<(Handle, Resolution)>;
 
 /// What is known of references that the run before had asked for.
-pub type Known = Vec<(Recalled, Resolution)>;
+pub type Known = Vec<(Handle, Resolution)>;
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]

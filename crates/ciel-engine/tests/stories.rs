@@ -6,9 +6,9 @@ mod house;
 
 use ciel_engine::{Caller, Event};
 use ciel_graph as graph;
-use ciel_model::Handle;
+use ciel_model::{ActionKey, Form, Handle, Value};
 use ciel_node::WorkerKey;
-use house::{House, ROOT, failure, finished, on_cores, pooled, run, script, worker};
+use house::{House, ROOT, failure, finished, on_cores, pooled, run, script, spawn, worker};
 
 #[test]
 fn task_made_ready_by_one_that_ends_begins_in_its_slot_with_the_reply() {
@@ -172,7 +172,7 @@ fn preempted_script_has_its_next_turn_when_nothing_else_waits() {
 #[test]
 fn waiting_task_frees_its_slot_and_what_begins_there_is_the_reply() {
     let mut house = House::with_worker(1);
-    let child = graph::Step::Spawn(pooled(&[]));
+    let child = spawn(0, pooled(&[]));
     assert_eq!(house.step(run(1), child), "");
     assert_eq!(house.block(run(1), 0, worker(0, None)), "begin 2");
     // The one that waited is ready, and its worker is where its copy is.
@@ -182,10 +182,11 @@ fn waiting_task_frees_its_slot_and_what_begins_there_is_the_reply() {
 #[test]
 fn wait_for_what_is_ready_keeps_the_slot() {
     let mut house = House::new(1);
-    let made = graph::Step::Construct(ciel_model::Value::inline(
-        ciel_model::Form::Json,
-        b"1".as_slice(),
-    ));
+    let made = graph::Step::Construct {
+        at: ActionKey::action(0),
+        handle: Handle(0),
+        value: Value::inline(Form::Json, b"1".as_slice()),
+    };
     assert_eq!(house.step(ROOT, made), "");
     assert_eq!(house.block(ROOT, 0, Caller::Thread), "continue with 1");
     assert!(house.engine.place_of(ROOT).is_some());
@@ -215,7 +216,7 @@ fn event_of_an_attempt_that_was_stopped_only_frees_its_slot() {
 #[test]
 fn watcher_in_a_worker_is_notified() {
     let mut house = House::with_worker(2);
-    let child = graph::Step::Spawn(pooled(&[]));
+    let child = spawn(0, pooled(&[]));
     assert_eq!(house.step(run(1), child), "start worker1");
     assert_eq!(house.ready(1), "start 2 in worker1");
     let watched = graph::Event::TaskWatched {

@@ -19,6 +19,10 @@ struct Driver {
     graph: Graph,
     actions: Vec<Action>,
     offered: Vec<TaskKey>,
+    /// Spawns of the root so far.
+    spawns: u64,
+    /// The next free handle of the root.
+    next_handle: u32,
 }
 
 impl Driver {
@@ -28,6 +32,8 @@ impl Driver {
             graph: Graph::new(Policy::default()),
             actions: Vec::new(),
             offered: Vec::new(),
+            spawns: 0,
+            next_handle: 0,
         };
         driver.tell(Event::RootSubmitted {
             name: Name::of_root(b"bench"),
@@ -56,7 +62,13 @@ impl Driver {
     }
 
     fn spawn(&mut self, task: TaskKey, inputs: Vec<Handle>) {
-        let step = Step::Spawn(plain(inputs));
+        let step = Step::Spawn {
+            action: self.spawns,
+            first: Handle(self.next_handle),
+            descriptor: plain(inputs),
+        };
+        self.spawns += 1;
+        self.next_handle += 1;
         let attempt = FIRST;
         self.tell(Event::TaskStepped {
             task,
@@ -76,6 +88,7 @@ impl Driver {
 
     /// The root waits for `on`; it goes on when that is there.
     fn wait(&mut self, on: Handle) {
+        self.next_handle = 1;
         self.tell(Event::TaskBlocked {
             task: TaskKey(0),
             attempt: FIRST,
@@ -126,6 +139,7 @@ fn handed_over(driver: &mut Driver) {
             task,
             attempt: FIRST,
             descriptor: plain(Vec::new()),
+            after: 0,
         });
     }
 }

@@ -1,59 +1,115 @@
 //! A strand that is run again, compared with what it did before.
 //!
-//! Its spawns are answered with the children that it has, its objects with those that it stored.
-//! What differs is a failure that names both. It does not know why the strand is run again. Read
-//! next: `resume`.
+//! What it did is found by the index of the action. Its spawns are answered with the children
+//! that it has, its objects with those that it stored. What differs is a failure that names both.
+//! It does not know why the strand is run again. Read next: `rollback`, `resume`.
 
 use ciel_model::{
-    CallKey, Content, Descriptor, Fact, Failure, FailureKind, Form, Handle, ObjectKey, Site,
-    TaskKey, Value,
+    ActionKey, CallKey, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
+    ObjectKey, Site, TaskKey, Value,
 };
 
 use crate::event::Action;
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::spawn::{Refusal, placing, strand_of};
+use crate::task::Task;
+
+/// Actions that a strand may number.
+const ACTIONS_MAX: u64 = 1 << 62;
 
 impl Graph {
+    /// A running task has come to `at`; what was recorded there, if it had come that far before.
+    /// Recorded inputs may be passed by: a task that is told of them does not ask again.
+    pub(crate) fn reach(
+        &mut self,
+        key: TaskKey,
+        at: ActionKey,
+        does: impl FnOnce() -> String,
+    ) -> Result<Option<FactAct>, Refusal> {
+        let task = &self.tasks[&key];
+        let least = task.strand.next;
+        if at.action < least || at.action >= ACTIONS_MAX {
+            let message = format!(
+                "it gave the index {} to an action; the least is {least}",
+                at.action
+            );
+            let failure = Failure::new(FailureKind::Refused, task.label(), message);
+            return Err(Box::new(failure));
+        }
+        let (passed, recorded) = task.recorded_at(at);
+        let next = task.facts.get(passed).filter(|_| recorded.is_none());
+        let left_out = task.facts[task.met.min(passed)..passed].iter();
+        let left_out = left_out.filter(|fact| !is_input(fact)).chain(next).next();
+        if let Some(before) = left_out {
+            let how = format!("{} where it had {}", does(), words(&before.act));
+            return Err(self.differs(key, &how));
+        }
+        let recorded = recorded.cloned();
+        let task = self.task_mut(key);
+        task.met = passed + usize::from(recorded.is_some());
+        task.strand.next = at.after();
+        Ok(recorded)
+    }
+
     /// A replayed spawn: the recorded child is given again, if it is the same call.
     pub(crate) fn spawn_again(
         &mut self,
         parent: TaskKey,
+        (action, first): (u64, Handle),
         descriptor: &Descriptor,
         inputs: &[ObjectKey],
-        fact: Fact,
+        act: FactAct,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let differing = |how: String| {
             let spawned = spawned(&descriptor.what, &descriptor.site);
             Err(self.differs(parent, &format!("{spawned}{how}")))
         };
-        let Fact::Spawned {
+        let FactAct::Spawned {
             child,
             call,
             what,
             outputs,
             site,
-        } = &fact
+            ..
+        } = &act
         else {
-            return differing(format!(" where it had {}", words(&fact)));
+            return differing(format!(" where it had {}", words(&act)));
         };
         let now = CallKey::of(descriptor, inputs.iter().copied());
         if let Some(reason) = call.diff(&now) {
             return differing(match *what == descriptor.what && *site == descriptor.site {
                 true => format!(", but {reason}"),
-                false => format!(" where it had {}", words(&fact)),
+                false => format!(" where it had {}", words(&act)),
             });
         }
-        let parent_strand = self.tasks[&parent].strand.key;
-        actions.extend(placing(descriptor, parent_strand, strand_of(*child)));
+        let place = (self.tasks[&parent].strand.key, action);
+        actions.extend(placing(descriptor, place, strand_of(*child)));
         for output in outputs {
             self.objects.hold(*output);
         }
-        let task = self.task_mut(parent);
-        task.table.extend(outputs);
-        task.replayed += 1;
+        self.task_mut(parent).table.add(first, outputs);
         Ok(())
+    }
+
+    /// A replayed object: the recorded one, held once more, if it can be the same.
+    pub(crate) fn construct_again(
+        &mut self,
+        key: TaskKey,
+        act: &FactAct,
+        value: &Value<Handle>,
+    ) -> Result<ObjectKey, Refusal> {
+        let FactAct::Constructed { object, .. } = act else {
+            let how = format!("stored an object where it had {}", words(act));
+            return Err(self.differs(key, &how));
+        };
+        if !self.is_like(*object, value) {
+            let how = "stored another value than before, as an object of its own";
+            return Err(self.differs(key, how));
+        }
+        self.objects.hold(*object);
+        Ok(*object)
     }
 
     /// The failure of a task that, run again, did something else than before.
@@ -70,7 +126,7 @@ impl Graph {
 
     /// Whether an object can be the same as a value, as far as that can be told here: equal values
     /// of Python may have different pickles, of which bytes may be a part, and a file is not read.
-    pub(crate) fn is_like(&self, object: ObjectKey, value: &Value<Handle>) -> bool {
+    fn is_like(&self, object: ObjectKey, value: &Value<Handle>) -> bool {
         let ObjectState::Ready(stored) = self.objects.settled_state(object) else {
             return false;
         };
@@ -86,26 +142,50 @@ impl Graph {
     /// A replay that ends must have done all that it did before.
     pub(crate) fn check_replayed(&self, key: TaskKey) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
-        match task.facts.get(task.replayed) {
+        match task.facts[task.met..].iter().find(|fact| !is_input(fact)) {
             None => Ok(()),
             Some(fact) => {
-                let how = format!("ended where it had {}", words(fact));
+                let how = format!("ended where it had {}", words(&fact.act));
                 Err(self.differs(key, &how))
             }
         }
     }
 }
 
-/// What a recorded fact was, in words: it had ….
-pub(crate) fn words(fact: &Fact) -> String {
-    match fact {
-        Fact::Spawned { what, site, .. } => spawned(what, site),
-        Fact::Constructed { .. } => "stored an object".to_string(),
-        Fact::Input { kind, .. } => format!("asked the outside ({kind})"),
+impl Task {
+    /// How many facts come before `at`, and what is recorded there.
+    fn recorded_at(&self, at: ActionKey) -> (usize, Option<&FactAct>) {
+        if self.facts.last().is_none_or(|last| last.at < at) {
+            return (self.facts.len(), None);
+        }
+        match self.facts.binary_search_by_key(&at, |fact| fact.at) {
+            Ok(index) => (index, Some(&self.facts[index].act)),
+            Err(index) => (index, None),
+        }
+    }
+
+    /// Adds a fact after all others.
+    pub(crate) fn record(&mut self, at: ActionKey, act: FactAct) {
+        self.facts.push(Fact { at, act });
+        self.met = self.facts.len();
     }
 }
 
-fn spawned(what: &str, site: &Site) -> String {
+fn is_input(fact: &Fact) -> bool {
+    matches!(fact.act, FactAct::Input { .. })
+}
+
+/// What a recorded fact was, in words: it had ….
+pub(crate) fn words(act: &FactAct) -> String {
+    match act {
+        FactAct::Spawned { what, site, .. } => spawned(what, site),
+        FactAct::Constructed { .. } => "stored an object".to_string(),
+        FactAct::Input { kind, .. } => format!("asked the outside ({kind})"),
+    }
+}
+
+/// What a spawn is in words.
+pub(crate) fn spawned(what: &str, site: &Site) -> String {
     format!("spawned {what}{}", at(&site.to_string()))
 }
 

@@ -66,14 +66,15 @@ impl Graph {
 
     fn waiters_of(&self, output: ObjectKey) -> impl Iterator<Item = TaskKey> + '_ {
         let waiters = match self.objects.get(output).map(|object| &object.state) {
-            Some(ObjectState::Future { waiters, .. }) => waiters.as_slice(),
-            _ => &[],
+            Some(ObjectState::Future { waiters, .. }) => Some(waiters),
+            _ => None,
         };
-        waiters.iter().take(WAITERS_MAX).filter_map(|waiter| {
+        let waiters = waiters.into_iter().flat_map(|waiters| waiters.iter());
+        waiters.take(WAITERS_MAX).filter_map(|waiter| {
             let Waiter::Blocked(task) = waiter else {
                 return None;
             };
-            Some(*task)
+            Some(task)
         })
     }
 

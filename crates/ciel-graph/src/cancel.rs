@@ -21,28 +21,33 @@ impl Graph {
         }
     }
 
-    /// Ends everything beneath a task, but not the task.
-    pub(crate) fn cancel_beneath(
+    /// Ends all tasks between two marks.
+    pub(crate) fn cancel_between(
         &mut self,
         now: Micros,
-        key: TaskKey,
+        begin: Mark,
+        end: Mark,
         why: &str,
         actions: &mut Vec<Action>,
     ) {
-        for key in self.beneath(key) {
+        for key in self.between(begin, end) {
             self.cancel_task(now, key, why, actions);
         }
     }
 
     /// All that the strand of a task has spawned, directly or not.
     fn beneath(&self, key: TaskKey) -> Vec<TaskKey> {
-        let (begin, end) = (self.tasks[&key].strand.begin, self.tasks[&key].strand.end);
-        let beneath =
+        let strand = &self.tasks[&key].strand;
+        self.between(strand.begin, strand.end)
+    }
+
+    fn between(&self, begin: Mark, end: Mark) -> Vec<TaskKey> {
+        let between =
             |mark: Mark| self.order.precedes(begin, mark) && self.order.precedes(mark, end);
         let mut all: Vec<TaskKey> = self
             .tasks
             .iter()
-            .filter(|(_, task)| beneath(task.strand.begin))
+            .filter(|(_, task)| between(task.strand.begin))
             .map(|(key, _)| *key)
             .collect();
         all.sort();

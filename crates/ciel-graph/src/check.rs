@@ -1,6 +1,6 @@
 //! Invariants, asserted after every event in debug builds and in simulation.
 
-use ciel_model::{ObjectKey, TaskKey};
+use ciel_model::{FactAct, ObjectKey, TaskKey};
 use rustc_hash::FxHashMap;
 
 use crate::functions::FunctionCounts;
@@ -56,14 +56,18 @@ impl Graph {
         let mut holders: FxHashMap<ObjectKey, u32> = FxHashMap::default();
         let mut hold = |key: &ObjectKey| *holders.entry(*key).or_default() += 1;
         for task in self.tasks.values() {
-            task.table.iter().chain(&task.inputs).for_each(&mut hold);
+            task.table.objects().for_each(|key| hold(&key));
             let stood = task.checkpoint.iter().flat_map(|stand| &stand.table);
-            stood.for_each(&mut hold);
+            stood.chain(&task.inputs).for_each(&mut hold);
+            assert!(
+                task.facts.is_sorted_by(|a, b| a.at < b.at),
+                "facts in order"
+            );
             for fact in &task.facts {
-                match fact {
-                    ciel_model::Fact::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),
-                    ciel_model::Fact::Constructed { object } => hold(object),
-                    ciel_model::Fact::Input { .. } => {}
+                match &fact.act {
+                    FactAct::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),
+                    FactAct::Constructed { object, .. } => hold(object),
+                    FactAct::Input { .. } => {}
                 }
             }
         }
@@ -102,12 +106,12 @@ impl Graph {
                 waiters, producer, ..
             } = &object.state
             {
-                for waiter in waiters {
+                for waiter in waiters.iter() {
                     match waiter {
-                        Waiter::Blocked(task) => *waits.entry(*task).or_default() += 1,
+                        Waiter::Blocked(task) => *waits.entry(task).or_default() += 1,
                         Waiter::Watching(task, handle) => {
-                            let known = self.watches.get(task);
-                            let known = known.is_some_and(|known| known.contains(handle));
+                            let known = self.watches.get(&task);
+                            let known = known.is_some_and(|known| known.contains(&handle));
                             assert!(known, "{task:?} watches {handle:?} unknown to itself");
                             watching += 1;
                         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey, Resolution,
-    Site, StrandKey, TaskKey, Value, limits,
+    ActionKey, Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey,
+    Resolution, Site, StrandKey, TaskKey, Value, limits,
 };
 
 use crate::story::Moment;
@@ -43,7 +43,8 @@ pub enum Event {
         task: TaskKey,
         /// Which attempt.
         attempt: Attempt,
-        /// Handles it still uses, in their new numbering; `None` keeps the table as it is.
+        /// Handles it still uses, which become 0, 1, …; those of a strand that is saved become
+        /// delivered ones, and its own go on where they were. `None` keeps the table as it is.
         kept: Option<Vec<Handle>>,
         /// What it waits for, in the new numbering.
         on: Vec<Handle>,
@@ -84,6 +85,8 @@ pub enum Event {
         attempt: Attempt,
         /// The successor, with as many outputs.
         descriptor: Descriptor,
+        /// Actions of the strand so far, also those of which nothing was told.
+        after: u64,
     },
     /// An attempt failed by itself.
     TaskFailed {
@@ -145,15 +148,37 @@ pub enum Event {
         /// What it asks for.
         failure: Failure,
     },
+    /// What a strand did from some action on is undone, and the strand is run again; see
+    /// [`crate::Graph::rollback_min`].
+    TaskRolledBack {
+        /// The task that the strand is at.
+        task: TaskKey,
+        /// The first action that is undone.
+        to: u64,
+    },
 }
 
 /// A visible act of a running task, in program order.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Step {
-    /// A new task; its outputs get the next handles.
-    Spawn(Descriptor),
-    /// New data; it gets the next handle.
-    Construct(Value<Handle>),
+    /// A new task.
+    Spawn {
+        /// Which action this is.
+        action: u64,
+        /// The handle of its first output; the others follow it.
+        first: Handle,
+        /// The task.
+        descriptor: Descriptor,
+    },
+    /// New data.
+    Construct {
+        /// Which action this is, or a part of which.
+        at: ActionKey,
+        /// Its handle.
+        handle: Handle,
+        /// The data.
+        value: Value<Handle>,
+    },
     /// An output is there before the task ends.
     Publish {
         /// Which output.
@@ -161,15 +186,17 @@ pub enum Step {
         /// What.
         value: Value<Handle>,
     },
-    /// An output is from now on whatever that reference is or becomes. No handle is added.
+    /// An output is from now on whatever that reference is or becomes.
     Delegate {
         /// Which output.
         index: u32,
         /// What it becomes.
         to: Handle,
     },
-    /// The outside was asked and answered.
+    /// The environment was asked and answered.
     Input {
+        /// Which action this is, or a part of which.
+        at: ActionKey,
         /// What was asked.
         kind: Arc<str>,
         /// The answer.
@@ -278,8 +305,8 @@ pub enum Action {
         task: TaskKey,
         /// Which attempt.
         attempt: Attempt,
-        /// Each with what became of it, in the order in which references join its table.
-        known: Vec<(Recalled, Resolution)>,
+        /// Each with what became of it. What the earlier run made has its handle of then.
+        known: Vec<(Handle, Resolution)>,
     },
     /// What a running task watched is there, be it as a failure.
     Told {
@@ -335,6 +362,8 @@ pub enum StrandChange {
     Spawned {
         /// The parent.
         parent: StrandKey,
+        /// Which action of the parent it is.
+        action: u64,
         /// The child.
         child: StrandKey,
         /// Its output may be released before it commits.
@@ -350,10 +379,21 @@ pub enum StrandChange {
     Skipped(StrandKey),
     /// If it is run again, then from here.
     Marked(StrandKey),
-    /// It will be run again from its start or its last mark; what it wrote since must come again.
-    Rewound(StrandKey),
+    /// It will be run again from its start or its last mark. What came from its action `to` on is
+    /// withdrawn, as far as it is not released; what came before must come again.
+    RolledBack {
+        /// Which strand.
+        strand: StrandKey,
+        /// The first action that is undone; [`StrandChange::NOTHING`] for a mere replay.
+        to: u64,
+    },
     /// Its failed attempt's uncommitted output is dropped.
-    RolledBack(StrandKey),
+    Withdrawn(StrandKey),
+}
+
+impl StrandChange {
+    /// As `to` of a rollback: no action is undone.
+    pub const NOTHING: u64 = u64::MAX;
 }
 
 /// Everything a shell needs to run an attempt.
@@ -369,6 +409,10 @@ pub struct Assignment {
     pub label: Label,
     /// The name of its strand, from which the names of what it makes come.
     pub position: Name,
+    /// The index of its next action.
+    pub next_action: u64,
+    /// The first handle of its own that it has not given out.
+    pub next_handle: Handle,
     /// What to run.
     pub descriptor: Arc<Descriptor>,
     /// How to enter it.
@@ -466,14 +510,4 @@ pub struct Policy {
     pub keep_going: bool,
     /// The first failed task in time ends the job.
     pub fail_fast: bool,
-}
-
-/// An object that an earlier run of a task had asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recalled {
-    /// In the task's table now: an input, or inside something that it was told.
-    There(Handle),
-    /// It will be made again: counted from 0 over all outputs of spawns and all new objects, in
-    /// the order of the recorded facts.
-    Made(u32),
 }

@@ -1,10 +1,11 @@
 //! The graph's door and its state.
 //!
 //! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin), `wait` (block, wake,
-//! watch), `settle` (finish, fail, retry), `cancel`, `resume` (another process goes on), `verdict`
-//! (the job's failure and end), `view` (what people may ask), `functions` (counts of tasks),
-//! `check` (invariants). Each handler reads the state of one task and moves it to the next; a stale
-//! event finds no task of its attempt and changes nothing.
+//! watch), `settle` (finish, fail, retry), `rollback` (run again from an action), `cancel`,
+//! `resume` (another process goes on), `verdict` (the job's failure and end), `view` (what people
+//! may ask), `functions` (counts of tasks), `check` (invariants). Each handler reads the state of
+//! one task and moves it to the next; a stale event finds no task of its attempt and changes
+//! nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -156,7 +157,8 @@ impl Graph {
                 task,
                 attempt,
                 descriptor,
-            } => self.on_task_tail_spawned(now, task, attempt, descriptor, actions),
+                after,
+            } => self.on_task_tail_spawned(now, task, attempt, (descriptor, after), actions),
             Event::TaskFailed {
                 task,
                 attempt,
@@ -167,6 +169,7 @@ impl Graph {
                 attempt,
                 failure,
             } => self.on_task_lost(now, task, attempt, failure, actions),
+            Event::TaskRolledBack { task, to } => self.on_task_rolled_back(now, task, to, actions),
             Event::TaskRecalled { task, attempt } => self.on_task_recalled(task, attempt, actions),
             Event::EngineLost { policy, lost } => self.on_engine_lost(now, policy, lost, actions),
             Event::ContinuationLost { task } => self.on_continuation_lost(now, task, actions),
@@ -193,11 +196,15 @@ impl Graph {
             return;
         }
         let refused = match step {
-            Step::Spawn(descriptor) => self.spawn_child(now, key, descriptor, actions),
-            Step::Construct(value) => self.construct(key, value),
+            Step::Spawn {
+                action,
+                first,
+                descriptor,
+            } => self.spawn_child(now, key, (action, first), descriptor, actions),
+            Step::Construct { at, handle, value } => self.construct(key, at, handle, value),
             Step::Publish { index, value } => self.publish(now, key, index, value, actions),
             Step::Delegate { index, to } => self.delegate(now, key, index, to, actions),
-            Step::Input { kind, value } => self.record_input(key, kind, value),
+            Step::Input { at, kind, value } => self.record_input(key, at, kind, value),
         };
         if let Err(failure) = refused {
             actions.push(Action::Stop { task: key, attempt });
@@ -273,11 +280,15 @@ impl Graph {
         self.functions.on_unneeded(&task);
         self.order.remove(task.strand.begin);
         self.order.remove(task.strand.end);
-        self.release_all(task.table, released);
+        self.release_all(task.table.objects(), released);
         self.release_all(task.inputs, released);
     }
 
-    pub(crate) fn release_all(&mut self, keys: Vec<ObjectKey>, released: &mut Released) {
+    pub(crate) fn release_all(
+        &mut self,
+        keys: impl IntoIterator<Item = ObjectKey>,
+        released: &mut Released,
+    ) {
         for key in keys {
             self.objects.release(key, released);
         }

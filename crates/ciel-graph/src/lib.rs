@@ -17,9 +17,11 @@ mod objects;
 mod recall;
 mod remake;
 mod resume;
+mod rollback;
 mod settle;
 mod spawn;
 mod story;
+mod table;
 mod task;
 mod turn;
 mod twins;
@@ -30,7 +32,7 @@ mod wait;
 pub use ahead::{Ahead, Awaited};
 pub use event::{
     Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Happening, Output, Policy,
-    Recalled, Step, StrandChange, TaskSummary, Wait, WaitEnd,
+    Step, StrandChange, TaskSummary, Wait, WaitEnd,
 };
 pub use functions::FunctionCounts;
 pub use graph::Graph;

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Class, Content, Descriptor, Digest, Fact, Label, Name, ObjectKey, TaskKey, Value, limits,
+    Class, Content, Descriptor, Digest, Fact, FactAct, Label, Name, ObjectKey, TaskKey, Value,
+    limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +40,9 @@ pub(crate) struct Recipe<O> {
     pub(crate) task: Name,
     pub(crate) descriptor: Arc<Descriptor>,
     pub(crate) parent: Option<Label>,
-    /// The strand's name, and its counters when the task was made.
+    /// The strand's name, and the index of the task's first action.
     pub(crate) strand: Name,
-    pub(crate) begun_at: (u64, u64),
+    pub(crate) begun_at: u64,
     pub(crate) tails: u64,
     pub(crate) inputs: Vec<Ingredient<O>>,
 }
@@ -175,7 +176,7 @@ impl Graph {
 
     /// None if the task is impure or asked the outside, or what it was given is not all there.
     fn recipe_of(&self, task: &Task) -> Option<Recipe<Origin>> {
-        let asked = |fact: &Fact| matches!(fact, Fact::Input { .. });
+        let asked = |fact: &Fact| matches!(fact.act, FactAct::Input { .. });
         let pooled = matches!(task.descriptor.class, Class::Pooled(_));
         let again = !task.descriptor.impure && (task.descriptor.replayable || !pooled);
         if !again || task.facts.iter().any(asked) {

@@ -11,6 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lineage::Origin;
 
+pub(crate) use members::Members;
+
+mod members;
 mod saved;
 
 /// What an object is at the moment.
@@ -19,8 +22,8 @@ pub(crate) enum ObjectState {
     /// Its task has not finished.
     Future {
         producer: TaskKey,
-        waiters: Vec<Waiter>,
-        aliases: Vec<ObjectKey>,
+        waiters: Members<Waiter>,
+        aliases: Members<ObjectKey>,
     },
     /// It will be what another, unfinished one will be.
     Alias(ObjectKey),
@@ -35,7 +38,7 @@ pub(crate) enum ObjectState {
 }
 
 /// Who wants to know when an object is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Waiter {
     /// A task that goes no further before.
     Blocked(TaskKey),
@@ -99,8 +102,8 @@ impl Objects {
     pub(crate) fn create(&mut self, name: Name, producer: TaskKey, holders: u32) -> ObjectKey {
         let state = ObjectState::Future {
             producer,
-            waiters: Vec::new(),
-            aliases: Vec::new(),
+            waiters: Members::default(),
+            aliases: Members::default(),
         };
         self.insert(Object {
             name,
@@ -233,7 +236,7 @@ impl Objects {
             ..
         }) = self.table.get_mut(&target)
         {
-            waiters.retain(|waiter| *waiter != gone);
+            waiters.take(gone);
         }
     }
 
@@ -254,7 +257,11 @@ impl Objects {
     /// The future `key` becomes `state`, with all its aliases; gives who waited.
     ///
     /// Returns `None` if nobody holds it any more: then there is nothing to settle.
-    pub(crate) fn settle(&mut self, key: ObjectKey, state: &ObjectState) -> Option<Vec<Waiter>> {
+    pub(crate) fn settle(
+        &mut self,
+        key: ObjectKey,
+        state: &ObjectState,
+    ) -> Option<Members<Waiter>> {
         let object = self.table.get_mut(&key)?;
         let asked = object.asked;
         let before = std::mem::replace(&mut object.state, state.clone());
@@ -265,7 +272,7 @@ impl Objects {
             unreachable!("{:?} settled twice", object.name);
         };
         self.hold_source(key, state);
-        for alias in aliases {
+        for alias in aliases.iter() {
             if let Some(object) = self.table.get_mut(&alias) {
                 object.state = state.clone();
                 object.asked |= asked;
@@ -301,8 +308,8 @@ impl Objects {
         else {
             unreachable!("only a future can be delegated");
         };
-        for alias in &aliases {
-            if let Some(object) = self.table.get_mut(alias) {
+        for alias in aliases.iter() {
+            if let Some(object) = self.table.get_mut(&alias) {
                 object.state = ObjectState::Alias(target);
             }
         }
@@ -318,9 +325,9 @@ impl Objects {
         else {
             unreachable!("the target is a future");
         };
-        mine.extend(waiters);
+        mine.extend(waiters.iter());
         others.push(key);
-        others.extend(aliases);
+        others.extend(aliases.iter());
     }
 
     /// Drops `key` if nobody holds it.
@@ -365,7 +372,7 @@ impl Objects {
                 };
                 object.holders -= 1;
                 if let ObjectState::Future { aliases, .. } = &mut object.state {
-                    aliases.retain(|alias| *alias != key);
+                    aliases.take(key);
                 }
                 pending.push(target);
             }

@@ -3,10 +3,10 @@
 //!
 //! It does not decide anything. Read next: `turn`, where tasks ask.
 
-use ciel_model::{Attempt, Fact, Handle, Micros, ObjectKey, Resolution, TaskKey};
+use ciel_model::{Attempt, FactAct, Handle, Micros, ObjectKey, Resolution, TaskKey};
 use rustc_hash::FxHashSet;
 
-use crate::event::{Action, Continuation, Recalled};
+use crate::event::{Action, Continuation};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::task::State;
@@ -17,8 +17,8 @@ impl Graph {
     pub fn is_settled(&self, task: TaskKey, attempt: Attempt, handle: Handle) -> Option<bool> {
         let task = self.tasks.get(&task)?;
         let runs = task.attempt == attempt && matches!(task.state, State::Running { .. });
-        let object = task.table.get(handle.0 as usize).filter(|_| runs)?;
-        let state = self.objects.settled_state(*object);
+        let object = task.table.get(handle).filter(|_| runs)?;
+        let state = self.objects.settled_state(object);
         Some(!matches!(state, ObjectState::Future { .. }))
     }
 
@@ -65,25 +65,25 @@ impl Graph {
     /// What is known now of all that an earlier run of a task had asked for, when it has begun
     /// again from its start and has done nothing yet. References inside values join its table, in
     /// this order. What it was told with its inputs is not repeated.
-    fn recall(&mut self, key: TaskKey, attempt: Attempt) -> Vec<(Recalled, Resolution)> {
+    fn recall(&mut self, key: TaskKey, attempt: Attempt) -> Vec<(Handle, Resolution)> {
         if self.running(key, attempt).is_none() {
             return Vec::new();
         }
         let asked = std::mem::take(&mut self.task_mut(key).asked);
         let mut recalled = Vec::new();
-        for (index, object) in self.made(key).into_iter().enumerate() {
-            let handle = Recalled::Made(index as u32);
+        for (handle, object) in self.made(key) {
             self.recall_one(key, &asked, object, handle, &mut recalled);
         }
-        let inputs = self.tasks[&key].inputs.len();
-        let mut place = 0;
-        while let Some(object) = self.tasks[&key].table.get(place).copied() {
-            let told = place < inputs && self.is_ready(object);
-            if !told {
-                let handle = Recalled::There(Handle(place as u32));
+        let inputs = (0..).map(Handle).zip(self.tasks[&key].inputs.clone());
+        for (handle, object) in inputs {
+            if !self.is_ready(object) {
                 self.recall_one(key, &asked, object, handle, &mut recalled);
             }
-            place += 1;
+        }
+        let mut delivered = 0;
+        while let Some((handle, object)) = self.tasks[&key].table.delivered(delivered) {
+            self.recall_one(key, &asked, object, handle, &mut recalled);
+            delivered += 1;
         }
         self.task_mut(key).asked = asked;
         recalled
@@ -94,8 +94,8 @@ impl Graph {
         key: TaskKey,
         asked: &FxHashSet<ObjectKey>,
         object: ObjectKey,
-        handle: Recalled,
-        recalled: &mut Vec<(Recalled, Resolution)>,
+        handle: Handle,
+        recalled: &mut Vec<(Handle, Resolution)>,
     ) {
         if !asked.contains(&object) {
             return;
@@ -106,14 +106,19 @@ impl Graph {
         }
     }
 
-    /// What the recorded facts of a task made, in order.
-    fn made(&self, key: TaskKey) -> Vec<ObjectKey> {
-        let made = |fact: &Fact| match fact {
-            Fact::Spawned { outputs, .. } => outputs.clone(),
-            Fact::Constructed { object } => vec![*object],
-            Fact::Input { .. } => Vec::new(),
-        };
-        self.tasks[&key].facts.iter().flat_map(made).collect()
+    /// What the recorded facts of a task made, with the handles of then, in order.
+    fn made(&self, key: TaskKey) -> Vec<(Handle, ObjectKey)> {
+        let mut made = Vec::new();
+        for fact in &self.tasks[&key].facts {
+            match &fact.act {
+                FactAct::Spawned { first, outputs, .. } => {
+                    made.extend((first.0..).map(Handle).zip(outputs.iter().copied()));
+                }
+                FactAct::Constructed { handle, object } => made.push((*handle, *object)),
+                FactAct::Input { .. } => {}
+            }
+        }
+        made
     }
 
     fn is_ready(&self, object: ObjectKey) -> bool {
@@ -123,7 +128,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Class, Descriptor, Form, Name, Pool, Value};
+    use ciel_model::{ActionKey, Class, Descriptor, Form, Name, Pool, Value};
 
     use super::*;
     use crate::event::Policy;
@@ -194,10 +199,20 @@ mod tests {
         place(&mut graph, ROOT);
         step(
             &mut graph,
-            Step::Construct(Value::inline(Form::Bytes, "made")),
+            Step::Construct {
+                at: ActionKey::action(0),
+                handle: Handle(0),
+                value: Value::inline(Form::Bytes, "made"),
+            },
         );
-        step(&mut graph, Step::Spawn(descriptor("a")));
-        step(&mut graph, Step::Spawn(descriptor("b")));
+        for (action, what) in [(1, "a"), (2, "b")] {
+            let spawn = Step::Spawn {
+                action,
+                first: Handle(action as u32),
+                descriptor: descriptor(what),
+            };
+            step(&mut graph, spawn);
+        }
         graph
     }
 
@@ -216,7 +231,7 @@ mod tests {
         place(&mut graph, ROOT);
         let recalled = graph.recall(ROOT, FIRST);
         assert_eq!(recalled.len(), 1, "{recalled:?}");
-        assert_eq!(recalled[0].0, Recalled::Made(2));
+        assert_eq!(recalled[0].0, Handle(2));
         assert!(matches!(recalled[0].1, Resolution::Ready { .. }));
         graph.check_all();
     }

@@ -148,8 +148,7 @@ impl Graph {
         let begin = self.order.push_last();
         let end = self.order.push_last();
         let strand = Strand {
-            spawns: recipe.begun_at.0,
-            constructs: recipe.begun_at.1,
+            next: recipe.begun_at,
             tails: recipe.tails,
             ..self.new_strand(recipe.strand, begin, end)
         };
@@ -193,7 +192,7 @@ impl Graph {
             .or_else(|| self.longer_or_shorter(remaking));
         let remaking = self.remaking.take().expect("just seen");
         let mut released = Released::default();
-        self.release_all(remaking.held().collect(), &mut released);
+        self.release_all(remaking.held(), &mut released);
         self.clear(released, actions);
         match (failed, other) {
             (Some(failure), _) => self.on_job_cancelled(now, (*failure).clone(), actions),
@@ -235,7 +234,7 @@ impl Graph {
     fn give_up_remaking(&mut self, now: Micros, name: Name, actions: &mut Vec<Action>) {
         if let Some(remaking) = self.remaking.take() {
             let mut released = Released::default();
-            self.release_all(remaking.held().collect(), &mut released);
+            self.release_all(remaking.held(), &mut released);
             self.clear(released, actions);
         }
         let what = "job".into();
@@ -267,6 +266,16 @@ mod tests {
         graph.handle(0, event, &mut actions);
         graph.check_all();
         actions
+    }
+
+    /// A spawn with one output, whose handle is the index.
+    fn spawn(action: u64, descriptor: Descriptor) -> Step {
+        let first = Handle(action as u32);
+        Step::Spawn {
+            action,
+            first,
+            descriptor,
+        }
     }
 
     fn place(graph: &mut Graph, task: TaskKey, attempt: u32) {
@@ -312,7 +321,7 @@ mod tests {
         let step = Event::TaskStepped {
             task: ROOT,
             attempt: Attempt(0),
-            step: Step::Spawn(child),
+            step: spawn(0, child),
         };
         tell(&mut graph, step);
         place(&mut graph, TaskKey(1), 0);
@@ -378,7 +387,7 @@ mod tests {
             let step = Event::TaskStepped {
                 task: ROOT,
                 attempt: Attempt(0),
-                step: Step::Spawn(user),
+                step: spawn(1, user),
             };
             tell(&mut graph, step);
             place(&mut graph, TaskKey(2), 0);

@@ -58,12 +58,13 @@ impl Graph {
         }
         let stand = Stand {
             state: checkpoint.state,
+            next: self.tasks[&key].strand.next,
             table,
             on: on.into_iter().map(|place| Handle(place as u32)).collect(),
         };
         let task = self.task_mut(key);
         let facts = std::mem::take(&mut task.facts);
-        (task.replayed, task.asked) = (0, Default::default());
+        (task.met, task.asked) = (0, Default::default());
         let strand = task.strand.key;
         let before = task.checkpoint.replace(Box::new(stand));
         let mut released = Released::default();
@@ -148,7 +149,7 @@ impl Graph {
 
 /// Whether a strand records its facts and has met all of them.
 fn is_whole(task: &Task) -> bool {
-    task.descriptor.replayable && task.replayed == task.facts.len()
+    task.descriptor.replayable && task.met == task.facts.len()
 }
 
 fn needs_its_copy(resume: &Resume) -> bool {

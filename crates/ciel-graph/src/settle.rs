@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Class, Failure, FailureKind, Frame, Handle, Label, Micros, ObjectKey, TaskKey, Value,
-    limits,
+    Attempt, Class, Fact, FactAct, Failure, FailureKind, Frame, Handle, Label, Micros, ObjectKey,
+    TaskKey, Value, limits,
 };
 
 use crate::event::{Action, Output, StrandChange};
@@ -24,6 +24,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let object = self.output_of(key, index)?;
+        self.give(key);
         self.want_no_more(key, object);
         let name = self.tasks[&key].name.output(u64::from(index));
         let value = self.adopt(key, value)?;
@@ -47,6 +48,7 @@ impl Graph {
     ) -> Result<(), Refusal> {
         let object = self.output_of(key, index)?;
         let target = self.keys_of(key, &[to])?[0];
+        self.give(key);
         if self.is_future(object) {
             let state = self.state_like(target);
             self.pass_want(now, key, object, &state, actions);
@@ -54,6 +56,12 @@ impl Graph {
             self.settle_object(now, object, state, actions);
         }
         Ok(())
+    }
+
+    /// Somebody may have an output from now on, so what led to it cannot be undone.
+    fn give(&mut self, key: TaskKey) {
+        let task = self.task_mut(key);
+        task.given_after = task.strand.next;
     }
 
     fn output_of(&self, key: TaskKey, index: u32) -> Result<ObjectKey, Refusal> {
@@ -191,7 +199,7 @@ impl Graph {
         let task = self.task_mut(key);
         let outputs = task.outputs.clone();
         let strand = task.strand.key;
-        let spawned = task.strand.spawns > task.begun_at.0;
+        let spawned = task.spawned;
         let twins = std::mem::take(&mut task.twins);
         self.counts.finished += 1;
         actions.push(Action::Strand(StrandChange::Committed(strand)));
@@ -240,7 +248,7 @@ impl Graph {
         } else {
             let waiters = self.objects.settle(object, &state).unwrap_or_default();
             drop(state);
-            for waiter in waiters {
+            for waiter in waiters.iter() {
                 match waiter {
                     Waiter::Blocked(task) => self.wake(now, task, actions),
                     Waiter::Watching(task, handle) => self.tell_watcher(task, handle, actions),
@@ -278,7 +286,7 @@ impl Graph {
         self.release_facts(facts, &mut released);
         let stood = checkpoint.map(|stand| stand.table);
         self.release_all(stood.unwrap_or_default(), &mut released);
-        self.release_all(table, &mut released);
+        self.release_all(table.objects(), &mut released);
         self.release_all(inputs, &mut released);
         self.clear(released, actions);
         strand
@@ -313,12 +321,17 @@ impl Graph {
         }
     }
 
-    pub(crate) fn release_facts(&mut self, facts: Vec<ciel_model::Fact>, released: &mut Released) {
+    pub(crate) fn release_facts(&mut self, facts: Vec<Fact>, released: &mut Released) {
         for fact in facts {
-            match fact {
-                ciel_model::Fact::Spawned { outputs, .. } => self.release_all(outputs, released),
-                ciel_model::Fact::Constructed { object } => self.objects.release(object, released),
-                ciel_model::Fact::Input { .. } => {}
+            match fact.act {
+                FactAct::Spawned {
+                    before, outputs, ..
+                } => {
+                    self.order.remove(before);
+                    self.release_all(outputs, released);
+                }
+                FactAct::Constructed { object, .. } => self.objects.release(object, released),
+                FactAct::Input { .. } => {}
             }
         }
     }
@@ -408,57 +421,16 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) {
         let task = self.task_mut(key);
-        task.attempt.0 += 1;
-        task.ran_us = 0;
+        task.begin_attempt();
         let resume = task.descriptor.replayable.then(Resume::replay);
         self.note(now, key, why);
         if resume.is_none() {
-            self.begin_from_scratch(now, key, actions);
+            // Nothing of it is recorded, so nothing of it can be met again.
+            let first = self.tasks[&key].begun_at;
+            self.roll_back(now, key, first, actions);
         }
         self.task_mut(key).state = State::Ready { resume };
         self.offer(key, actions);
-    }
-
-    /// A failed attempt whose spawns are not recorded leaves nothing behind: what it spawned is
-    /// cancelled and forgiven, its output is taken back, the next one uses the same names.
-    fn begin_from_scratch(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
-        let task = self.task_mut(key);
-        let strand = task.strand.clone();
-        (task.strand.spawns, task.strand.constructs) = task.begun_at;
-        actions.push(Action::Strand(match strand.held {
-            true => StrandChange::RolledBack(strand.key),
-            false => StrandChange::Rewound(strand.key),
-        }));
-        if strand.spawns > self.tasks[&key].begun_at.0 {
-            self.forgive_beneath(strand.begin, strand.end, actions);
-            self.cancel_beneath(now, key, "the attempt that spawned it failed", actions);
-        }
-        self.reset_table(key, actions);
-    }
-
-    /// Makes a strand ready to be run again from its start, or its last checkpoint, with its
-    /// recorded facts.
-    pub(crate) fn rewind(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
-        let task = self.task_mut(key);
-        task.replayed = 0;
-        let strand = task.strand.key;
-        self.reset_table(key, actions);
-        actions.push(Action::Strand(StrandChange::Rewound(strand)));
-    }
-
-    fn reset_table(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
-        let task = &self.tasks[&key];
-        let table = match &task.checkpoint {
-            Some(stand) => stand.table.clone(),
-            None => task.inputs.clone(),
-        };
-        for object in &table {
-            self.objects.hold(*object);
-        }
-        let before = std::mem::replace(&mut self.task_mut(key).table, table);
-        let mut released = Released::default();
-        self.release_all(before, &mut released);
-        self.clear(released, actions);
     }
 
     /// The task failed for good: its outputs become the failure.
@@ -488,7 +460,7 @@ impl Graph {
         self.forget_call(key);
         self.note_failure(key, &failure);
         if held && !cancelled {
-            actions.push(Action::Strand(StrandChange::RolledBack(strand)));
+            actions.push(Action::Strand(StrandChange::Withdrawn(strand)));
         }
         actions.push(Action::Strand(match cancelled {
             true => StrandChange::Discarded(strand),

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    Attempt, CallKey, Descriptor, Fact, Failure, FailureKind, Handle, Input, InputMode, Label,
-    Mark, Micros, Name, ObjectKey, StrandKey, TaskKey, Value, limits,
+    ActionKey, Attempt, CallKey, Descriptor, FactAct, Failure, FailureKind, Handle, Input,
+    InputMode, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey, Value, limits,
 };
 use rustc_hash::FxHashSet;
 
-use crate::again::words;
+use crate::again::{spawned, words};
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::{Moment, Story};
+use crate::table::Table;
 use crate::task::{State, Strand, Task};
 
 /// Why a step cannot be taken; boxed because it is rare.
@@ -51,8 +52,7 @@ impl Graph {
             key: strand_of(TaskKey(self.next_task)),
             held: false,
             name,
-            spawns: 0,
-            constructs: 0,
+            next: 0,
             tails: 0,
             begin,
             end,
@@ -66,33 +66,34 @@ impl Graph {
         descriptor: Descriptor,
         strand: Strand,
         parent: Option<Label>,
-        table: Vec<ObjectKey>,
+        inputs: Vec<ObjectKey>,
     ) -> TaskKey {
         let key = TaskKey(self.next_task);
         self.next_task += 1;
         self.counts.spawned += 1;
         self.functions.on_spawned(&descriptor.what);
         self.begins.add(strand.begin, key);
-        let inputs = table.clone();
-        for held in table.iter().chain(&inputs) {
+        for held in inputs.iter().chain(&inputs) {
             self.objects.hold(*held);
         }
         let task = Task {
             name,
             descriptor: Arc::new(descriptor),
             parent,
-            begun_at: (strand.spawns, strand.constructs),
+            begun_at: strand.next,
+            spawned: false,
+            given_after: 0,
             strand,
             state: State::Dormant,
             attempt: Attempt(0),
             failures: 0,
             losses: 0,
-            table,
+            table: Table::of(inputs.clone()),
             inputs,
             outputs: Vec::new(),
             facts: Vec::new(),
             checkpoint: None,
-            replayed: 0,
+            met: 0,
             asked: FxHashSet::default(),
             wanted: Vec::new(),
             twins: Vec::new(),
@@ -106,24 +107,26 @@ impl Graph {
         key
     }
 
-    /// A running task spawns; its outputs get the next handles of its table.
+    /// A running task spawns as action `action`; its outputs get the handles from `first` on.
     pub(crate) fn spawn_child(
         &mut self,
         now: Micros,
         parent: TaskKey,
+        (action, first): (u64, Handle),
         descriptor: Descriptor,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let inputs = self.keys_of_inputs(parent, &descriptor.inputs)?;
         self.check_outputs(parent, &descriptor)?;
-        let recorded = self.tasks[&parent]
-            .facts
-            .get(self.tasks[&parent].replayed)
-            .cloned();
-        if let Some(fact) = recorded {
-            return self.spawn_again(parent, &descriptor, &inputs, fact, actions);
+        self.check_free(parent, first, descriptor.outputs)?;
+        let does = || spawned(&descriptor.what, &descriptor.site);
+        let recorded = self.reach(parent, ActionKey::action(action), does)?;
+        if let Some(act) = recorded {
+            let place = (action, first);
+            return self.spawn_again(parent, place, &descriptor, &inputs, act, actions);
         }
-        let key = self.create_child(now, parent, descriptor, inputs, actions);
+        let place = (action, first);
+        let key = self.create_child(now, parent, place, descriptor, inputs, actions);
         self.settle_in(now, key, actions);
         Ok(())
     }
@@ -132,6 +135,7 @@ impl Graph {
         &mut self,
         now: Micros,
         parent: TaskKey,
+        (action, first): (u64, Handle),
         descriptor: Descriptor,
         inputs: Vec<ObjectKey>,
         actions: &mut Vec<Action>,
@@ -140,16 +144,17 @@ impl Graph {
         let label = spawner.label();
         let end_of_parent = spawner.strand.end;
         let parent_strand = spawner.strand.key;
-        let name = spawner.strand.name.spawn(spawner.strand.spawns);
-        spawner.strand.spawns += 1;
+        let name = spawner.strand.name.spawn(action);
+        spawner.spawned = true;
         let records = spawner.descriptor.replayable;
+        let before = records.then(|| self.order.insert_before(end_of_parent));
         let begin = self.order.insert_before(end_of_parent);
         let end = self.order.insert_before(end_of_parent);
         let mut strand = self.new_strand(name, begin, end);
         strand.held = is_held(&descriptor);
         let child_strand = strand.key;
         let count = descriptor.outputs;
-        let placing = placing(&descriptor, parent_strand, child_strand);
+        let placing = placing(&descriptor, (parent_strand, action), child_strand);
         let call = records.then(|| CallKey::of(&descriptor, inputs.iter().copied()));
         let key = self.new_task(now, name, descriptor, strand, Some(label), inputs);
         actions.extend(placing);
@@ -162,17 +167,19 @@ impl Graph {
         let descriptor = &self.tasks[&key].descriptor;
         let (what, site) = (descriptor.what.clone(), descriptor.site.clone());
         let spawner = self.task_mut(parent);
-        spawner.table.extend(&outputs);
-        if let Some(call) = call {
+        spawner.table.add(first, &outputs);
+        if let (Some(call), Some(before)) = (call, before) {
             let outputs = outputs.clone();
-            spawner.facts.push(Fact::Spawned {
+            let act = FactAct::Spawned {
                 child: key,
+                before,
                 call,
                 what,
+                first,
                 outputs,
                 site,
-            });
-            spawner.replayed += 1;
+            };
+            spawner.record(ActionKey::action(action), act);
         }
         self.task_mut(key).outputs = outputs;
         key
@@ -209,7 +216,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) {
         let task = &self.tasks[&key];
-        let given = task.descriptor.inputs.iter().zip(&task.table);
+        let given = task.descriptor.inputs.iter().zip(&task.inputs);
         let needed = given.filter(|(input, _)| input.mode == InputMode::Value);
         let needed: Vec<ObjectKey> = needed.map(|(_, object)| *object).collect();
         let missing = self.wait_for(key, &needed, wanted);
@@ -298,7 +305,7 @@ impl Graph {
     ) -> Result<Vec<ObjectKey>, Refusal> {
         let task = &self.tasks[&key];
         let look_up = |handle: &Handle| {
-            task.table.get(handle.0 as usize).copied().ok_or_else(|| {
+            task.table.get(*handle).ok_or_else(|| {
                 let message = format!("it used handle {}, which it was never given", handle.0);
                 Box::new(Failure::new(FailureKind::Refused, task.label(), message))
             })
@@ -323,63 +330,69 @@ impl Graph {
         })
     }
 
-    /// New data of a running task; it gets the next handle.
-    pub(crate) fn construct(&mut self, key: TaskKey, value: Value<Handle>) -> Result<(), Refusal> {
-        let task = &self.tasks[&key];
-        if let Some(fact) = task.facts.get(task.replayed).cloned() {
-            let Fact::Constructed { object } = fact else {
-                let how = format!("stored an object where it had {}", words(&fact));
-                return Err(self.differs(key, &how));
-            };
-            if !self.is_like(object, &value) {
-                let how = "stored another value than before, as an object of its own";
-                return Err(self.differs(key, how));
+    /// New data of a running task.
+    pub(crate) fn construct(
+        &mut self,
+        key: TaskKey,
+        at: ActionKey,
+        handle: Handle,
+        value: Value<Handle>,
+    ) -> Result<(), Refusal> {
+        self.check_free(key, handle, 1)?;
+        let recorded = self.reach(key, at, || "stored an object".to_string())?;
+        let object = match recorded {
+            Some(act) => self.construct_again(key, &act, &value)?,
+            None => {
+                let value = self.adopt(key, value)?;
+                self.create_object(key, at, handle, value)
             }
-            self.objects.hold(object);
-            let task = self.task_mut(key);
-            task.table.push(object);
-            task.replayed += 1;
-            return Ok(());
-        }
-        let value = self.adopt(key, value)?;
-        let task = self.task_mut(key);
-        let name = task.strand.name.construct(task.strand.constructs);
-        task.strand.constructs += 1;
+        };
+        self.task_mut(key).table.add(handle, &[object]);
+        Ok(())
+    }
+
+    fn create_object(
+        &mut self,
+        key: TaskKey,
+        at: ActionKey,
+        handle: Handle,
+        value: Value<ObjectKey>,
+    ) -> ObjectKey {
+        let task = &self.tasks[&key];
+        let name = at.name_of_object(task.strand.name);
         let records = task.descriptor.replayable;
         let origin = self.source_of(&value.content);
         let object = self.objects.create_ready(name, value, origin);
         if records {
             self.objects.hold(object);
+            let act = FactAct::Constructed { handle, object };
+            self.task_mut(key).record(at, act);
         }
-        let task = self.task_mut(key);
-        task.table.push(object);
-        if records {
-            task.facts.push(Fact::Constructed { object });
-            task.replayed += 1;
-        }
-        Ok(())
+        object
     }
 
-    /// Records what the outside answered.
+    /// Records what the environment answered.
     pub(crate) fn record_input(
         &mut self,
         key: TaskKey,
+        at: ActionKey,
         kind: Arc<str>,
         value: Bytes,
     ) -> Result<(), Refusal> {
-        let task = self.task_mut(key);
-        if !task.descriptor.replayable {
-            return Ok(());
-        }
-        match task.facts.get(task.replayed) {
-            None => task.facts.push(Fact::Input { kind, value }),
-            Some(Fact::Input { kind: before, .. }) if *before == kind => {}
-            Some(fact) => {
-                let how = format!("asked the outside ({kind}) where it had {}", words(fact));
+        let does = || format!("asked the outside ({kind})");
+        let recorded = self.reach(key, at, does)?;
+        match recorded {
+            Some(FactAct::Input { kind: before, .. }) if before == kind => {}
+            Some(act) => {
+                let how = format!("{} where it had {}", does(), words(&act));
                 return Err(self.differs(key, &how));
             }
+            None if self.tasks[&key].descriptor.replayable => {
+                self.task_mut(key)
+                    .record(at, FactAct::Input { kind, value });
+            }
+            None => {}
         }
-        self.task_mut(key).replayed += 1;
         Ok(())
     }
 
@@ -388,7 +401,7 @@ impl Graph {
         now: Micros,
         key: TaskKey,
         attempt: Attempt,
-        descriptor: Descriptor,
+        (descriptor, after): (Descriptor, u64),
         actions: &mut Vec<Action>,
     ) {
         if self.running(key, attempt).is_none() {
@@ -409,7 +422,11 @@ impl Graph {
             )))
         });
         match inputs {
-            Ok(inputs) => self.hand_over(now, key, descriptor, inputs, actions),
+            Ok(inputs) => {
+                let strand = &mut self.task_mut(key).strand;
+                strand.next = strand.next.max(after);
+                self.hand_over(now, key, descriptor, inputs, actions)
+            }
             Err(failure) => {
                 actions.push(Action::Stop { task: key, attempt });
                 self.fail_attempt(now, key, *failure, actions);
@@ -460,6 +477,23 @@ impl Graph {
         self.admit(now, successor, actions);
     }
 
+    /// A task gives each handle once.
+    fn check_free(&self, key: TaskKey, first: Handle, count: u32) -> Result<(), Refusal> {
+        let task = &self.tasks[&key];
+        if task.table.is_free(first, count) {
+            return Ok(());
+        }
+        let message = format!(
+            "it gave handle {} to something new, and has it already or may not use it",
+            first.0
+        );
+        Err(Box::new(Failure::new(
+            FailureKind::Refused,
+            task.label(),
+            message,
+        )))
+    }
+
     /// A worker may ask for much, but not for everything.
     fn check_outputs(&self, key: TaskKey, descriptor: &Descriptor) -> Result<(), Refusal> {
         let (want, most) = (descriptor.outputs, limits::OUTPUTS_MAX);
@@ -490,12 +524,13 @@ fn is_held(descriptor: &Descriptor) -> bool {
 /// Where the output of a child stands.
 pub(crate) fn placing(
     descriptor: &Descriptor,
-    parent: StrandKey,
+    (parent, action): (StrandKey, u64),
     child: StrandKey,
 ) -> impl Iterator<Item = Action> + use<> {
     let live = !is_held(descriptor);
     let spawned = StrandChange::Spawned {
         parent,
+        action,
         child,
         live,
     };

@@ -22,6 +22,8 @@ pub enum Moment {
     Retried,
     /// Its worker died; it is run again.
     Lost,
+    /// What it did was undone from some action on; it is run again.
+    RolledBack,
     /// It handed its outputs to a successor.
     TailSpawned,
     /// Its outputs are there.
@@ -44,6 +46,7 @@ impl Moment {
             Moment::Resumed => "resumed",
             Moment::Retried => "attempt failed, tried again",
             Moment::Lost => "lost with its worker, run again",
+            Moment::RolledBack => "rolled back, run again",
             Moment::TailSpawned => "handed over to its successor",
             Moment::Finished => "finished",
             Moment::Failed => "failed",

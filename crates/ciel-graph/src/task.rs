@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 
 use crate::event::Continuation;
 use crate::story::Story;
+use crate::table::Table;
 
 /// Where a task is in its life. Ended tasks are not kept.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -51,10 +52,8 @@ pub(crate) struct Strand {
     /// Its output waits for a commit and can be rolled back.
     pub(crate) held: bool,
     pub(crate) name: Name,
-    /// Spawn events so far.
-    pub(crate) spawns: u64,
-    /// Objects constructed so far.
-    pub(crate) constructs: u64,
+    /// The least index that its next action may have.
+    pub(crate) next: u64,
     /// Tasks of it that were tail-spawned so far.
     pub(crate) tails: u64,
     /// Before everything that its current task spawns.
@@ -70,8 +69,12 @@ pub(crate) struct Task {
     pub(crate) descriptor: Arc<Descriptor>,
     pub(crate) parent: Option<Label>,
     pub(crate) strand: Strand,
-    /// The strand's counters when the task was made; an attempt from scratch begins there.
-    pub(crate) begun_at: (u64, u64),
+    /// The index of the task's first action; an attempt from scratch begins there.
+    pub(crate) begun_at: u64,
+    /// Whether it has spawned anything.
+    pub(crate) spawned: bool,
+    /// Actions below this index cannot be undone: an output was given after them.
+    pub(crate) given_after: u64,
     pub(crate) state: State,
     pub(crate) attempt: Attempt,
     /// Failed attempts so far.
@@ -79,18 +82,18 @@ pub(crate) struct Task {
     /// Workers lost so far.
     pub(crate) losses: u32,
     /// What the task can name; each entry holds its object.
-    pub(crate) table: Vec<ObjectKey>,
+    pub(crate) table: Table,
     /// What it was given, held because any task may be run again from its start: if not for a
     /// failure of its own, then because the engine was lost.
     pub(crate) inputs: Vec<ObjectKey>,
     /// What it is to make; not held.
     pub(crate) outputs: Vec<ObjectKey>,
-    /// Recorded facts since the last checkpoint, if replayable.
+    /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
     pub(crate) facts: Vec<Fact>,
     /// Where the strand is run again from, if not from the task's start.
     pub(crate) checkpoint: Option<Box<Stand>>,
-    /// Facts already met again by a replay; equals `facts.len()` otherwise.
-    pub(crate) replayed: usize,
+    /// Facts before the point that a replay has reached; equals `facts.len()` otherwise.
+    pub(crate) met: usize,
     /// What it asked for so far, kept only if it may be replayed.
     pub(crate) asked: FxHashSet<ObjectKey>,
     /// Outputs that are not there, for which somebody asked and went on: if it fails, that is that
@@ -111,6 +114,8 @@ pub(crate) struct Task {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stand {
     pub(crate) state: Bytes,
+    /// The least index that the strand's next action may have.
+    pub(crate) next: u64,
     /// What the task could name; each entry holds its object.
     pub(crate) table: Vec<ObjectKey>,
     /// What it waited for, as entries of that table.
@@ -137,6 +142,12 @@ impl Task {
             what: self.descriptor.what.clone(),
             name: self.name,
         }
+    }
+
+    /// What comes of earlier attempts is stale from now on.
+    pub(crate) fn begin_attempt(&mut self) {
+        self.attempt.0 += 1;
+        self.ran_us = 0;
     }
 
     /// `file:line` of its spawn; empty when unknown.

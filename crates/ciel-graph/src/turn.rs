@@ -4,7 +4,7 @@
 
 use ciel_model::{Attempt, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value};
 
-use crate::event::{Action, Assignment, Continuation, Entry, WaitEnd};
+use crate::event::{Action, Assignment, Continuation, Entry, StrandChange, WaitEnd};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::Moment;
@@ -43,14 +43,20 @@ impl Graph {
         let ended = resume.as_ref().and_then(|wait| self.wait_end(key, wait));
         let entry = match resume {
             None => Entry::Start(self.known_inputs(key)),
-            Some(resume) => self.entry_again(key, resume, actions),
+            Some(resume) => self.entry_again(now, key, resume, actions),
         };
         let assignment = self.assignment(key, entry, ended);
         actions.push(Action::Begin(Box::new(assignment)));
     }
 
     /// How a strand that has run before goes on.
-    fn entry_again(&mut self, key: TaskKey, resume: Resume, actions: &mut Vec<Action>) -> Entry {
+    fn entry_again(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        resume: Resume,
+        actions: &mut Vec<Action>,
+    ) -> Entry {
         match resume.continuation {
             Continuation::Live => Entry::Resume(self.answers(key, &resume.on)),
             Continuation::Saved(bytes) => Entry::Restore {
@@ -59,7 +65,7 @@ impl Graph {
                 facts: Vec::new(),
             },
             Continuation::Replay => {
-                self.rewind(key, actions);
+                self.roll_back(now, key, StrandChange::NOTHING, actions);
                 if let Some(stand) = self.tasks[&key].checkpoint.clone() {
                     return Entry::Restore {
                         bytes: stand.state,
@@ -89,6 +95,8 @@ impl Graph {
             strand: task.strand.key,
             label: task.label(),
             position: task.strand.name,
+            next_action: task.strand.next,
+            next_handle: task.table.own_end(),
             descriptor: task.descriptor.clone(),
             entry,
             ended,
@@ -118,13 +126,19 @@ impl Graph {
     ) -> Vec<(Handle, Resolution)> {
         let mut answers = Vec::with_capacity(handles.len());
         for handle in handles {
-            let object = self.tasks[&key].table[handle.0 as usize];
+            let object = self.object_of(key, *handle);
             match self.resolution(key, object) {
                 Resolution::Future => {}
                 known => answers.push((*handle, known)),
             }
         }
         answers
+    }
+
+    /// What a task calls `handle`, which it is known to have.
+    pub(crate) fn object_of(&self, key: TaskKey, handle: Handle) -> ObjectKey {
+        let object = self.tasks[&key].table.get(handle);
+        object.expect("the handle was looked up when it was used first")
     }
 
     pub(crate) fn resolution(&mut self, key: TaskKey, object: ObjectKey) -> Resolution {
@@ -137,12 +151,10 @@ impl Graph {
         let (name, form, content) = (stored.name, stored.value.form, stored.value.content.clone());
         let inner = stored.value.references.clone();
         let task = self.tasks.get_mut(&key).expect("the asking task is there");
-        let first = task.table.len() as u32;
-        task.table.extend(&inner);
+        let references = task.table.deliver(&inner);
         for reference in &inner {
             self.objects.hold(*reference);
         }
-        let references = (first..first + inner.len() as u32).map(Handle).collect();
         Resolution::Ready {
             name,
             value: Value {

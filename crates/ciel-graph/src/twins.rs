@@ -23,7 +23,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> bool {
         let task = &self.tasks[&key];
-        let inputs = task.table.iter().map(|input| self.objects.target(*input));
+        let inputs = task.inputs.iter().map(|input| self.objects.target(*input));
         let call = CallKey::of(&task.descriptor, inputs);
         let Some(Call {
             task: leader,

@@ -50,6 +50,11 @@ impl Verdict {
         self.ending
     }
 
+    /// Whether the failure of the job is known.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.decided.is_some() || self.ending
+    }
+
     /// Outputs of failed tasks, each held once.
     pub(crate) fn held(&self) -> impl Iterator<Item = ObjectKey> {
         let roots = self.root.iter().flat_map(|(_, outputs)| outputs);
@@ -91,13 +96,13 @@ impl Graph {
         }
     }
 
-    /// Failures beneath a failed attempt that is tried again are nobody's business any more.
-    pub(crate) fn forgive_beneath(&mut self, begin: Mark, end: Mark, actions: &mut Vec<Action>) {
+    /// Failures of what is undone are nobody's business any more.
+    pub(crate) fn forgive_between(&mut self, begin: Mark, end: Mark, actions: &mut Vec<Action>) {
         let order = &self.order;
-        let beneath = |failed: &mut Failed| {
+        let between = |failed: &mut Failed| {
             order.precedes(begin, failed.mark) && order.precedes(failed.mark, end)
         };
-        let forgiven: Vec<Failed> = self.verdict.failed.extract_if(.., beneath).collect();
+        let forgiven: Vec<Failed> = self.verdict.failed.extract_if(.., between).collect();
         let mut released = Released::default();
         for failed in forgiven {
             self.release_all(failed.outputs, &mut released);

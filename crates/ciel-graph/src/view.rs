@@ -169,7 +169,7 @@ impl Graph {
     fn situation(&self, task: &Task) -> Situation {
         match &task.state {
             State::Dormant => Situation::Dormant,
-            State::Waiting { .. } => Situation::Waiting(self.missing(&task.table)),
+            State::Waiting { .. } => Situation::Waiting(self.missing(&task.inputs)),
             State::Twin { leader } => {
                 Situation::Twin(self.tasks.get(leader).map(|task| task.label()))
             }
@@ -179,7 +179,7 @@ impl Graph {
                 let on: Vec<ObjectKey> = resume
                     .on
                     .iter()
-                    .map(|handle| task.table[handle.0 as usize])
+                    .filter_map(|handle| task.table.get(*handle))
                     .collect();
                 Situation::Suspended(self.missing(&on))
             }

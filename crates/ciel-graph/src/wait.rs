@@ -12,6 +12,7 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
 use crate::spawn::Refusal;
 use crate::story::Moment;
+use crate::table::Table;
 use crate::task::{Resume, State};
 
 /// What a task says when it goes no further.
@@ -110,7 +111,8 @@ impl Graph {
     ) -> Result<Vec<ObjectKey>, Refusal> {
         self.check_continuation(key, continuation)?;
         let kept = kept.map(|kept| self.keys_of(key, &kept)).transpose()?;
-        self.compact_table(key, kept, actions);
+        let saved = matches!(continuation, Continuation::Saved(_));
+        self.compact_table(key, kept, saved, actions);
         let objects = self.keys_of(key, on)?;
         self.note_asked(key, &objects);
         if goes_on {
@@ -179,11 +181,12 @@ impl Graph {
         )))
     }
 
-    /// The table becomes `kept`, in that order.
+    /// The table becomes `kept`, in that order; what a saved strand keeps is delivered to it.
     fn compact_table(
         &mut self,
         key: TaskKey,
         kept: Option<Vec<ObjectKey>>,
+        saved: bool,
         actions: &mut Vec<Action>,
     ) {
         let Some(kept) = kept else { return };
@@ -191,9 +194,14 @@ impl Graph {
             self.objects.hold(*object);
         }
         self.watch_no_more(key);
-        let before = std::mem::replace(&mut self.task_mut(key).table, kept);
+        let table = &mut self.task_mut(key).table;
+        let kept = match saved {
+            true => table.delivering(kept),
+            false => Table::of(kept),
+        };
+        let before = std::mem::replace(table, kept);
         let mut released = Released::default();
-        self.release_all(before, &mut released);
+        self.release_all(before.objects(), &mut released);
         self.clear(released, actions);
     }
 
@@ -328,11 +336,10 @@ impl Graph {
     }
 }
 
-fn objects_of<'a>(
-    table: &'a [ObjectKey],
-    on: &'a [Handle],
-) -> impl Iterator<Item = ObjectKey> + 'a {
-    on.iter().map(|handle| table[handle.0 as usize])
+fn objects_of<'a>(table: &'a Table, on: &'a [Handle]) -> impl Iterator<Item = ObjectKey> + 'a {
+    let object = |handle: &Handle| table.get(*handle);
+    on.iter()
+        .map(move |handle| object(handle).expect("the task had it when it blocked"))
 }
 
 /// Observers of references, which do not block on them.
@@ -387,7 +394,7 @@ impl Graph {
     /// The turn of `key` is over: whatever it watched, it is not told of it.
     pub(crate) fn watch_no_more(&mut self, key: TaskKey) {
         for handle in self.watches.remove(&key).unwrap_or_default() {
-            let object = self.tasks[&key].table[handle.0 as usize];
+            let object = self.object_of(key, handle);
             self.objects.watch_no_more(object, key, handle);
         }
     }

@@ -14,6 +14,17 @@ const ROOT: u64 = 0;
 struct Driver {
     graph: Graph,
     actions: Vec<Action>,
+    /// Spawns of the root so far.
+    spawns: u64,
+}
+
+/// A spawn with one output, whose handle is the index.
+fn spawn(action: u64, descriptor: Descriptor) -> Step {
+    Step::Spawn {
+        action,
+        first: Handle(action as u32),
+        descriptor,
+    }
 }
 
 impl Driver {
@@ -21,6 +32,7 @@ impl Driver {
         let mut driver = Driver {
             graph: Graph::new(Policy::default()),
             actions: Vec::new(),
+            spawns: 0,
         };
         driver.tell(Event::RootSubmitted {
             name: Name::of_root(b"test"),
@@ -37,7 +49,8 @@ impl Driver {
 
     /// The root spawns; its outputs are handles 0, 1, … in this order.
     fn spawn(&mut self, descriptor: Descriptor) {
-        let step = Step::Spawn(descriptor);
+        let step = spawn(self.spawns, descriptor);
+        self.spawns += 1;
         self.tell(Event::TaskStepped {
             task: TaskKey(ROOT),
             attempt: Attempt(0),
@@ -182,7 +195,7 @@ fn value_with_references_inside_is_told_only_when_its_task_begins() {
     driver.tell(Event::TaskStepped {
         task: TaskKey(1),
         attempt: Attempt(0),
-        step: Step::Spawn(worker(&[])),
+        step: spawn(0, worker(&[])),
     });
     driver.finish(1, text("[ref]", &[0]));
     assert_eq!(driver.preview(2), None);

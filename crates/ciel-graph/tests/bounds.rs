@@ -41,6 +41,8 @@ const PENDING: u64 = 100_000;
 struct Driver {
     graph: Graph,
     actions: Vec<Action>,
+    /// The task that spawned last, and its spawns so far.
+    spawns: (u64, u32),
 }
 
 impl Driver {
@@ -48,6 +50,7 @@ impl Driver {
         let mut driver = Driver {
             graph: Graph::new(Policy::default()),
             actions: Vec::new(),
+            spawns: (0, 0),
         };
         let descriptor = Descriptor {
             replayable,
@@ -74,7 +77,14 @@ impl Driver {
     }
 
     fn spawn(&mut self, task: u64, descriptor: Descriptor) {
-        let step = Step::Spawn(descriptor);
+        let (last, spawns) = self.spawns;
+        let spawns = if last == task { spawns } else { 0 };
+        let step = Step::Spawn {
+            action: u64::from(spawns),
+            first: Handle(spawns),
+            descriptor,
+        };
+        self.spawns = (task, spawns + 1);
         self.tell(Event::TaskStepped {
             task: TaskKey(task),
             attempt: Attempt(0),
@@ -161,6 +171,7 @@ fn loop_of_tail_spawns_stays_flat() {
                 replayable: true,
                 ..plain()
             },
+            after: 0,
         });
         driver.place(task + 1);
         driver.assert_small();

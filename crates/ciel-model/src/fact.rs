@@ -4,26 +4,96 @@
 //! hold them: it holds the events that they come from, and a fold makes the same facts again. A
 //! fact says what happened, never what to do about it.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::call::CallKey;
 use crate::code::Site;
-use crate::reference::ObjectKey;
+use crate::name::Name;
+use crate::order::Mark;
+use crate::reference::{Handle, ObjectKey};
 use crate::task::TaskKey;
 
-/// One fact of a strand, in the order in which the strand's program made it.
+/// Which action of a strand: spawns, constructs and observations share one index, counted from 0
+/// in program order, through all tasks of the strand. An index may be left out: the graph never
+/// hears of a child that ran in place.
+///
+/// An action may need several things, such as the objects that hold the arguments of a spawn. They
+/// are its parts, and come before the action itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+pub struct ActionKey {
+    /// The index of the action.
+    pub action: u64,
+    /// Which part of it, from 0; none for the action itself.
+    pub part: Option<u32>,
+}
+
+impl ActionKey {
+    /// The action itself.
+    pub fn action(action: u64) -> ActionKey {
+        ActionKey { action, part: None }
+    }
+
+    /// A part of an action.
+    pub fn part(action: u64, part: u32) -> ActionKey {
+        let part = Some(part);
+        ActionKey { action, part }
+    }
+
+    /// The name of an object made here by the strand named `strand`. A part is named from the
+    /// child that a spawn at that index makes, so a late spawn shifts no other name.
+    pub fn name_of_object(self, strand: Name) -> Name {
+        match self.part {
+            None => strand.construct(self.action),
+            Some(part) => strand.spawn(self.action).argument(u64::from(part)),
+        }
+    }
+
+    /// The index that the strand has reached when this is done.
+    pub fn after(self) -> u64 {
+        self.action + u64::from(self.part.is_none())
+    }
+}
+
+impl Ord for ActionKey {
+    fn cmp(&self, other: &ActionKey) -> Ordering {
+        let key = |key: &ActionKey| (key.action, key.part.map_or(u64::MAX, u64::from));
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for ActionKey {
+    fn partial_cmp(&self, other: &ActionKey) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// One fact of a strand.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub enum Fact {
+pub struct Fact {
+    /// Where in the strand's program.
+    pub at: ActionKey,
+    /// What happened there.
+    pub act: FactAct,
+}
+
+/// What a strand did.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub enum FactAct {
     /// The strand spawned a child.
     Spawned {
         /// The child.
         child: TaskKey,
+        /// Everything that the strand spawns from here on comes after this.
+        before: Mark,
         /// What was asked for, to tell a replay that asks for something else.
         call: CallKey,
         /// What it is called, for messages.
         what: Arc<str>,
+        /// The handle of the first output; the others follow it.
+        first: Handle,
         /// The child's outputs.
         outputs: Vec<ObjectKey>,
         /// Where, for messages.
@@ -31,14 +101,46 @@ pub enum Fact {
     },
     /// The strand brought data into the store.
     Constructed {
+        /// By which the strand calls it.
+        handle: Handle,
         /// The object.
         object: ObjectKey,
     },
-    /// The strand asked the outside and was answered.
+    /// The strand asked its environment and was answered.
     Input {
         /// What it asked for: `clock`, `random`, … .
         kind: Arc<str>,
         /// The answer, as the executor spells it.
         value: Bytes,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_before_their_action_and_after_the_one_before_it() {
+        let keys = [
+            ActionKey::action(0),
+            ActionKey::part(1, 0),
+            ActionKey::part(1, 1),
+            ActionKey::action(1),
+            ActionKey::part(2, 0),
+        ];
+        assert!(keys.is_sorted());
+        assert_eq!(keys.map(ActionKey::after), [1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn part_is_named_from_the_child_of_its_action() {
+        let strand = Name::of_root(b"job");
+        let part = ActionKey::part(3, 1).name_of_object(strand);
+        assert_eq!(part, strand.spawn(3).argument(1));
+        assert_ne!(part, strand.spawn(3).construct(1));
+        assert_eq!(
+            ActionKey::action(3).name_of_object(strand),
+            strand.construct(3)
+        );
+    }
 }

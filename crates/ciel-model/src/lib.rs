@@ -22,7 +22,7 @@ pub mod task;
 pub use call::{CallKey, Invocation, Reason};
 pub use code::{CodeIdentity, FunctionCode, Site};
 pub use digest::{Digest, Hasher};
-pub use fact::Fact;
+pub use fact::{ActionKey, Fact, FactAct};
 pub use failure::{Call, Exception, Failure, FailureKind, Frame, Told};
 pub use name::{Label, Name};
 pub use order::{Mark, SerialOrder};

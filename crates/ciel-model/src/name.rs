@@ -23,6 +23,7 @@ enum Branch {
     Construct = 3,
     Tail = 4,
     Json = 5,
+    Argument = 6,
 }
 
 impl Name {
@@ -31,7 +32,7 @@ impl Name {
         Name::from_hash(blake3::hash(seed))
     }
 
-    /// The `index`-th spawn event of the strand or task named `self`, from 0.
+    /// The child that the strand named `self` spawns as action `index`.
     pub fn spawn(self, index: u64) -> Name {
         self.derive(Branch::Spawn, index)
     }
@@ -41,9 +42,14 @@ impl Name {
         self.derive(Branch::Output, index)
     }
 
-    /// The `index`-th object that the task named `self` constructs, from 0.
+    /// The object that the strand named `self` constructs as action `index`.
     pub fn construct(self, index: u64) -> Name {
         self.derive(Branch::Construct, index)
+    }
+
+    /// The `index`-th object that was made for the arguments of the task named `self`, from 0.
+    pub fn argument(self, index: u64) -> Name {
+        self.derive(Branch::Argument, index)
     }
 
     /// The `index`-th task of the strand named `self` that was tail-spawned, from 0. Tails are

@@ -18,15 +18,20 @@ use crate::name::Name;
 )]
 pub struct ObjectKey(pub u64);
 
-/// An object as one task names it: an index into the task's table.
+/// An object as one task names it.
 ///
-/// The numbering is a contract between a task and the graph, so that a spawn needs no reply: the
-/// inputs are `0..n`; each spawn adds its outputs at the next numbers; a construct adds one; a
-/// value that is delivered adds the references inside it, in order of delivery.
+/// The inputs are `0..n`. What the task makes has numbers that the task chooses and says; what is
+/// delivered, i.e. references inside a value, gets the numbers from [`Handle::DELIVERED_MIN`] on,
+/// in order of delivery. So neither side has to know how many the other has given out.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
 )]
 pub struct Handle(pub u32);
+
+impl Handle {
+    /// The first number of what is delivered.
+    pub const DELIVERED_MIN: u32 = 1 << 31;
+}
 
 /// How the bytes of an object are to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]

@@ -37,7 +37,11 @@ impl OrderedStream {
                         extents += extent.length - body.part_taken;
                     }
                     Item::Spilling(_) => spilling += 1,
-                    Item::Bytes(_) | Item::Extent(_) | Item::Child(_) | Item::Segment(_) => {}
+                    Item::Bytes(_)
+                    | Item::Extent(_)
+                    | Item::Child(..)
+                    | Item::Segment(_)
+                    | Item::After(_) => {}
                 }
             }
         }
@@ -89,7 +93,7 @@ impl OrderedStream {
             "{key} keeps what it need not"
         );
         for item in body.items.iter().skip(body.taken) {
-            if let Item::Child(child) = item {
+            if let Item::Child(child, _) = item {
                 assert_eq!(self.strands[*child].up, place, "a child of {key} knows it");
             }
         }

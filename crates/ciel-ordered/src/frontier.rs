@@ -17,6 +17,7 @@ enum Front {
     Piece,
     Child(Place),
     Segment(Segment),
+    After,
     Waiting,
     Finished,
     Stopped,
@@ -39,6 +40,7 @@ impl OrderedStream {
                     self.pass_item();
                     self.walk.begin(segment);
                 }
+                Front::After => self.pass_item(),
                 Front::Waiting => return None,
                 Front::Finished => self.leave(),
                 Front::Stopped => self.stop(),
@@ -100,7 +102,8 @@ impl OrderedStream {
             .expect("a strand with a next item has a body");
         match &body.items[body.taken] {
             Item::Bytes(_) | Item::Extent(_) => Front::Piece,
-            Item::Child(child) => Front::Child(*child),
+            Item::Child(child, _) => Front::Child(*child),
+            Item::After(_) => Front::After,
             Item::Segment(segment) => Front::Segment(segment.clone()),
             Item::Spilling(_) => Front::Waiting,
         }
@@ -142,7 +145,7 @@ impl OrderedStream {
                 self.gauges.extent_bytes -= part.length;
                 (Piece::Extent(part), start + part.length == extent.length)
             }
-            Item::Child(_) | Item::Segment(_) | Item::Spilling(_) => {
+            Item::Child(..) | Item::Segment(_) | Item::After(_) | Item::Spilling(_) => {
                 unreachable!("the front was a piece")
             }
         };
@@ -159,6 +162,7 @@ impl OrderedStream {
         let retained = strand.is_retained();
         let body = strand.body();
         body.part_taken = 0;
+        body.note_released();
         if !retained {
             body.pop_front();
             return;
@@ -219,7 +223,7 @@ impl OrderedStream {
         let body = self.strands[parent].body();
         let last = body.taken.checked_sub(1);
         if let Some(last) =
-            last.filter(|last| matches!(body.items[*last], Item::Child(c) if c == child))
+            last.filter(|last| matches!(body.items[*last], Item::Child(c, _) if c == child))
         {
             body.items.remove(last);
             body.taken = last;

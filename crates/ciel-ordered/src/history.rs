@@ -167,8 +167,12 @@ impl History {
         self.run = Run::First;
     }
 
-    /// The strand is run again from the last mark.
-    pub(crate) fn rewind(&mut self) {
+    /// The strand is run again from the last mark; so many bytes and points at the end of what came
+    /// since are withdrawn.
+    pub(crate) fn roll_back(&mut self, bytes: u64, points: u64) {
+        if bytes > 0 || points > 0 {
+            self.cut_end(bytes, points);
+        }
         let nothing_known = self.end.bytes == 0 && self.end.points == 0;
         self.run = match nothing_known {
             true => Run::First,
@@ -177,6 +181,19 @@ impl History {
                 next: 0,
             },
         };
+    }
+
+    /// Takes bytes and points away from the end. The fingerprint of the stretch that is cut is not
+    /// known: of it a replay is compared in length only.
+    fn cut_end(&mut self, bytes: u64, points: u64) {
+        let end = &mut self.end;
+        (end.bytes, end.points) = (end.bytes - bytes, end.points - points);
+        self.checkpoints
+            .retain(|laid| laid.bytes <= end.bytes && laid.points <= end.points);
+        end.stretch = Fingerprint::new();
+        if self.stretch_length() != (0, 0) {
+            self.end.stretch.absorb_unknown();
+        }
     }
 
     fn compare_piece(&mut self, piece: &Piece) -> Result<u64, Misfit> {
@@ -269,7 +286,7 @@ mod tests {
         write(&mut history, "before").unwrap();
         history.take_point(1).unwrap();
         write(&mut history, "after").unwrap();
-        history.rewind();
+        history.roll_back(0, 0);
         history
     }
 
@@ -315,7 +332,7 @@ mod tests {
         };
         history.take_piece(&Piece::Extent(extent)).unwrap();
         history.take_point(1).unwrap();
-        history.rewind();
+        history.roll_back(0, 0);
         assert_eq!(write(&mut history, "four"), Ok(4));
         assert_eq!(history.take_point(1), Ok(true));
         assert_eq!(history.expect_complete(), Ok(()));
@@ -327,7 +344,7 @@ mod tests {
         write(&mut history, "first task").unwrap();
         history.mark();
         write(&mut history, "second").unwrap();
-        history.rewind();
+        history.roll_back(0, 0);
         assert_eq!(write(&mut history, "sec"), Ok(3));
         assert_eq!(write(&mut history, "OND"), Err(Misfit::Mismatch(10)));
     }
@@ -337,7 +354,7 @@ mod tests {
         let line = "x".repeat(CHECKPOINT_BYTES_MAX as usize);
         let mut history = History::new();
         (0..3).for_each(|_| assert_eq!(write(&mut history, &line), Ok(0)));
-        history.rewind();
+        history.roll_back(0, 0);
         assert_eq!(write(&mut history, &line), Ok(CHECKPOINT_BYTES_MAX));
         let other = "y".repeat(CHECKPOINT_BYTES_MAX as usize);
         assert_eq!(

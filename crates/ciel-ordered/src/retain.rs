@@ -46,7 +46,8 @@ impl OrderedStream {
             match item {
                 Item::Bytes(bytes) => parts.push(SegmentPart::Bytes(bytes.as_slice().into())),
                 Item::Extent(extent) => parts.push(SegmentPart::Extent(**extent)),
-                Item::Child(child) => places.push((*child, 0)),
+                Item::Child(child, _) => places.push((*child, 0)),
+                Item::After(_) => {}
                 Item::Segment(segment) => parts.push(SegmentPart::Segment(segment.clone())),
                 Item::Spilling(_) => return Err(OrderedError::NoSegment { strand }),
             }
@@ -94,8 +95,12 @@ impl OrderedStream {
             return;
         };
         let is_child = |item: &Item| match item {
-            Item::Child(child) => Some(*child),
-            Item::Bytes(_) | Item::Extent(_) | Item::Segment(_) | Item::Spilling(_) => None,
+            Item::Child(child, _) => Some(*child),
+            Item::Bytes(_)
+            | Item::Extent(_)
+            | Item::Segment(_)
+            | Item::After(_)
+            | Item::Spilling(_) => None,
         };
         places.extend(body.items.iter().filter_map(is_child));
         self.gauges.retained_bytes -= body

@@ -28,7 +28,7 @@ pub struct Spill {
 pub(crate) struct Spilled {
     strand: StrandKey,
     number: u64,
-    length: u64,
+    pub(crate) length: u64,
 }
 
 impl OrderedStream {
@@ -41,7 +41,11 @@ impl OrderedStream {
         let items = bodies.flat_map(|body| body.items.iter().skip(body.taken));
         let extents = items.filter_map(|item| match item {
             Item::Extent(extent) => Some(**extent),
-            Item::Bytes(_) | Item::Child(_) | Item::Segment(_) | Item::Spilling(_) => None,
+            Item::Bytes(_)
+            | Item::Child(..)
+            | Item::Segment(_)
+            | Item::After(_)
+            | Item::Spilling(_) => None,
         });
         extents.collect()
     }
@@ -162,7 +166,7 @@ impl OrderedStream {
                 return None;
             }
             let body = self.strands[place].body.as_ref()?;
-            if let Item::Child(child) = body.items[index] {
+            if let Item::Child(child, _) = body.items[index] {
                 return Some((child, index));
             }
             if let Some(spill) = self.spill_item(place, index) {

@@ -70,8 +70,11 @@ pub(crate) struct Strand {
 pub(crate) enum Item {
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     Extent(Box<Extent>),
-    Child(Place),
+    /// A child, and which action of the strand it is.
+    Child(Place, u64),
     Segment(Segment),
+    /// What follows was written after so many actions of the strand.
+    After(u64),
     /// Bytes that the caller is writing to a blob, under this ticket.
     Spilling(u64),
 }
@@ -81,7 +84,21 @@ impl Item {
     pub(crate) fn memory(&self) -> u64 {
         match self {
             Item::Bytes(bytes) => bytes.len() as u64,
-            Item::Extent(_) | Item::Child(_) | Item::Segment(_) | Item::Spilling(_) => 0,
+            Item::Extent(_)
+            | Item::Child(..)
+            | Item::Segment(_)
+            | Item::After(_)
+            | Item::Spilling(_) => 0,
+        }
+    }
+
+    /// How many actions the strand has done behind this item, if that is another number than in
+    /// front of it.
+    fn actions_behind(&self) -> Option<u64> {
+        match self {
+            Item::Child(_, action) => Some(action + 1),
+            Item::After(actions) => Some(*actions),
+            Item::Bytes(_) | Item::Extent(_) | Item::Segment(_) | Item::Spilling(_) => None,
         }
     }
 }
@@ -94,6 +111,14 @@ pub(crate) struct Body {
     pub(crate) first: u64,
     /// Of a held strand, items below this number are committed.
     pub(crate) final_until: u64,
+    /// Items below this number stand before the last mark.
+    pub(crate) marked_until: u64,
+    /// Actions that the strand has done at the end of the items.
+    actions: u64,
+    /// Actions that it has done by now.
+    reached: u64,
+    /// Actions that it had done at the end of what is released.
+    pub(crate) released_actions: u64,
     /// Items in front that are released and only retained.
     pub(crate) taken: usize,
     /// Bytes of the next item that are released.
@@ -109,6 +134,10 @@ impl Body {
             items: VecDeque::new(),
             first: 0,
             final_until: 0,
+            marked_until: 0,
+            actions: 0,
+            reached: 0,
+            released_actions: 0,
             taken: 0,
             part_taken: 0,
             held_bytes: 0,
@@ -130,6 +159,18 @@ impl Body {
         self.taken == self.items.len()
     }
 
+    /// The strand has done so many actions; what comes next stands there.
+    pub(crate) fn reach(&mut self, actions: u64) {
+        self.reached = actions;
+    }
+
+    /// Notes that the next item is released.
+    pub(crate) fn note_released(&mut self) {
+        if let Some(actions) = self.items[self.taken].actions_behind() {
+            self.released_actions = actions;
+        }
+    }
+
     /// Takes the released item in front away, and gives back the slack after a long row.
     pub(crate) fn pop_front(&mut self) {
         self.items.pop_front();
@@ -145,7 +186,8 @@ impl Body {
 
     /// Adds a piece that is not empty; small writes are joined, but never across a commit.
     pub(crate) fn push_piece(&mut self, piece: Piece) {
-        let may_join = self.end() > self.final_until && !self.is_exhausted();
+        self.push_reached();
+        let may_join = self.end() > self.final_until.max(self.marked_until) && !self.is_exhausted();
         match (piece, self.items.back_mut()) {
             (Piece::Bytes(bytes), Some(Item::Bytes(last)))
                 if may_join && last.len() + bytes.len() <= COALESCED_BYTES_MAX =>
@@ -158,6 +200,69 @@ impl Body {
                 self.items.push_back(Item::Bytes(bytes));
             }
             (Piece::Extent(extent), _) => self.items.push_back(Item::Extent(Box::new(extent))),
+        }
+    }
+
+    /// Adds a child: the next action.
+    pub(crate) fn push_child(&mut self, child: Place) {
+        let action = self.reached.max(self.actions);
+        self.items.push_back(Item::Child(child, action));
+        self.actions = action + 1;
+    }
+
+    /// Adds a segment.
+    pub(crate) fn push_segment(&mut self, segment: Segment) {
+        self.push_reached();
+        self.items.push_back(Item::Segment(segment));
+    }
+
+    /// What comes from action `to` on and is neither released nor marked is taken away.
+    pub(crate) fn withdraw(&mut self, to: u64) -> Vec<Item> {
+        if to > self.actions {
+            return Vec::new();
+        }
+        let first_open = self.final_until.max(self.marked_until);
+        let first_open = first_open.saturating_sub(self.first) as usize;
+        let first_open = first_open.max(self.taken + usize::from(self.part_taken > 0));
+        let mut behind = self.actions_before(first_open.min(self.items.len()));
+        let mut kept = first_open.min(self.items.len());
+        while let Some(item) = self.items.get(kept) {
+            let stands_at = match item {
+                Item::Child(_, action) => *action,
+                item => item.actions_behind().unwrap_or(behind),
+            };
+            if stands_at >= to {
+                break;
+            }
+            behind = item.actions_behind().unwrap_or(behind);
+            kept += 1;
+        }
+        while kept > first_open && matches!(self.items[kept - 1], Item::After(_)) {
+            kept -= 1;
+        }
+        self.truncate(kept)
+    }
+
+    /// Takes the items from index `kept` on away, none of which is released.
+    pub(crate) fn truncate(&mut self, kept: usize) -> Vec<Item> {
+        let gone: Vec<Item> = self.items.drain(kept.min(self.items.len())..).collect();
+        self.held_bytes -= gone.iter().map(Item::memory).sum::<u64>();
+        self.actions = self.actions_before(self.items.len());
+        gone
+    }
+
+    /// Actions that the strand had done in front of an item.
+    fn actions_before(&self, index: usize) -> u64 {
+        let mut items = self.items.range(..index).rev();
+        let behind = items.find_map(Item::actions_behind);
+        behind.unwrap_or(self.released_actions)
+    }
+
+    /// Notes which actions lie before the item that comes next.
+    fn push_reached(&mut self) {
+        if self.reached > self.actions {
+            self.items.push_back(Item::After(self.reached));
+            self.actions = self.reached;
         }
     }
 

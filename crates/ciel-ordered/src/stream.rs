@@ -113,10 +113,15 @@ impl OrderedStream {
         if self.strands[place].is_retained() {
             self.strands[child].retain(Retention::Inherited);
         }
-        self.strands[place]
-            .body()
-            .items
-            .push_back(Item::Child(child));
+        self.strands[place].body().push_child(child);
+        Ok(())
+    }
+
+    /// The strand has done so many actions; what it writes or spawns next stands there. A spawn is
+    /// an action itself.
+    pub fn reach(&mut self, strand: StrandKey, actions: u64) -> Result<(), OrderedError> {
+        let place = self.open_place(strand)?;
+        self.strands[place].body().reach(actions);
         Ok(())
     }
 
@@ -152,10 +157,7 @@ impl OrderedStream {
     pub fn include(&mut self, strand: StrandKey, segment: Segment) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
         if !self.take_point(place, segment.length().rotate_left(32))? {
-            self.strands[place]
-                .body()
-                .items
-                .push_back(Item::Segment(segment));
+            self.strands[place].body().push_segment(segment);
         }
         Ok(())
     }
@@ -215,7 +217,7 @@ impl OrderedStream {
 
     /// The held strand's attempt failed: what is not committed is dropped, with the children
     /// spawned there. The next attempt may spawn them anew.
-    pub fn rollback(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+    pub fn withdraw(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
         let place = self.place(strand)?;
         if !self.strands[place].held {
             return Err(OrderedError::NotHeld { strand });
@@ -228,14 +230,37 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// The strand's worker died and it is run again from its last mark (its start, the last
-    /// [`mark`](Self::mark), hold or commit). What comes must repeat what came.
-    pub fn rewind(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
+    /// The strand is run again from its last mark (its start, the last [`mark`](Self::mark), hold
+    /// or commit). What came from its action `to` on, and is not released, is withdrawn with the
+    /// children spawned there. What came before must come again; with [`u64::MAX`] that is all.
+    pub fn roll_back(&mut self, strand: StrandKey, to: u64) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
+        let Some(body) = &mut self.strands[place].body else {
+            return Ok(());
+        };
+        let withdrawn = body.withdraw(to);
+        let (mut bytes, mut points) = (0, 0);
+        for item in withdrawn {
+            match &item {
+                Item::Bytes(held) => bytes += held.len() as u64,
+                Item::Extent(extent) => bytes += extent.length,
+                Item::Spilling(ticket) => bytes += self.spilled[ticket].length,
+                Item::Child(..) | Item::Segment(_) => points += 1,
+                Item::After(_) => {}
+            }
+            self.drop_item(item);
+        }
         if let Some(history) = self.history(place) {
-            history.rewind();
+            history.roll_back(bytes, points);
         }
         Ok(())
+    }
+
+    /// The first action to which a strand can be rolled back with nothing of it released.
+    pub fn rollback_min(&self, strand: StrandKey) -> u64 {
+        let place = self.strands.find(strand);
+        let body = place.and_then(|place| self.strands[place].body.as_ref());
+        body.map_or(0, |body| body.released_actions)
     }
 
     /// The strand's state is saved, or its next task begins: replays will begin here. An endless
@@ -331,6 +356,9 @@ impl OrderedStream {
         if let Some(history) = self.history(place) {
             history.mark();
         }
+        if let Some(body) = &mut self.strands[place].body {
+            body.marked_until = body.end();
+        }
         Ok(())
     }
 
@@ -340,8 +368,7 @@ impl OrderedStream {
             return;
         };
         let kept = body.final_until.saturating_sub(body.first) as usize;
-        let items: Vec<Item> = body.items.drain(kept.min(body.items.len())..).collect();
-        body.held_bytes -= items.iter().map(Item::memory).sum::<u64>();
+        let items = body.truncate(kept);
         for item in items {
             self.drop_item(item);
         }
@@ -355,8 +382,8 @@ impl OrderedStream {
                 self.gauges.extent_bytes -= extent.length;
                 self.dropped.push(*extent);
             }
-            Item::Child(child) => self.drop_beneath(child),
-            Item::Segment(_) => {}
+            Item::Child(child, _) => self.drop_beneath(child),
+            Item::Segment(_) | Item::After(_) => {}
             Item::Spilling(ticket) => {
                 self.spilled.remove(&ticket);
             }
@@ -380,7 +407,7 @@ impl OrderedStream {
         for (index, item) in body.items.into_iter().enumerate() {
             let part = if index == taken { part } else { 0 };
             match item {
-                Item::Child(child) => places.push(child),
+                Item::Child(child, _) => places.push(child),
                 Item::Bytes(bytes) if index < taken => {
                     self.gauges.retained_bytes -= bytes.len() as u64;
                 }
@@ -392,7 +419,9 @@ impl OrderedStream {
                         self.dropped.push(extent.part(part, u64::MAX));
                     }
                 }
-                item @ (Item::Segment(_) | Item::Spilling(_)) => self.drop_item(item),
+                item @ (Item::Segment(_) | Item::After(_) | Item::Spilling(_)) => {
+                    self.drop_item(item)
+                }
             }
         }
     }

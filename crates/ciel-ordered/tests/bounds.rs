@@ -125,7 +125,7 @@ fn chain_cut_off_or_rolled_back_vanishes_without_recursion() {
             .spawn(StrandKey(child - 1), StrandKey(child))
             .unwrap();
     }
-    stream.rollback(ROOT).unwrap();
+    stream.withdraw(ROOT).unwrap();
     assert_eq!(stream.gauges().strands, 1);
 }
 

@@ -75,7 +75,7 @@ proptest! {
         stream.open_root(strand).unwrap();
         perform(&mut stream, strand, &first).unwrap();
         let mut output = if release { drain(&mut stream) } else { Vec::new() };
-        stream.rewind(strand).unwrap();
+        stream.roll_back(strand, u64::MAX).unwrap();
         let outcome = perform(&mut stream, strand, &second).and_then(|()| stream.close(strand));
         let agreeing: usize = first[..changed].iter().flatten().map(Vec::len).sum();
         let changed_until = agreeing + first[changed].as_ref().map_or(0, Vec::len);

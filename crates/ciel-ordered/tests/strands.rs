@@ -115,7 +115,7 @@ fn rolled_back_attempt_leaves_nothing_and_its_children_have_no_place() {
     stream.write(ROOT, Piece::Extent(extent)).unwrap();
     stream.spawn(ROOT, CHILD).unwrap();
     write(&mut stream, CHILD, "child of the failed attempt");
-    stream.rollback(ROOT).unwrap();
+    stream.withdraw(ROOT).unwrap();
     assert_eq!(stream.take_dropped(), [extent]);
     let late = stream.write(CHILD, b"late".to_vec());
     assert_eq!(late, Err(OrderedError::Unknown { strand: CHILD }));
@@ -130,7 +130,7 @@ fn rolled_back_attempt_leaves_nothing_and_its_children_have_no_place() {
 fn strand_not_held_cannot_be_rolled_back() {
     let mut stream = stream_with_root();
     assert_eq!(
-        stream.rollback(ROOT),
+        stream.withdraw(ROOT),
         Err(OrderedError::NotHeld { strand: ROOT })
     );
 }
@@ -143,7 +143,7 @@ fn replay_after_release_prints_only_what_is_new() {
     stream.close(CHILD).unwrap();
     write(&mut stream, ROOT, "cd");
     assert_eq!(drain(&mut stream), "abcd");
-    stream.rewind(ROOT).unwrap();
+    stream.roll_back(ROOT, u64::MAX).unwrap();
     write(&mut stream, ROOT, "ab");
     stream.spawn(ROOT, CHILD).unwrap();
     write(&mut stream, ROOT, "cdef");
@@ -155,7 +155,7 @@ fn replay_after_release_prints_only_what_is_new() {
 fn replay_that_ends_short_is_a_mismatch_and_may_then_close_as_it_is() {
     let mut stream = stream_with_root();
     write(&mut stream, ROOT, "abc");
-    stream.rewind(ROOT).unwrap();
+    stream.roll_back(ROOT, u64::MAX).unwrap();
     write(&mut stream, ROOT, "ab");
     let mismatch = OrderedError::Mismatch {
         strand: ROOT,
@@ -310,4 +310,58 @@ fn extents_that_a_segment_uses_are_released_as_shared() {
     stream.release(ROOT).unwrap();
     let chunk = stream.take_ready(100).unwrap();
     assert_eq!((chunk.piece, chunk.shared), (Piece::Extent(extent), true));
+}
+
+#[test]
+fn rollback_withdraws_what_came_from_the_action_on() {
+    let mut stream = stream_with_root();
+    write(&mut stream, ROOT, "before ");
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, "between ");
+    stream.reach(ROOT, 4).unwrap();
+    write(&mut stream, ROOT, "after four ");
+    stream.spawn(ROOT, OTHER).unwrap();
+    write(&mut stream, OTHER, "gone ");
+    stream.roll_back(ROOT, 4).unwrap();
+    assert!(!stream.has_place(OTHER));
+    for text in ["before ", "", "between ", "anew "] {
+        match text {
+            "" => stream.spawn(ROOT, CHILD).unwrap(),
+            text => write(&mut stream, ROOT, text),
+        }
+    }
+    stream.spawn(ROOT, OTHER).unwrap();
+    for strand in [CHILD, OTHER, ROOT] {
+        stream.close(strand).unwrap();
+    }
+    assert_eq!(drain(&mut stream), "before between anew ");
+    assert_eq!(stream.gauges().held_bytes, 0);
+}
+
+#[test]
+fn rollback_leaves_what_is_released_and_compares_it() {
+    let mut stream = stream_with_root();
+    stream.reach(ROOT, 2).unwrap();
+    write(&mut stream, ROOT, "out");
+    assert_eq!(drain(&mut stream), "out");
+    write(&mut stream, ROOT, " and not");
+    assert_eq!(stream.rollback_min(ROOT), 2);
+    stream.roll_back(ROOT, 2).unwrap();
+    assert_eq!(stream.held_bytes(), 0);
+    write(&mut stream, ROOT, "out");
+    write(&mut stream, ROOT, " but new");
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), " but new");
+}
+
+#[test]
+fn rollback_does_not_go_behind_a_mark() {
+    let mut stream = stream_with_root();
+    write(&mut stream, ROOT, "kept ");
+    stream.mark(ROOT).unwrap();
+    write(&mut stream, ROOT, "gone");
+    stream.roll_back(ROOT, 0).unwrap();
+    write(&mut stream, ROOT, "new");
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "kept new");
 }

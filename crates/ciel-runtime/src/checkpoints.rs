@@ -10,7 +10,6 @@ use ciel_skywriting::machine::{Machine, Surroundings};
 use ciel_skywriting::wire::LoadError;
 
 use crate::script::Script;
-use crate::translate;
 
 /// What a script goes on with.
 pub(crate) struct Restored {
@@ -42,7 +41,9 @@ pub(crate) fn take(script: &mut Script) -> Checkpoint {
     state.push(u8::from(script.printed));
     state.extend_from_slice(&count.to_be_bytes());
     state.extend_from_slice(&saved.bytes);
-    let kept = saved.references.into_iter().map(translate::handle);
+    let numbers = &script.numbers;
+    let kept = saved.references.into_iter();
+    let kept = kept.map(|handle| numbers.of_script(handle));
     Checkpoint {
         state: state.into(),
         kept: kept.collect(),

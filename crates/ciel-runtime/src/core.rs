@@ -131,7 +131,7 @@ impl Core {
     fn prepare(&self, event: &mut Event) {
         if let Event::Graph(
             graph::Event::TaskStepped {
-                step: graph::Step::Spawn(descriptor),
+                step: graph::Step::Spawn { descriptor, .. },
                 ..
             }
             | graph::Event::RootSubmitted { descriptor, .. },
@@ -286,6 +286,7 @@ impl Core {
         &mut self,
         strand: StrandKey,
         task: &Label,
+        after: u64,
         piece: impl Into<ciel_ordered::Piece>,
     ) -> Result<(), String> {
         self.output_ready = true;
@@ -298,13 +299,13 @@ impl Core {
             }
             return Ok(());
         }
-        self.state_mut().write(strand, piece)
+        self.state_mut().write(strand, after, piece)
     }
 
     /// The same for standard error, if that is ordered.
-    pub(crate) fn write_error(&mut self, strand: StrandKey, bytes: Vec<u8>) {
+    pub(crate) fn write_error(&mut self, strand: StrandKey, after: u64, bytes: Vec<u8>) {
         self.output_ready = true;
-        self.state_mut().write_error(strand, bytes.into());
+        self.state_mut().write_error(strand, after, bytes.into());
     }
 
     /// A process has ended and used that much processor time.

@@ -42,6 +42,7 @@ mod released;
 pub mod remains;
 mod run;
 mod script;
+mod script_numbers;
 mod scripts;
 mod settings;
 mod shell;

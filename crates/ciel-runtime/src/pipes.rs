@@ -163,7 +163,8 @@ impl TaskPipe {
         self.kept.drain(..excess);
         if self.stream == Stream::Output {
             let (strand, label) = (assignment.strand, &assignment.label);
-            let written = engine.with(|core, _| core.write(strand, label, bytes));
+            let after = assignment.next_action;
+            let written = engine.with(|core, _| core.write(strand, label, after, bytes));
             self.differs = self.differs.take().or(written.err());
             return;
         }
@@ -172,7 +173,8 @@ impl TaskPipe {
             .history
             .log(&assignment.label, "stderr", &bytes);
         if engine.settings.ordered_errors {
-            engine.with(|core, _| core.write_error(assignment.strand, bytes));
+            let (strand, after) = (assignment.strand, assignment.next_action);
+            engine.with(|core, _| core.write_error(strand, after, bytes));
             return;
         }
         self.line.extend_from_slice(&bytes);

@@ -103,7 +103,8 @@ fn commit(engine: &Engine, assignment: &Assignment, outputs: Vec<Output>, printe
             && !core.is_stopping(run)
         {
             // A process runs once more only when nothing of it was committed, so nothing differs.
-            let _ = core.write(assignment.strand, &assignment.label, piece);
+            let (label, after) = (&assignment.label, assignment.next_action);
+            let _ = core.write(assignment.strand, label, after, piece);
         }
         let finished = Event::TaskFinished {
             task,

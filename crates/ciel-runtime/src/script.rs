@@ -12,6 +12,7 @@ use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 
 use crate::programs::Program;
+use crate::script_numbers::ScriptNumbers;
 
 /// A script between its turns.
 pub(crate) struct Script {
@@ -22,8 +23,8 @@ pub(crate) struct Script {
     pub(crate) origin: Bytes,
     /// Handles of packages asked for so far.
     pub(crate) packages: FxHashMap<String, ScriptHandle>,
-    /// Handles in the table so far.
-    pub(crate) handles: u32,
+    /// How it numbers handles and actions.
+    pub(crate) numbers: ScriptNumbers,
     /// Whether it has printed.
     pub(crate) printed: bool,
     /// Failures of other tasks that it has received.

@@ -21,6 +21,7 @@ use crate::executors::coroutine::{self, Begun};
 use crate::executors::{Executor, Launch};
 use crate::failures;
 use crate::script::Script;
+use crate::script_numbers::ScriptNumbers;
 use crate::translate;
 use crate::turns::Hand;
 use crate::user_files;
@@ -28,7 +29,8 @@ use crate::user_files;
 /// What a script did since its last report, in program order.
 enum Act {
     Step(GraphStep),
-    Print(Vec<u8>),
+    /// After so many actions.
+    Print(u64, Vec<u8>),
 }
 
 /// The surroundings of one script for one stretch of running.
@@ -38,27 +40,37 @@ struct Surroundings<'a> {
     origin: &'a [u8],
     acts: Vec<Act>,
     spawned: bool,
-    /// Next free handle.
-    handles: &'a mut u32,
+    numbers: &'a mut ScriptNumbers,
     packages: &'a mut FxHashMap<String, ScriptHandle>,
 }
 
 impl Host for Surroundings<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
-        *self.handles += request.outputs;
+        let first = self.numbers.make(request.outputs);
         self.spawned = true;
-        let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
-        self.acts.push(Act::Step(GraphStep::Spawn(descriptor)));
+        let descriptor = translate::descriptor(
+            self.engine,
+            self.executor,
+            self.numbers,
+            self.origin,
+            request,
+        );
+        let action = self.numbers.act();
+        self.acts.push(Act::Step(GraphStep::Spawn {
+            action,
+            first,
+            descriptor,
+        }));
     }
 
     fn print(&mut self, line: &str) {
-        if let Some(Act::Print(bytes)) = self.acts.last_mut() {
+        if let Some(Act::Print(_, bytes)) = self.acts.last_mut() {
             bytes.extend_from_slice(line.as_bytes());
             return bytes.push(b'\n');
         }
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
-        self.acts.push(Act::Print(bytes));
+        self.acts.push(Act::Print(self.numbers.actions(), bytes));
     }
 
     fn package(&mut self, name: &str) -> Option<ScriptHandle> {
@@ -67,11 +79,12 @@ impl Host for Surroundings<'_> {
         }
         let path = self.engine.settings.packages.get(name)?;
         let value = user_files::bring_in(self.engine, path).ok()?;
-        let handle = ScriptHandle(*self.handles);
-        *self.handles += 1;
-        self.packages.insert(name.to_string(), handle);
-        self.acts.push(Act::Step(GraphStep::Construct(value)));
-        Some(handle)
+        let (at, handle) = self.numbers.make_part();
+        let package = self.numbers.of_graph(handle);
+        self.packages.insert(name.to_string(), package);
+        self.acts
+            .push(Act::Step(GraphStep::Construct { at, handle, value }));
+        Some(package)
     }
 }
 
@@ -201,13 +214,14 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
     };
     let entered =
         entered.map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?;
+    let next_action = assignment.next_action;
     Ok(Box::new(Script {
         machine: entered.machine,
         assignment,
         program: entry.program,
         origin: entry.origin,
         packages: FxHashMap::default(),
-        handles: entered.handles.unwrap_or(references),
+        numbers: ScriptNumbers::starting(entered.handles.unwrap_or(references), next_action),
         printed: entered.printed,
         received: ReceivedFailures::default(),
     }))
@@ -219,8 +233,9 @@ fn answer(engine: &Engine, script: &mut Script, answers: Answers) {
             script.received.add(failure.clone());
         }
         let (answer, inner) = translate::answer(engine, resolution);
-        script.handles += inner;
-        script.machine.answer(ScriptHandle(handle.0), answer);
+        let handle = script.numbers.of_graph(handle);
+        script.numbers.deliver(inner);
+        script.machine.answer(handle, answer);
     }
 }
 
@@ -257,7 +272,7 @@ fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Scrip
         origin: &script_mut.origin,
         acts: Vec::new(),
         spawned: false,
-        handles: &mut script_mut.handles,
+        numbers: &mut script_mut.numbers,
         packages: &mut script_mut.packages,
     };
     let step = if engine.settings.serial {
@@ -267,25 +282,35 @@ fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Scrip
     };
     let acts = std::mem::take(&mut host.acts);
     let step = match step {
-        Step::Finished(ended) => {
-            Told::Finished(translate::outputs(engine, &script.assignment, ended))
-        }
+        Step::Finished(ended) => Told::Finished(translate::outputs(engine, &script, ended)),
         Step::Failed { thrown, place } => {
             Told::Failed(Box::new(translate::failure(&script, *thrown, &place)))
         }
-        Step::Blocked { on } => {
-            let kept = script
-                .machine
-                .compact()
-                .map(|kept| kept.into_iter().map(translate::handle));
-            Told::Stays(Stay::Blocked {
-                on,
-                kept: kept.map(Iterator::collect),
-            })
-        }
+        Step::Blocked { on } => Told::Stays(blocked(&mut script, &on)),
         Step::Preempted => Told::Stays(Stay::Preempted),
     };
     tell(engine, hand, run, script, acts, step)
+}
+
+/// What a script waits for, and what it still uses. A renumbering concerns what it knows by handle,
+/// too.
+fn blocked(script: &mut Script, on: &[ScriptHandle]) -> Stay {
+    let numbers = &mut script.numbers;
+    let of_script = |numbers: &ScriptNumbers, handles: &[ScriptHandle]| -> Vec<Handle> {
+        let handles = handles.iter();
+        handles.map(|handle| numbers.of_script(*handle)).collect()
+    };
+    let on = of_script(numbers, on);
+    let Some(kept) = script.machine.compact() else {
+        return Stay::Blocked { on, kept: None };
+    };
+    let kept = of_script(numbers, &kept);
+    numbers.renumber(kept.len() as u32);
+    script.packages.clear();
+    Stay::Blocked {
+        on: translate::renumbered(&on, &kept),
+        kept: Some(kept),
+    }
 }
 
 /// In the serial program a script stops at each spawn until all that it spawned is done.
@@ -309,7 +334,8 @@ enum Told {
 /// Why a script that has not ended stops.
 enum Stay {
     Blocked {
-        on: Vec<ScriptHandle>,
+        /// In the new numbering, if it keeps only some.
+        on: Vec<Handle>,
         kept: Option<Vec<Handle>>,
     },
     Preempted,
@@ -387,16 +413,10 @@ fn wait(
     now: u64,
     run: Run,
     mut script: Box<Script>,
-    on: Vec<ScriptHandle>,
+    on: Vec<Handle>,
     kept: Option<Vec<Handle>>,
 ) -> Option<Next> {
     let Run { task, attempt } = run;
-    // A renumbering concerns what the script knows by handle, too.
-    if let Some(kept) = &kept {
-        script.handles = kept.len() as u32;
-        script.packages.clear();
-    }
-    let on = translate::renumbered(&on, kept.as_deref());
     let checkpoint = core
         .wants_checkpoint(&script.assignment)
         .then(|| checkpoints::take(&mut script));
@@ -450,9 +470,10 @@ fn tell_acts(
     let Run { task, attempt } = run;
     for act in acts {
         let step = match act {
-            Act::Print(bytes) => {
+            Act::Print(after, bytes) => {
                 script.printed = true;
-                let written = core.write(script.assignment.strand, &script.assignment.label, bytes);
+                let (strand, label) = (script.assignment.strand, &script.assignment.label);
+                let written = core.write(strand, label, after, bytes);
                 written.map_err(|told| Box::new(failures::differs(&script.assignment, told)))?;
                 continue;
             }

@@ -19,21 +19,14 @@ use crate::executors::Executor;
 use crate::executors::request::Request;
 use crate::objects::{self, StoreTrouble};
 use crate::script::Script;
+use crate::script_numbers::ScriptNumbers;
 use crate::{options, programs};
 
-/// The same handle in the graph's type.
-pub(crate) fn handle(handle: ScriptHandle) -> Handle {
-    Handle(handle.0)
-}
-
-/// Handles in the numbering that a compaction left, if there was one.
-pub(crate) fn renumbered(on: &[ScriptHandle], kept: Option<&[Handle]>) -> Vec<Handle> {
-    let find = |wanted: &ScriptHandle| match kept {
-        None => Handle(wanted.0),
-        Some(kept) => {
-            let place = kept.iter().position(|handle| handle.0 == wanted.0);
-            Handle(place.expect("what a script waits for is kept") as u32)
-        }
+/// Handles in the numbering that a compaction left.
+pub(crate) fn renumbered(on: &[Handle], kept: &[Handle]) -> Vec<Handle> {
+    let find = |wanted: &Handle| {
+        let place = kept.iter().position(|handle| handle == wanted);
+        Handle(place.expect("what a script waits for is kept") as u32)
     };
     on.iter().map(find).collect()
 }
@@ -99,16 +92,18 @@ pub(crate) fn thrown(failure: &Failure) -> Thrown {
 /// What a script's end gives for its output.
 pub(crate) fn outputs(
     engine: &Engine,
-    assignment: &Assignment,
+    script: &Script,
     ended: Ended,
 ) -> Result<Vec<Output>, Box<Failure>> {
+    let (assignment, numbers) = (&script.assignment, &script.numbers);
     let output = match ended.value {
-        Returned::Delegated(to) => Output::Delegate(handle(to)),
+        Returned::Delegated(to) => Output::Delegate(numbers.of_script(to)),
         Returned::Value { bytes, references } => {
             let name = || assignment.label.name.output(0);
             let content = objects::keep(engine, name, bytes.into())
                 .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
-            let references = references.into_iter().map(handle).collect();
+            let references = references.into_iter();
+            let references = references.map(|handle| numbers.of_script(handle)).collect();
             Output::Value(Value {
                 form: Form::Skywriting,
                 content,
@@ -226,6 +221,7 @@ pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failur
 pub(crate) fn descriptor(
     engine: &Engine,
     own: &dyn Executor,
+    numbers: &ScriptNumbers,
     origin: &[u8],
     asked: SpawnRequest,
 ) -> Descriptor {
@@ -234,7 +230,7 @@ pub(crate) fn descriptor(
         label: label.map_or(asked.label, Arc::from),
         payload,
         code: CodeIdentity::default(),
-        inputs: inputs(executor, asked.references),
+        inputs: inputs(executor, numbers, asked.references),
         outputs: asked.outputs,
         options: options.shared,
         pure,
@@ -267,9 +263,14 @@ pub(crate) fn descriptor(
 }
 
 /// What a script gives to a task, as its executor takes what a script gives.
-fn inputs(executor: &dyn Executor, references: Vec<ScriptHandle>) -> Vec<Input> {
+fn inputs(
+    executor: &dyn Executor,
+    numbers: &ScriptNumbers,
+    references: Vec<ScriptHandle>,
+) -> Vec<Input> {
     let mode = executor.input_mode(None);
-    let given = references.into_iter().map(handle);
+    let given = references.into_iter();
+    let given = given.map(|handle| numbers.of_script(handle));
     given.map(|handle| Input { handle, mode }).collect()
 }
 

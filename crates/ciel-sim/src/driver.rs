@@ -131,6 +131,7 @@ impl World<'_> {
             descriptor,
             entry,
             ended,
+            next_action,
             ..
         } = assignment;
         let payload = descriptor.payload[..].try_into().expect("an index");
@@ -142,14 +143,16 @@ impl World<'_> {
         match entry {
             Entry::Start(told) => {
                 self.kept.note_done(Note::Began(label.name));
-                Script::start(definition, label, inputs, descriptor.outputs, told)
+                let outputs = descriptor.outputs;
+                Script::start(definition, label, next_action, inputs, outputs, told)
             }
             Entry::Replay {
                 inputs: told,
                 facts,
             } => {
                 let outputs = descriptor.outputs;
-                let mut script = Script::start(definition, label, inputs, outputs, told);
+                let mut script =
+                    Script::start(definition, label, next_action, inputs, outputs, told);
                 script.replay(&facts, ended);
                 script.recall(self.recall(run, place));
                 script
@@ -217,9 +220,9 @@ impl World<'_> {
         self.schedule_soon(Happening::Dead(run));
     }
 
-    pub(crate) fn write(&mut self, strand: StrandKey, text: String) {
+    pub(crate) fn write(&mut self, strand: StrandKey, after: u64, text: String) {
         let piece = Piece::Bytes(text.into_bytes());
-        let written = self.engine.state_mut().write(strand, piece);
+        let written = self.engine.state_mut().write(strand, after, piece);
         assert_eq!(written, Ok(()), "{strand:?}");
         self.check_accepted();
     }

@@ -43,6 +43,7 @@ impl World<'_> {
                     .for_each(|run| self.kill_process(run));
             }
             Fault::KillEngine => self.kill_engine(),
+            Fault::RollBack(index) => self.roll_back(index),
             Fault::Cancel(index) => self.cancel(index),
             Fault::CancelJob => self.cancel_job(),
         }
@@ -131,6 +132,26 @@ impl World<'_> {
             },
             |view| view.label,
         )
+    }
+
+    /// Undoes what a strand did from some action on: of all that can be undone, the one of that
+    /// number.
+    fn roll_back(&mut self, index: usize) {
+        self.let_out();
+        let graph = self.engine.graph();
+        let mut allowed = Vec::new();
+        for task in graph.all() {
+            let next = graph.next_action(task).unwrap_or(0);
+            let least = self.engine.state().rollback_min(task).unwrap_or(u64::MAX);
+            allowed.extend((least..=next).map(|to| (task, to)));
+        }
+        if allowed.is_empty() {
+            return;
+        }
+        let (task, to) = allowed[index % allowed.len()];
+        self.rolled_back += u64::from(Some(to) != graph.next_action(task));
+        self.kept.note(Note::RolledBack(self.label(task).name, to));
+        self.submit(graph::Event::TaskRolledBack { task, to });
     }
 
     fn cancel(&mut self, index: usize) {

@@ -28,7 +28,8 @@ pub fn scenario(seed: u64) -> Scenario {
         let acts = Acts::new(&mut random, index, &tasks, &mut weights).all();
         tasks[index].acts = acts;
     }
-    let faults = faults(&mut random);
+    let mut faults = faults(&mut random);
+    let in_place = add_rollbacks(seed, &mut faults);
     let checkpoints = random.one_in(2);
     Scenario {
         seed,
@@ -38,6 +39,7 @@ pub fn scenario(seed: u64) -> Scenario {
         fail_fast: policy == 1,
         checkpoints,
         ahead,
+        in_place,
         tasks,
         faults,
         expectations: Vec::new(),
@@ -54,6 +56,19 @@ fn share_a_pool(seed: u64, tasks: &mut [Definition]) -> bool {
         }
     }
     ahead
+}
+
+/// In every third scenario strands are rolled back; in every other one children run in place, which
+/// is what it says.
+fn add_rollbacks(seed: u64, faults: &mut Vec<(u64, Fault)>) -> bool {
+    let mut random = Random::new(seed.rotate_left(16) ^ 0x5bd1);
+    let count = [0, 0, 0, 0, 2, 5][random.below(6)];
+    for _ in 0..count {
+        let at = random.below(2500) as u64;
+        faults.push((at, Fault::RollBack(random.below(100))));
+    }
+    faults.sort_by_key(|(at, _)| *at);
+    random.one_in(2)
 }
 
 fn options(random: &mut Random, index: usize) -> Definition {

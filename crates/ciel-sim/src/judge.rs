@@ -38,6 +38,10 @@ pub struct Shown {
     pub handed_over: u64,
     /// What tasks that replayed were told at their start of what they had asked for.
     pub recalled: u64,
+    /// How often what a strand did was undone.
+    pub rolled_back: u64,
+    /// Children that ran in place.
+    pub called: u64,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -72,12 +76,14 @@ fn show(scenario: &Scenario) -> Shown {
         result,
         output: world.output.clone(),
         cancelled: world.was_cancelled(),
-        races: world.races().clone(),
+        races: world.races(),
         crashes: world.crashes,
         restored: world.restored,
         handed_over: world.handed_over(),
         followed: world.followed,
         recalled: world.recalled,
+        rolled_back: world.rolled_back,
+        called: world.called,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }

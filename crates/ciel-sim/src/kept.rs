@@ -48,8 +48,10 @@ pub(crate) struct Snapshot {
 pub(crate) enum Note {
     /// A task begins with nothing told.
     Began(Name),
-    /// A task was told this in all its races so far.
-    Raced(Name, Vec<Vec<u32>>),
+    /// A task was told this in all its races so far, each of which was that action.
+    Raced(Name, Vec<(u64, Vec<u32>)>),
+    /// What a task did from that action on was undone.
+    RolledBack(Name, u64),
     /// An attempt spawned something.
     Spawned(Run),
     /// A task lost its worker.
@@ -61,17 +63,29 @@ pub(crate) enum Note {
 /// What all notes together say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
-    pub(crate) races: Races,
+    races: BTreeMap<Name, Vec<(u64, Vec<u32>)>>,
     pub(crate) spawned: BTreeSet<Run>,
     pub(crate) losses: BTreeMap<TaskKey, u32>,
     pub(crate) cancelled: bool,
 }
 
 impl Noted {
+    /// What each task was told in its races, by its name.
+    pub(crate) fn races(&self) -> Races {
+        let places =
+            |races: &Vec<(u64, Vec<u32>)>| races.iter().map(|(_, places)| places.clone()).collect();
+        let all = self.races.iter();
+        all.map(|(name, races)| (*name, places(races))).collect()
+    }
+
     fn add(&mut self, note: Note) {
         match note {
             Note::Began(name) => drop(self.races.remove(&name)),
             Note::Raced(name, races) => self.add_races(name, races),
+            Note::RolledBack(name, to) => {
+                let races = self.races.entry(name).or_default();
+                races.retain(|(action, _)| *action < to);
+            }
             Note::Spawned(run) => drop(self.spawned.insert(run)),
             Note::Lost(task) => *self.losses.entry(task).or_default() += 1,
             Note::Cancelled => self.cancelled = true,
@@ -79,7 +93,7 @@ impl Noted {
     }
 
     /// A task that is run again must be told again what it was told before.
-    fn add_races(&mut self, name: Name, races: Vec<Vec<u32>>) {
+    fn add_races(&mut self, name: Name, races: Vec<(u64, Vec<u32>)>) {
         let known = self.races.entry(name).or_default();
         let common = known.len().min(races.len());
         assert_eq!(known[..common], races[..common], "races of {name}");

@@ -13,6 +13,7 @@ mod crash;
 pub mod driver;
 mod faults;
 pub mod generate;
+mod in_place;
 pub mod judge;
 mod kept;
 pub mod notation;

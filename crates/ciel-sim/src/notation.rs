@@ -10,8 +10,8 @@
 //! expect failure TaskError failed 3
 //! ```
 //!
-//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`, `ahead`. It does not know what
-//! a scenario means. Read next: `program`.
+//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`, `ahead`, `in-place`. It does
+//! not know what a scenario means. Read next: `program`.
 
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
@@ -45,6 +45,7 @@ impl FromStr for Scenario {
             fail_fast: false,
             checkpoints: false,
             ahead: false,
+            in_place: false,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -73,6 +74,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "fail-fast" => scenario.fail_fast = true,
         "checkpoints" => scenario.checkpoints = true,
         "ahead" => scenario.ahead = true,
+        "in-place" => scenario.in_place = true,
         "task" => {
             let task = read_task(scenario.tasks.len(), rest)?;
             scenario.tasks.push(task);
@@ -168,6 +170,7 @@ fn read_fault(text: &str) -> Option<Fault> {
         ("kill-worker", "") => Fault::KillWorker,
         ("kill-node", "") => Fault::KillNode,
         ("kill-engine", "") => Fault::KillEngine,
+        ("roll-back", which) => Fault::RollBack(which.parse().ok()?),
         ("cancel", which) => Fault::Cancel(which.parse().ok()?),
         ("cancel-job", "") => Fault::CancelJob,
         _ => return None,
@@ -197,6 +200,7 @@ impl fmt::Display for Scenario {
             ("fail-fast", self.fail_fast),
             ("checkpoints", self.checkpoints),
             ("ahead", self.ahead),
+            ("in-place", self.in_place),
         ] {
             if said {
                 writeln!(f, "{word}")?;
@@ -284,6 +288,7 @@ fn write_fault(fault: &Fault) -> String {
         Fault::KillWorker => "kill-worker".to_string(),
         Fault::KillNode => "kill-node".to_string(),
         Fault::KillEngine => "kill-engine".to_string(),
+        Fault::RollBack(index) => format!("roll-back {index}"),
         Fault::Cancel(index) => format!("cancel {index}"),
         Fault::CancelJob => "cancel-job".to_string(),
     }

@@ -86,7 +86,7 @@ struct Frame {
 /// A strand being run: its position and counters go on through tail-spawns.
 struct Strand {
     position: Vec<u64>,
-    spawns: u64,
+    actions: u64,
     tails: u64,
     visible: bool,
     published: Vec<bool>,
@@ -247,7 +247,7 @@ impl Machine<'_> {
         let published = vec![false; outputs.len()];
         let mut strand = Strand {
             position,
-            spawns: 0,
+            actions: 0,
             tails: 0,
             visible: place.visible,
             published,
@@ -353,7 +353,7 @@ impl Machine<'_> {
             Act::Spawn(definition, given) => self.spawn(frame, strand, *definition, given),
             Act::Get(local) => return self.get(frame, strand, *local, false),
             Act::Catch(local) => return self.get(frame, strand, *local, true),
-            Act::First(among, _) => self.race(frame, among),
+            Act::First(among, _) => self.race(frame, strand, among),
             Act::Watch(local) => {
                 if let Some(object) = frame.locals.get(*local) {
                     self.ask(*object);
@@ -363,9 +363,11 @@ impl Machine<'_> {
                 let state = State::Ready(frame.seen, pick(&frame.locals, inside));
                 let object = self.new_object(state);
                 frame.locals.push(object);
+                strand.actions += 1;
             }
             Act::Publish(index) => self.publish(frame, strand, *index as usize),
-            Act::Ask | Act::Pause(_) => {}
+            Act::Ask => strand.actions += 1,
+            Act::Pause(_) => {}
             Act::Flake(count) if *count > retries => {
                 return Some(self.fail(frame, strand, "TaskError", "flaked".to_string()));
             }
@@ -394,8 +396,8 @@ impl Machine<'_> {
         let inputs = pick(&frame.locals, given);
         let outputs = self.new_outputs(definition);
         let mut position = strand.position.clone();
-        position.push(strand.spawns);
-        strand.spawns += 1;
+        position.push(strand.actions);
+        strand.actions += 1;
         frame.locals.extend(&outputs);
         let before = match strand.visible {
             true => self.output.len(),
@@ -450,7 +452,7 @@ impl Machine<'_> {
     }
 
     /// Who waits for the first asks for all.
-    fn race(&mut self, frame: &mut Frame, among: &[usize]) {
+    fn race(&mut self, frame: &mut Frame, strand: &mut Strand, among: &[usize]) {
         let among = pick(&frame.locals, among);
         if among.is_empty() {
             return;
@@ -464,6 +466,7 @@ impl Machine<'_> {
             return;
         };
         frame.races += 1;
+        strand.actions += 1;
         frame.seen = saw_places(frame.seen, places);
     }
 

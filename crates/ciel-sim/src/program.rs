@@ -144,6 +144,8 @@ pub enum Fault {
     KillNode,
     /// The engine is lost with everything it runs; another one goes on with what is recorded.
     KillEngine,
+    /// What a strand did is undone from some action on: the n-th of all that can be undone.
+    RollBack(usize),
     /// The user cancels the n-th live task.
     Cancel(usize),
     /// The user cancels the job.
@@ -180,6 +182,8 @@ pub struct Scenario {
     pub checkpoints: bool,
     /// Workers are told ahead what may follow.
     pub ahead: bool,
+    /// Some children run in place, if they can.
+    pub in_place: bool,
     /// The program.
     pub tasks: Vec<Definition>,
     /// Faults, by time in microseconds.

@@ -8,12 +8,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ciel_graph::{Output, Recalled, Step, Wait, WaitEnd};
+use ciel_graph::{Output, Step, Wait, WaitEnd};
 use ciel_model::{
-    Class, CodeIdentity, Descriptor, Fact, Failure, FailureKind, Form, Handle, Input, Label, Name,
-    Options, Payload, Pool, Resolution, Resources, Site, Value,
+    ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
+    Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value,
 };
 
+use crate::in_place::{self, Local};
 use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
 
 /// Microseconds that tasks with a timeout may run: far more than any but a hanging one does.
@@ -24,8 +25,8 @@ pub const TIMEOUT_US: u64 = 1_000_000;
 pub enum Move {
     /// It computes.
     Wait(u64),
-    /// It writes.
-    Write(String),
+    /// It writes, when it has done so many actions.
+    Write(String, u64),
     /// A step that the graph sees.
     Step(Step),
     /// It goes no further without these.
@@ -34,8 +35,8 @@ pub enum Move {
     Watch(Handle),
     /// It ends.
     Finish(Vec<Output>),
-    /// It hands over.
-    Tail(Descriptor),
+    /// It hands over, when it has done so many actions.
+    Tail(Descriptor, u64),
     /// It fails.
     Fail(Failure),
     /// It computes for ever.
@@ -52,7 +53,7 @@ fn read_places(value: &[u8]) -> Vec<u32> {
 
 #[derive(Clone, Debug)]
 enum Known {
-    Ready(u64, Vec<Handle>),
+    Ready(u64, Vec<Local>),
     Failed(Arc<Failure>),
 }
 
@@ -63,18 +64,21 @@ pub struct Script {
     pub definition: usize,
     /// Whether it wrote anything.
     pub printed: bool,
+    /// Children that it ran in place.
+    pub called: u64,
     label: Label,
     at: usize,
     seen: u64,
-    locals: Vec<Handle>,
+    locals: Vec<Local>,
     next_handle: u32,
+    next_action: u64,
+    /// Parts of the next action so far.
+    parts: u32,
+    /// What it does before it goes on.
+    queue: VecDeque<Move>,
     known: BTreeMap<usize, Known>,
     /// What it was told at the start of a replay.
     recalled: BTreeMap<Handle, Known>,
-    /// The same of what it has not made again yet, by how many it made before.
-    recalled_made: BTreeMap<u32, Known>,
-    /// Outputs of spawns and objects made so far.
-    made: u32,
     published: Vec<bool>,
     pending: Option<(usize, bool)>,
     /// It waits for the first of these, so long at most.
@@ -83,15 +87,17 @@ pub struct Script {
     told: Option<Vec<u32>>,
     /// What an earlier run was told, to be told again.
     recorded: VecDeque<Vec<u32>>,
-    /// What it was told in all its races.
-    pub races: Vec<Vec<u32>>,
+    /// What it was told in all its races, with the actions that these were.
+    pub races: Vec<(u64, Vec<u32>)>,
 }
 
 impl Script {
-    /// A task of `definition` at its start, with what it is told of its inputs.
+    /// A task of `definition` at its start, with what it is told of its inputs; its first action
+    /// has that index.
     pub fn start(
         definition: usize,
         label: Label,
+        next_action: u64,
         inputs: u32,
         outputs: u32,
         told: Vec<(Handle, Resolution)>,
@@ -99,15 +105,17 @@ impl Script {
         let mut script = Script {
             definition,
             printed: false,
+            called: 0,
             label,
             at: 0,
             seen: start_of(definition),
-            locals: (0..inputs).map(Handle).collect(),
+            locals: (0..inputs).map(Handle).map(Local::Told).collect(),
             next_handle: inputs,
+            next_action,
+            parts: 0,
+            queue: VecDeque::new(),
             known: BTreeMap::new(),
             recalled: BTreeMap::new(),
-            recalled_made: BTreeMap::new(),
-            made: 0,
             published: vec![false; outputs as usize],
             pending: None,
             race: None,
@@ -125,12 +133,12 @@ impl Script {
     fn read(&mut self, resolution: Resolution) -> Known {
         match resolution {
             Resolution::Ready { value, .. } => {
-                self.next_handle += value.references.len() as u32;
                 let ciel_model::Content::Inline(bytes) = &value.content else {
                     unreachable!("simulated values are small");
                 };
                 let number = bytes[..].try_into().expect("values are eight bytes");
-                Known::Ready(u64::from_be_bytes(number), value.references)
+                let inside = value.references.into_iter().map(Local::Told).collect();
+                Known::Ready(u64::from_be_bytes(number), inside)
             }
             Resolution::Failed(failure) => Known::Failed(failure),
             Resolution::Future => unreachable!("an answer is never a future"),
@@ -140,7 +148,7 @@ impl Script {
     /// It is run again: what it was told in its races is told again.
     pub fn replay(&mut self, facts: &[Fact], ended: Option<WaitEnd>) {
         for fact in facts {
-            if let Fact::Input { kind, value } = fact
+            if let FactAct::Input { kind, value } = &fact.act
                 && **kind == *FIRST
             {
                 self.recorded.push_back(read_places(value));
@@ -150,22 +158,20 @@ impl Script {
     }
 
     /// It is run again from its start, and knows from the start what it had asked for.
-    pub fn recall(&mut self, known: Vec<(Recalled, Resolution)>) {
-        for (which, resolution) in known {
+    pub fn recall(&mut self, known: Vec<(Handle, Resolution)>) {
+        for (handle, resolution) in known {
             let known = self.read(resolution);
-            match which {
-                Recalled::Made(index) => self.recalled_made.insert(index, known),
-                Recalled::There(handle) => self.recalled.insert(handle, known),
-            };
+            self.recalled.insert(handle, known);
         }
     }
 
     /// What is known of one of its references.
     fn known(&self, local: usize) -> Option<Known> {
-        let known = self.known.get(&local);
-        known
-            .or_else(|| self.recalled.get(&self.locals[local]))
-            .cloned()
+        let recalled = || match &self.locals[local] {
+            Local::Told(handle) => self.recalled.get(handle),
+            Local::Here(..) => None,
+        };
+        self.known.get(&local).or_else(recalled).cloned()
     }
 
     /// What it waited for is there, or what of it is.
@@ -189,19 +195,27 @@ impl Script {
         self.label.name
     }
 
-    /// Forgets all it need not know, so that its handles can be numbered anew; gives those it
-    /// keeps, and what it waits for in the new numbers.
-    pub fn compact(&mut self) -> (Vec<Handle>, Vec<Handle>) {
-        let kept = std::mem::take(&mut self.locals);
-        self.locals = (0..kept.len() as u32).map(Handle).collect();
-        self.next_handle = kept.len() as u32;
+    /// Forgets all it need not know, so that its handles can be numbered anew, from 0 or, if it is
+    /// `saved`, as delivered ones; gives those it keeps, and what it waits for in the new numbers.
+    pub fn compact(&mut self, saved: bool) -> (Vec<Handle>, Vec<Handle>) {
+        let first = if saved { Handle::DELIVERED_MIN } else { 0 };
+        let mut kept = Vec::new();
+        for local in &mut self.locals {
+            local.each_handle(&mut |handle| {
+                kept.push(*handle);
+                *handle = Handle(first + kept.len() as u32 - 1);
+            });
+        }
+        if !saved {
+            self.next_handle = kept.len() as u32;
+        }
         self.known.clear();
         self.recalled.clear();
         let waits = match (&self.race, self.pending) {
             (Some((among, _)), _) => among.clone(),
             (None, pending) => vec![pending.expect("only a waiting script is made smaller").0],
         };
-        let waits = waits.into_iter().map(|local| Handle(local as u32));
+        let waits = waits.into_iter().map(|local| self.handle(local));
         (kept, waits.collect())
     }
 
@@ -214,12 +228,15 @@ impl Script {
     /// The next move; `failures` is how many attempts of this task have failed.
     pub fn advance(&mut self, scenario: &Scenario, failures: u32) -> Move {
         loop {
+            if let Some(next) = self.queue.pop_front() {
+                return next;
+            }
             if let Some(next) = self.go_on_racing() {
                 return next;
             }
             if let Some((local, catches)) = self.pending {
                 match self.known(local) {
-                    None => return Move::Block(vec![self.locals[local]], Wait::ALL),
+                    None => return Move::Block(vec![self.handle(local)], Wait::ALL),
                     Some(known) => {
                         self.pending = None;
                         if let Some(failed) = self.absorb(known, catches) {
@@ -241,7 +258,7 @@ impl Script {
     fn go_on_racing(&mut self) -> Option<Move> {
         let (among, limit_us) = self.race.as_ref()?;
         let Some(places) = self.told.take().or_else(|| self.recorded.pop_front()) else {
-            let handles = among.iter().map(|local| self.locals[*local]).collect();
+            let handles = among.iter().map(|local| self.handle(*local)).collect();
             let wait = Wait {
                 first: true,
                 limit_us: *limit_us,
@@ -254,8 +271,10 @@ impl Script {
             .iter()
             .flat_map(|place| place.to_be_bytes())
             .collect();
-        self.races.push(places);
+        let action = self.take_action();
+        self.races.push((action, places));
         Some(Move::Step(Step::Input {
+            at: ActionKey::action(action),
             kind: FIRST.into(),
             value: value.into(),
         }))
@@ -280,25 +299,32 @@ impl Script {
         match act {
             Act::Print(text) => {
                 self.printed |= !text.is_empty();
-                Some(Move::Write(text))
+                Some(Move::Write(text, self.next_action))
             }
-            Act::Spawn(definition, given) => Some(self.spawn(scenario, definition, &given)),
+            Act::Spawn(definition, given) => self.spawn(scenario, definition, &given),
             Act::Get(local) => self.want(local, false),
             Act::Catch(local) => self.want(local, true),
             Act::First(among, limit) => {
                 let known = |local: &usize| *local < self.locals.len();
                 let among: Vec<usize> = among.into_iter().filter(known).collect();
+                self.tell(&among);
                 self.race = (!among.is_empty()).then_some((among, limit));
-                None
+                self.queue.pop_front()
             }
-            Act::Watch(local) => self.locals.get(local).copied().map(Move::Watch),
+            Act::Watch(local) => match self.locals.get(local)? {
+                Local::Told(handle) => Some(Move::Watch(*handle)),
+                Local::Here(..) => None,
+            },
             Act::Construct(inside) => {
                 let value = self.value(&inside);
-                self.take_handles(1);
-                Some(Move::Step(Step::Construct(value)))
+                let handle = self.take_handles(1);
+                self.locals.push(Local::Told(handle));
+                let at = ActionKey::action(self.take_action());
+                self.then(Move::Step(Step::Construct { at, handle, value }))
             }
             Act::Publish(index) => self.publish(index),
             Act::Ask => Some(Move::Step(Step::Input {
+                at: ActionKey::action(self.take_action()),
                 kind: "clock".into(),
                 value: vec![0; 8].into(),
             })),
@@ -307,45 +333,117 @@ impl Script {
             Act::Flake(_) => None,
             Act::Fail(number) => Some(self.fail(format!("failed {number}"))),
             Act::Hang => Some(Move::Hang),
-            Act::Return(inside) => Some(Move::Finish(self.outputs(&inside))),
+            Act::Return(inside) => {
+                let outputs = self.outputs(&inside);
+                self.then(Move::Finish(outputs))
+            }
             Act::Delegate(local) => self.delegate(local),
             Act::Tail(definition, given) => {
-                let inputs = self.pick(&given);
+                let inputs = self.tell(&given);
                 let outputs = self.published.len() as u32;
                 let descriptor = descriptor(scenario, definition, inputs, outputs);
-                Some(Move::Tail(descriptor))
+                self.then(Move::Tail(descriptor, self.next_action))
             }
         }
     }
 
-    fn spawn(&mut self, scenario: &Scenario, definition: usize, given: &[usize]) -> Move {
-        let inputs = self.pick(given);
+    fn spawn(&mut self, scenario: &Scenario, definition: usize, given: &[usize]) -> Option<Move> {
         let outputs = scenario.tasks[definition].outputs.max(1);
-        self.take_handles(outputs);
+        if in_place::is_chosen(scenario, self.label.name, self.next_action)
+            && let Some(given) = in_place::call(scenario, definition, self.pick(given))
+        {
+            self.take_action();
+            self.take_handles(outputs);
+            self.locals.extend(given.outputs);
+            self.printed |= !given.text.is_empty();
+            self.called += 1;
+            return Some(Move::Write(given.text, self.next_action));
+        }
+        let inputs = self.tell(given);
+        let first = self.take_handles(outputs);
+        let handles = (first.0..first.0 + outputs).map(Handle);
+        self.locals.extend(handles.map(Local::Told));
         let descriptor = descriptor(scenario, definition, inputs, outputs);
-        Move::Step(Step::Spawn(descriptor))
+        let action = self.take_action();
+        self.then(Move::Step(Step::Spawn {
+            action,
+            first,
+            descriptor,
+        }))
     }
 
-    fn take_handles(&mut self, count: u32) {
+    /// Does that when all that it needs is told.
+    fn then(&mut self, last: Move) -> Option<Move> {
+        self.queue.push_back(last);
+        self.queue.pop_front()
+    }
+
+    fn take_handles(&mut self, count: u32) -> Handle {
         let first = self.next_handle;
-        for handle in (first..first + count).map(Handle) {
-            self.locals.push(handle);
-            if let Some(known) = self.recalled_made.remove(&self.made) {
-                self.recalled.insert(handle, known);
-            }
-            self.made += 1;
-        }
         self.next_handle += count;
+        Handle(first)
+    }
+
+    fn take_action(&mut self) -> u64 {
+        self.parts = 0;
+        self.next_action += 1;
+        self.next_action - 1
+    }
+
+    /// The handle of a reference of which the graph knows.
+    fn handle(&self, local: usize) -> Handle {
+        match &self.locals[local] {
+            Local::Told(handle) => *handle,
+            Local::Here(..) => unreachable!("it is told before it is used"),
+        }
+    }
+
+    /// Handles of references, as far as they exist. What ran in place is made an object first, as a
+    /// part of the next action.
+    fn tell(&mut self, which: &[usize]) -> Vec<Handle> {
+        let found = which.iter().filter(|local| **local < self.locals.len());
+        let found: Vec<usize> = found.copied().collect();
+        let mut handles = Vec::with_capacity(found.len());
+        for local in found {
+            let reference = self.locals[local].clone();
+            if let Local::Here(number, inside) = &reference {
+                let known = Known::Ready(*number, inside.clone());
+                self.known.insert(local, known);
+            }
+            let handle = self.tell_one(reference);
+            self.locals[local] = Local::Told(handle);
+            handles.push(handle);
+        }
+        handles
+    }
+
+    fn tell_one(&mut self, reference: Local) -> Handle {
+        let (number, inside) = match reference {
+            Local::Told(handle) => return handle,
+            Local::Here(number, inside) => (number, inside),
+        };
+        let inside = inside.into_iter().map(|local| self.tell_one(local));
+        let mut value = Value::inline(Form::Bytes, number.to_be_bytes().to_vec());
+        value.references = inside.collect();
+        let handle = self.take_handles(1);
+        let at = ActionKey::part(self.next_action, self.parts);
+        self.parts += 1;
+        self.queue
+            .push_back(Move::Step(Step::Construct { at, handle, value }));
+        handle
     }
 
     fn want(&mut self, local: usize, catches: bool) -> Option<Move> {
+        if let Some(Local::Here(number, inside)) = self.locals.get(local).cloned() {
+            return self.absorb(Known::Ready(number, inside), catches);
+        }
         if local < self.locals.len() {
             self.pending = Some((local, catches));
             if let Some(known) = self.known(local) {
                 self.pending = None;
                 return self.absorb(known, catches);
             }
-            return Some(Move::Block(vec![self.locals[local]], Wait::ALL));
+            return Some(Move::Block(vec![self.handle(local)], Wait::ALL));
         }
         None
     }
@@ -359,21 +457,22 @@ impl Script {
         Some(Move::Step(Step::Publish { index, value }))
     }
 
-    fn outputs(&self, inside: &[usize]) -> Vec<Output> {
+    fn outputs(&mut self, inside: &[usize]) -> Vec<Output> {
+        let value = self.value(inside);
         let output = |published: &bool| match published {
             true => Output::Published,
-            false => Output::Value(self.value(inside)),
+            false => Output::Value(value.clone()),
         };
         self.published.iter().map(output).collect()
     }
 
     fn delegate(&mut self, local: usize) -> Option<Move> {
-        let handle = *self.locals.get(local)?;
+        let handle = *self.tell(&[local]).first()?;
         let mut outputs = self.outputs(&[]);
         if !self.published[0] {
             outputs[0] = Output::Delegate(handle);
         }
-        Some(Move::Finish(outputs))
+        self.then(Move::Finish(outputs))
     }
 
     fn fail(&self, message: String) -> Move {
@@ -381,14 +480,14 @@ impl Script {
         Move::Fail(Failure::new(kind, self.label.clone(), message))
     }
 
-    fn pick(&self, which: &[usize]) -> Vec<Handle> {
+    fn pick(&self, which: &[usize]) -> Vec<Local> {
         let found = which.iter().filter_map(|local| self.locals.get(*local));
-        found.copied().collect()
+        found.cloned().collect()
     }
 
-    fn value(&self, inside: &[usize]) -> Value<Handle> {
+    fn value(&mut self, inside: &[usize]) -> Value<Handle> {
         let mut value = Value::inline(Form::Bytes, self.seen.to_be_bytes().to_vec());
-        value.references = self.pick(inside);
+        value.references = self.tell(inside);
         value
     }
 }

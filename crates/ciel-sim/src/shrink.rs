@@ -30,6 +30,12 @@ fn smaller(scenario: &Scenario) -> impl Iterator<Item = Scenario> {
             ..scenario.clone()
         });
     }
+    if scenario.in_place {
+        all.push(Scenario {
+            in_place: false,
+            ..scenario.clone()
+        });
+    }
     if scenario.ahead {
         all.push(Scenario {
             ahead: false,

@@ -38,6 +38,12 @@ impl Summaries {
     pub(crate) fn on_happened(&mut self, happening: &Happening) {
         let name = happening.label.name;
         let moments = self.moments.entry(name).or_default();
+        if happening.moment == Moment::Spawned {
+            // A lazy task that nobody needs is dropped silently; a strand that runs again spawns it
+            // anew.
+            assert!(matches!(moments[..], [] | [(_, Moment::Spawned)]));
+            moments.clear();
+        }
         moments.push((happening.at, happening.moment));
         let is_last = matches!(
             happening.moment,

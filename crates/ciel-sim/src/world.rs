@@ -90,6 +90,10 @@ pub struct World<'a> {
     pub crashes: u64,
     /// How often a strand went on from a checkpoint.
     pub restored: u64,
+    /// How often actions of a strand were undone.
+    pub rolled_back: u64,
+    /// Children that ran in place in attempts that came to their end.
+    pub called: u64,
     /// How often a worker began a prefetched start by itself.
     pub followed: u64,
     /// What tasks that replayed were told at their start of what they had asked for.
@@ -126,6 +130,8 @@ impl<'a> World<'a> {
             ending: None,
             crashes: 0,
             restored: 0,
+            rolled_back: 0,
+            called: 0,
             followed: 0,
             recalled: 0,
         }
@@ -157,8 +163,8 @@ impl<'a> World<'a> {
     }
 
     /// What each task was told in its races, by its name.
-    pub fn races(&self) -> &Races {
-        &self.kept.noted.races
+    pub fn races(&self) -> Races {
+        self.kept.noted.races()
     }
 
     /// Whether a single task was cancelled, or was about to be.
@@ -264,16 +270,16 @@ impl<'a> World<'a> {
         let stale = process.stopped;
         match next {
             Move::Wait(time) => self.schedule(self.now + time, Happening::Act(run)),
-            Move::Write(text) => {
+            Move::Write(text, after) => {
                 if !stale {
-                    self.write(strand, text);
+                    self.write(strand, after, text);
                 }
                 self.schedule_soon(Happening::Act(run));
             }
             Move::Step(step) => self.step(run, step),
             Move::Block(on, wait) => self.block(run, on, wait),
             Move::Watch(handle) => self.watch(run, handle),
-            Move::Finish(_) | Move::Tail(_) | Move::Fail(_) => self.end(run, next),
+            Move::Finish(_) | Move::Tail(..) | Move::Fail(_) => self.end(run, next),
             Move::Hang => {
                 process.mood = Mood::Hanging;
                 if place == Place::Thread {
@@ -289,7 +295,7 @@ impl<'a> World<'a> {
     }
 
     fn step(&mut self, run: Run, step: Step) {
-        let spawns = matches!(step, Step::Spawn(_));
+        let spawns = matches!(step, Step::Spawn { .. });
         let process = self.processes.get(&run).expect("it acts");
         if matches!(step, Step::Input { .. }) && !process.stopped {
             let (name, races) = (process.script.name(), process.script.races.clone());
@@ -334,7 +340,8 @@ impl<'a> World<'a> {
         process.continuation = continuation.clone();
         let (kept, on) = match compacts {
             true => {
-                let (kept, on) = process.script.compact();
+                let saved = matches!(continuation, Continuation::Saved(_));
+                let (kept, on) = process.script.compact(saved);
                 (Some(kept), on)
             }
             false => (None, on),
@@ -409,7 +416,7 @@ impl<'a> World<'a> {
             return None;
         }
         let mut script = process.script.clone();
-        let (kept, _) = script.compact();
+        let (kept, _) = script.compact(false);
         script.forget_told();
         let state = (CHECKPOINT | self.saved.len() as u64)
             .to_be_bytes()
@@ -435,6 +442,7 @@ impl<'a> World<'a> {
         let Run { task, attempt } = run;
         let process = self.processes.remove(&run).expect("it acts");
         let printed = process.script.printed;
+        self.called += process.script.called;
         let event = match last {
             Move::Finish(outputs) => graph::Event::TaskFinished {
                 task,
@@ -442,10 +450,11 @@ impl<'a> World<'a> {
                 outputs,
                 printed,
             },
-            Move::Tail(descriptor) => graph::Event::TaskTailSpawned {
+            Move::Tail(descriptor, after) => graph::Event::TaskTailSpawned {
                 task,
                 attempt,
                 descriptor,
+                after,
             },
             Move::Fail(failure) => graph::Event::TaskFailed {
                 task,

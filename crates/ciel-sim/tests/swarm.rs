@@ -49,6 +49,10 @@ struct Met {
     handed_over: u64,
     /// Answers that replays began with.
     recalled: u64,
+    /// Strands that were rolled back.
+    rolled_back: u64,
+    /// Children that ran in place.
+    called: u64,
 }
 
 impl Met {
@@ -68,6 +72,8 @@ impl Met {
         self.followed += shown.followed;
         self.handed_over += shown.handed_over;
         self.recalled += shown.recalled;
+        self.rolled_back += shown.rolled_back;
+        self.called += shown.called;
         self.races += races.filter(|places| places.len() < 2).count() as u64;
     }
 
@@ -85,6 +91,8 @@ impl Met {
             self.followed,
             self.handed_over,
             self.recalled,
+            self.rolled_back,
+            self.called,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
     }

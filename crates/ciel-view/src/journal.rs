@@ -182,6 +182,13 @@ pub enum Act {
         /// The task, as it is printed.
         task: String,
     },
+    /// What a task did was undone from some action on.
+    RolledBack {
+        /// The task that was rolled back.
+        task: String,
+        /// The first action that was undone.
+        to: u64,
+    },
     /// The live copy of a task that waits was lost.
     CopyLost {
         /// The task, as it is printed.

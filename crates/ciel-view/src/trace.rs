@@ -120,7 +120,11 @@ impl<W: Write> Tracer<W> {
                 self.end(at, happening, None)?;
             }
             Moment::Finished => self.end(at, happening, None)?,
-            Moment::Retried | Moment::Lost | Moment::Failed | Moment::Cancelled => {
+            Moment::Retried
+            | Moment::Lost
+            | Moment::RolledBack
+            | Moment::Failed
+            | Moment::Cancelled => {
                 self.end(at, happening, Some(happening.moment.words()))?;
             }
         }

@@ -146,6 +146,7 @@ fn words(act: &Act) -> String {
         Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
         Act::Lost { task, .. } => format!("{task} lost with its process"),
         Act::Recalled { task } => format!("{task} asked what it had waited for"),
+        Act::RolledBack { task, to } => format!("{task} rolled back to action {to}"),
         Act::CopyLost { task } => format!("{task} lost the process in which it waited"),
         Act::CancelRequested { task } => format!("{task} is to be cancelled"),
         Act::JobCancelled { failure } => format!("job cancelled: {}", first_line(failure)),

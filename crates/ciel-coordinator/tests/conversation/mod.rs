@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
-    Attempt, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label, Name,
-    Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    ActionKey, Attempt, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
+    Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -79,9 +79,19 @@ impl Conversation {
         });
     }
 
-    pub fn write(&mut self, task: TaskKey, text: &str) {
+    fn write(&mut self, task: TaskKey, after: u64, text: &str) {
         let piece = Piece::Bytes(text.as_bytes().to_vec());
-        self.coordinator.write(StrandKey(task.0), piece).unwrap();
+        let written = self.coordinator.write(StrandKey(task.0), after, piece);
+        written.unwrap();
+    }
+
+    /// The root spawns as that action; the handle has the same number.
+    fn spawn(&mut self, action: u64, descriptor: Descriptor) {
+        self.step(Step::Spawn {
+            action,
+            first: Handle(action as u32),
+            descriptor,
+        });
     }
 
     /// The root runs, makes things and spawns.
@@ -92,25 +102,30 @@ impl Conversation {
             descriptor: root(),
         });
         self.place(ROOT, 0);
-        self.write(ROOT, "begun\n");
+        self.write(ROOT, 0, "begun\n");
         let piece = Piece::Bytes(b"a word\n".to_vec());
-        self.coordinator.write_error(StrandKey(0), piece);
-        self.step(Step::Construct(Value::inline(
-            Form::Bytes,
-            b"made".to_vec(),
-        )));
+        self.coordinator.write_error(StrandKey(0), 0, piece);
+        self.step(Step::Construct {
+            at: ActionKey::part(0, 0),
+            handle: Handle(0),
+            value: Value::inline(Form::Bytes, b"made".to_vec()),
+        });
         self.step(Step::Input {
+            at: ActionKey::action(0),
             kind: "clock".into(),
             value: b"noon".to_vec().into(),
         });
-        self.step(Step::Spawn(child()));
-        self.step(Step::Spawn(Descriptor {
-            options: Arc::new(Options {
-                lazy: true,
-                ..Options::default()
-            }),
-            ..Descriptor::plain("shell", Class::Process, "true", b"true".to_vec())
-        }));
+        self.spawn(1, child());
+        self.spawn(
+            2,
+            Descriptor {
+                options: Arc::new(Options {
+                    lazy: true,
+                    ..Options::default()
+                }),
+                ..Descriptor::plain("shell", Class::Process, "true", b"true".to_vec())
+            },
+        );
         let mut value = Value::inline(Form::Json, b"[1]".to_vec());
         value.references = vec![Handle(0)];
         self.step(Step::Publish { index: 1, value });
@@ -143,7 +158,7 @@ impl Conversation {
             offset: 2,
             length: 3,
         });
-        self.coordinator.write(StrandKey(1), piece).unwrap();
+        self.coordinator.write(StrandKey(1), 0, piece).unwrap();
         let (attempt, failure) = (Attempt(1), self::failure(FailureKind::WorkerLost));
         self.tell(Event::TaskLost {
             task,
@@ -151,7 +166,7 @@ impl Conversation {
             failure,
         });
         self.place(CHILD, 2);
-        self.write(CHILD, "abc");
+        self.write(CHILD, 0, "abc");
         self.tell(Event::TaskTailSpawned {
             task,
             attempt: Attempt(2),
@@ -161,6 +176,7 @@ impl Conversation {
                 "g",
                 b"g".to_vec(),
             ),
+            after: 0,
         });
         self.place(SUCCESSOR, 0);
         self.tell(Event::TaskFinished {
@@ -188,6 +204,7 @@ impl Conversation {
         };
         self.block(Continuation::Saved(b"state".to_vec().into()), wait, None);
         self.tell(Event::Ticked);
+        self.tell(Event::TaskRolledBack { task: ROOT, to: 3 });
         self.tell(Event::CancelRequested { task: TaskKey(2) });
         self.tell(Event::JobCancelled {
             failure: failure(FailureKind::Cancelled),

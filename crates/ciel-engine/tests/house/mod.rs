@@ -19,6 +19,17 @@ pub const ROOT: Run = run(0);
 pub struct House {
     pub engine: Engine,
     pub now: Micros,
+    /// Spawns of the root so far.
+    spawns: u64,
+}
+
+/// A spawn with one output, whose handle is the index.
+pub fn spawn(action: u64, descriptor: Descriptor) -> Step {
+    Step::Spawn {
+        action,
+        first: Handle(action as u32),
+        descriptor,
+    }
 }
 
 pub const fn run(task: u64) -> Run {
@@ -86,6 +97,7 @@ impl House {
         let mut house = House {
             engine: Engine::new(state, Node::new(capacity)),
             now: 0,
+            spawns: 0,
         };
         let event = graph::Event::RootSubmitted {
             name: Name::of_root(b"test"),
@@ -129,7 +141,9 @@ impl House {
 
     /// The root spawns a task; it is the next number.
     pub fn spawn(&mut self, descriptor: Descriptor) -> String {
-        self.step(ROOT, Step::Spawn(descriptor))
+        let action = self.spawns;
+        self.spawns += 1;
+        self.step(ROOT, spawn(action, descriptor))
     }
 
     pub fn step(&mut self, run: Run, step: Step) -> String {

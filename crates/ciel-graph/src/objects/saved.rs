@@ -117,8 +117,8 @@ impl From<Objects> for Saved {
                     aliases,
                 } => SavedState::Future {
                     producer,
-                    waiters,
-                    aliases,
+                    waiters: waiters.iter().collect(),
+                    aliases: aliases.iter().collect(),
                 },
                 ObjectState::Alias(target) => SavedState::Alias(target),
                 ObjectState::Ready(value) => SavedState::Ready(stored.place_of(value)),
@@ -200,8 +200,8 @@ impl TryFrom<Saved> for Objects {
                     aliases,
                 } => ObjectState::Future {
                     producer,
-                    waiters,
-                    aliases,
+                    waiters: waiters.into_iter().collect(),
+                    aliases: aliases.into_iter().collect(),
                 },
                 SavedState::Alias(target) => ObjectState::Alias(target),
                 SavedState::Ready(place) => ObjectState::Ready(at(&stored, place)?),

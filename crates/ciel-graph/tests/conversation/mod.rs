@@ -11,14 +11,16 @@ use ciel_graph::{
     StrandChange, TaskSummary, Wait, WaitEnd,
 };
 use ciel_model::{
-    Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Input, InputMode,
-    Label, Name, Options, Resolution, TaskKey, Value,
+    ActionKey, Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Input,
+    InputMode, Label, Name, Options, Resolution, TaskKey, Value,
 };
 
 pub struct Conversation {
     graph: Graph,
     now: u64,
     attempts: BTreeMap<TaskKey, Attempt>,
+    /// What each task counts as a worker does: actions and handles so far.
+    counted: BTreeMap<TaskKey, (u64, u32)>,
 }
 
 impl Conversation {
@@ -32,6 +34,7 @@ impl Conversation {
             graph: Graph::new(policy),
             now: 0,
             attempts: BTreeMap::new(),
+            counted: BTreeMap::new(),
         };
         conversation.graph.watch(text.contains("# watched"));
         let mut shown = String::new();
@@ -59,35 +62,114 @@ impl Conversation {
             if let Action::Offer { task, attempt, .. } = &action {
                 self.attempts.insert(*task, *attempt);
             }
+            if let Action::Begin(assignment) = &action {
+                self.begin(assignment);
+            }
             writeln!(shown, "  {}", print(&action)).unwrap();
+        }
+    }
+
+    fn begin(&mut self, assignment: &Assignment) {
+        if matches!(assignment.entry, Entry::Start(_) | Entry::Replay { .. }) {
+            let handles = assignment.descriptor.inputs.len() as u32;
+            let counted = (assignment.next_action, handles);
+            self.counted.insert(assignment.task, counted);
+        }
+    }
+
+    /// The index and the handle of an act: the next ones, or `as 7` and `at 9` in its text, which
+    /// then are the last words.
+    fn count<'a>(&mut self, task: TaskKey, text: &'a str, handles: u32) -> (u64, Handle, &'a str) {
+        let counted = self.counted.entry(task).or_default();
+        let (text, handle) = numbered(text, " at ");
+        let (text, action) = numbered(text, " as ");
+        if let Some(action) = action {
+            counted.0 = action;
+        }
+        if let Some(handle) = handle {
+            counted.1 = handle as u32;
+        }
+        let (action, handle) = *counted;
+        *counted = (action + 1, handle + handles);
+        (action, Handle(handle), text)
+    }
+
+    fn step(&mut self, task: TaskKey, word: &str, rest: &str) -> Step {
+        match word {
+            "spawn" => {
+                let outputs = descriptor(numbered(numbered(rest, " at ").0, " as ").0).outputs;
+                let (action, first, rest) = self.count(task, rest, outputs.min(100));
+                Step::Spawn {
+                    action,
+                    first,
+                    descriptor: descriptor(rest),
+                }
+            }
+            "construct" => {
+                let (action, handle, rest) = self.count(task, rest, 1);
+                Step::Construct {
+                    at: ActionKey::action(action),
+                    handle,
+                    value: value(rest),
+                }
+            }
+            "argument" => {
+                let (action, handle, rest) = self.count(task, rest, 1);
+                self.counted.entry(task).or_default().0 = action;
+                let (part, rest) = rest.split_once(' ').unwrap();
+                Step::Construct {
+                    at: ActionKey::part(action, part.parse().unwrap()),
+                    handle,
+                    value: value(rest),
+                }
+            }
+            "input" => {
+                let (action, _, rest) = self.count(task, rest, 0);
+                Step::Input {
+                    at: ActionKey::action(action),
+                    kind: rest.into(),
+                    value: vec![0].into(),
+                }
+            }
+            "publish" => {
+                let (index, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                Step::Publish {
+                    index: index.parse().unwrap(),
+                    value: value(rest),
+                }
+            }
+            _ => panic!("no such event: {word}"),
         }
     }
 
     fn event(&mut self, text: &str) -> Event {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         match word {
-            "root" => {
-                return Event::RootSubmitted {
-                    name: Name::of_root(b"test"),
-                    descriptor: descriptor(rest),
-                };
-            }
-            "cancel-job" => {
-                return Event::JobCancelled {
-                    failure: failure(FailureKind::Cancelled, "interrupted"),
-                };
-            }
+            "root" => Event::RootSubmitted {
+                name: Name::of_root(b"test"),
+                descriptor: descriptor(rest),
+            },
+            "cancel-job" => Event::JobCancelled {
+                failure: failure(FailureKind::Cancelled, "interrupted"),
+            },
             "tick" => {
                 self.now = rest.parse().unwrap();
-                return Event::Ticked;
+                Event::Ticked
             }
-            _ => {}
+            _ => self.task_event(word, rest),
         }
+    }
+
+    fn task_event(&mut self, word: &str, rest: &str) -> Event {
         let (run, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         let (task, attempt) = self.run(run);
         match word {
             "place" => Event::TaskPlaced { task, attempt },
-            "block" => blocked(task, attempt, rest),
+            "block" => self.block(task, attempt, rest),
+            "roll-back" => Event::TaskRolledBack {
+                task,
+                to: rest.parse().unwrap(),
+            },
             "finish" => Event::TaskFinished {
                 task,
                 attempt,
@@ -95,11 +177,12 @@ impl Conversation {
                 printed: rest.ends_with("printed"),
             },
             "tail" => {
-                let descriptor = descriptor(rest);
+                let (after, _, rest) = self.count(task, rest, 0);
                 Event::TaskTailSpawned {
                     task,
                     attempt,
-                    descriptor,
+                    descriptor: descriptor(rest),
+                    after,
                 }
             }
             "fail" => {
@@ -116,7 +199,7 @@ impl Conversation {
             "copy-lost" => Event::ContinuationLost { task },
             "cancel" => Event::CancelRequested { task },
             _ => {
-                let step = step(word, rest);
+                let step = self.step(task, word, rest);
                 Event::TaskStepped {
                     task,
                     attempt,
@@ -126,31 +209,24 @@ impl Conversation {
         }
     }
 
+    fn block(&mut self, task: TaskKey, attempt: Attempt, text: &str) -> Event {
+        let event = blocked(task, attempt, text);
+        if let Event::TaskBlocked {
+            kept: Some(kept),
+            continuation: Continuation::Live | Continuation::Replay,
+            ..
+        } = &event
+        {
+            self.counted.entry(task).or_default().1 = kept.len() as u32;
+        }
+        event
+    }
+
     fn run(&self, text: &str) -> (TaskKey, Attempt) {
         let (task, attempt) = text.split_once('/').unwrap_or((text, ""));
         let task = TaskKey(task.parse().unwrap());
         let latest = self.attempts.get(&task).copied().unwrap_or_default();
         (task, attempt.parse().map_or(latest, Attempt))
-    }
-}
-
-fn step(word: &str, rest: &str) -> Step {
-    match word {
-        "spawn" => Step::Spawn(descriptor(rest)),
-        "construct" => Step::Construct(value(rest)),
-        "publish" => {
-            let (index, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-            let index = index.parse().unwrap();
-            Step::Publish {
-                index,
-                value: value(rest),
-            }
-        }
-        "input" => Step::Input {
-            kind: rest.into(),
-            value: vec![0].into(),
-        },
-        _ => panic!("no such event: {word}"),
     }
 }
 
@@ -279,8 +355,27 @@ fn descriptor(text: &str) -> Descriptor {
 fn handles(text: &str) -> Vec<Handle> {
     let numbers = text.split(',').filter(|number| !number.is_empty());
     numbers
-        .map(|number| Handle(number.parse().unwrap()))
+        .map(|number| match number.strip_prefix('d') {
+            Some(delivered) => Handle(Handle::DELIVERED_MIN + delivered.parse::<u32>().unwrap()),
+            None => Handle(number.parse().unwrap()),
+        })
         .collect()
+}
+
+/// A handle as it is written: delivered ones are `d0`, `d1`, ….
+fn shown(handle: &Handle) -> String {
+    match handle.0.checked_sub(Handle::DELIVERED_MIN) {
+        Some(delivered) => format!("d{delivered}"),
+        None => handle.0.to_string(),
+    }
+}
+
+/// Text without the number that follows `word` at its end, and that.
+fn numbered<'a>(text: &'a str, word: &str) -> (&'a str, Option<u64>) {
+    match text.rsplit_once(word) {
+        Some((text, number)) => (text, Some(number.parse().unwrap())),
+        None => (text, None),
+    }
 }
 
 fn failure(kind: FailureKind, message: &str) -> Failure {
@@ -325,7 +420,7 @@ fn print(action: &Action) -> String {
             task,
             attempt,
             handle,
-        } => format!("told {} of {}", run(task, attempt), handle.0),
+        } => format!("told {} of {}", run(task, attempt), shown(handle)),
         Action::Suspend { task, attempt } => format!("suspend {}", run(task, attempt)),
         Action::Stop { task, attempt } => format!("stop {}", run(task, attempt)),
         Action::Strand(change) => strand(*change),
@@ -410,16 +505,15 @@ fn begin(assignment: &Assignment) -> String {
 
 fn told(answers: &[(Handle, Resolution)]) -> String {
     let one = |(handle, resolution): &(Handle, Resolution)| match resolution {
-        Resolution::Future => format!(" {}=future", handle.0),
-        Resolution::Failed(failure) => format!(" {}=failed({})", handle.0, failure.message),
+        Resolution::Future => format!(" {}=future", shown(handle)),
+        Resolution::Failed(failure) => format!(" {}=failed({})", shown(handle), failure.message),
         Resolution::Ready { value, .. } => {
-            let inside: Vec<u32> = value.references.iter().map(|handle| handle.0).collect();
-            let inside = if inside.is_empty() {
-                String::new()
-            } else {
-                format!("{inside:?}")
+            let inside: Vec<String> = value.references.iter().map(shown).collect();
+            let inside = match inside.is_empty() {
+                true => String::new(),
+                false => format!("[{}]", inside.join(", ")),
             };
-            format!(" {}=value{inside}", handle.0)
+            format!(" {}=value{inside}", shown(handle))
         }
     };
     answers.iter().map(one).collect()
@@ -430,18 +524,22 @@ fn strand(change: StrandChange) -> String {
         StrandChange::Root(strand) => format!("strand {} root", strand.0),
         StrandChange::Spawned {
             parent,
+            action,
             child,
             live,
         } => {
             let live = if live { "" } else { " held" };
-            format!("strand {} in {}{live}", child.0, parent.0)
+            format!("strand {} in {} as {action}{live}", child.0, parent.0)
         }
         StrandChange::Committed(strand) => format!("strand {} committed", strand.0),
         StrandChange::Closed(strand) => format!("strand {} closed", strand.0),
         StrandChange::Discarded(strand) => format!("strand {} discarded", strand.0),
         StrandChange::Skipped(strand) => format!("strand {} skipped", strand.0),
         StrandChange::Marked(strand) => format!("strand {} marked", strand.0),
-        StrandChange::Rewound(strand) => format!("strand {} rewound", strand.0),
-        StrandChange::RolledBack(strand) => format!("strand {} rolled back", strand.0),
+        StrandChange::RolledBack { strand, to } => match to {
+            StrandChange::NOTHING => format!("strand {} again", strand.0),
+            to => format!("strand {} rolled back to {to}", strand.0),
+        },
+        StrandChange::Withdrawn(strand) => format!("strand {} withdrawn", strand.0),
     }
 }

@@ -260,14 +260,14 @@ impl World {
     fn step(&mut self, strand: usize) -> Result<(), OrderedError> {
         let runner = self.runners[strand].clone();
         if self.random.one_in(12) {
-            self.runners[strand].next = runner.mark;
-            return self.stream.rewind(key(strand));
+            return self.run_again(strand);
         }
         if runner.held && self.random.one_in(8) {
             return self.roll_back(strand);
         }
         match self.program.plans[strand].events.get(runner.next).cloned() {
             Some(event) => {
+                self.stream.reach(key(strand), runner.next as u64)?;
                 self.runners[strand].next += 1;
                 self.perform(strand, event)
             }
@@ -341,11 +341,24 @@ impl World {
         }
     }
 
+    /// From its mark; perhaps what it did from some event on is undone.
+    fn run_again(&mut self, strand: usize) -> Result<(), OrderedError> {
+        let Runner { mark, next, .. } = self.runners[strand];
+        self.runners[strand].next = mark;
+        let least = mark.max(self.stream.rollback_min(key(strand)) as usize);
+        if least > next || self.random.one_in(2) {
+            return self.stream.roll_back(key(strand), u64::MAX);
+        }
+        let to = least + self.random.below(next - least + 1);
+        self.give_up_beneath(strand, to, Stage::Unborn);
+        self.stream.roll_back(key(strand), to as u64)
+    }
+
     fn roll_back(&mut self, strand: usize) -> Result<(), OrderedError> {
         let mark = self.runners[strand].mark;
         self.runners[strand].next = mark;
         self.give_up_beneath(strand, mark, Stage::Unborn);
-        self.stream.rollback(key(strand))
+        self.stream.withdraw(key(strand))
     }
 
     /// Descendants spawned from event `from` on lose their places.

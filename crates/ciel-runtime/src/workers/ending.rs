@@ -203,6 +203,7 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
         task: run.task,
         attempt: run.attempt,
         descriptor,
+        after: held.cursor.actions(),
     };
     seat.workers.task_ended_well(seat.serves);
     Ok(seat.end(held, event))
@@ -316,7 +317,8 @@ fn save(
     let mut waits = Vec::with_capacity(on.len());
     for handle in on {
         let place = kept.iter().position(|other| *other == handle);
-        waits.push(Handle(place.unwrap_or(kept.len()) as u32));
+        let place_of = place.unwrap_or(kept.len()) as u32;
+        waits.push(Handle(Handle::DELIVERED_MIN + place_of));
         if place.is_none() {
             kept.push(handle);
         }
@@ -332,7 +334,7 @@ fn save(
         references: (0..count).map(future).collect(),
         timed_out: false,
     };
-    let packed = pack(saved, kept.len() as u32, held.printed);
+    let packed = pack(saved, held.printed);
     let bytes = packed.map_err(|error| {
         held.refuse(Refused::new(format!(
             "it saved more than can be kept: {error}"

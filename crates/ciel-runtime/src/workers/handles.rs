@@ -1,83 +1,76 @@
-//! The numbers by which a worker and the engine name objects in one task.
+//! The numbers by which a worker names objects in one task.
 //!
-//! A worker counts what it makes, the engine counts what it delivers from another range, so
-//! neither has to wait for the other. The graph has one table for both, in the order in which the
-//! core performed things. This module keeps the two numberings together; it knows no objects.
-//! Read next: `held`.
+//! A worker counts what it makes, the graph counts what it delivers from another range, so neither
+//! has to wait for the other. They are the graph's handles, but for a strand that was saved: it
+//! counts from 0 again. This module knows no objects. Read next: `held`.
 
 use ciel_model::Handle;
 use ciel_protocol::limits::DELIVERED_HANDLE_MIN;
 
-/// Both numberings of one task.
+const _: () = assert!(DELIVERED_HANDLE_MIN == Handle::DELIVERED_MIN);
+
+/// What one task can name.
 #[derive(Debug, Default)]
 pub(super) struct Handles {
-    /// Inputs, then what the task made, by the worker's numbers.
-    made: Vec<Handle>,
-    /// What was delivered, by the engine's numbers; places in the table only grow.
-    delivered: Vec<Handle>,
-    /// The next place in the graph's table.
-    next: u32,
+    /// The handle of the worker's number 0.
+    first: u32,
+    /// Inputs, and what the task made.
+    made: u32,
+    delivered: u32,
 }
 
 impl Handles {
-    /// The table of a task that starts with `inputs` inputs.
+    /// Those of a task that starts with `inputs` inputs.
     pub(super) fn starting(inputs: u32) -> Handles {
         Handles {
-            made: (0..inputs).map(Handle).collect(),
-            delivered: Vec::new(),
-            next: inputs,
+            first: 0,
+            made: inputs,
+            delivered: 0,
         }
     }
 
-    /// The table of a saved strand: of `kept` places, the first `delivered` go to the worker.
-    pub(super) fn restored(delivered: u32, kept: u32) -> Handles {
+    /// Those of a saved strand: `delivered` go to the worker, and its own go on from `next`.
+    pub(super) fn restored(delivered: u32, next: Handle) -> Handles {
         Handles {
-            made: Vec::new(),
-            delivered: (0..delivered).map(Handle).collect(),
-            next: kept,
+            first: next.0,
+            made: 0,
+            delivered,
         }
     }
 
-    /// The place in the graph's table of a number that the worker used.
+    /// The handle of a number that the worker used.
     pub(super) fn find(&self, number: u32) -> Option<Handle> {
-        let (list, index) = match number.checked_sub(DELIVERED_HANDLE_MIN) {
-            Some(index) => (&self.delivered, index),
-            None => (&self.made, number),
-        };
-        list.get(index as usize).copied()
+        match number.checked_sub(DELIVERED_HANDLE_MIN) {
+            Some(index) => (index < self.delivered).then_some(Handle(number)),
+            None => (number < self.made).then(|| Handle(self.first + number)),
+        }
     }
 
-    /// The number by which the worker knows a place of the table.
-    pub(super) fn number_of(&self, handle: Handle) -> Option<u32> {
-        if let Ok(index) = self.delivered.binary_search(&handle) {
-            return Some(DELIVERED_HANDLE_MIN + index as u32);
+    /// The number by which the worker knows a handle.
+    pub(super) fn number_of(&self, handle: Handle) -> u32 {
+        match handle.0 < DELIVERED_HANDLE_MIN {
+            true => handle.0 - self.first,
+            false => handle.0,
         }
-        let index = self.made.binary_search(&handle).ok()?;
-        Some(index as u32)
     }
 
     /// Numbers that the worker has left for what it makes.
     pub(super) fn room(&self) -> u32 {
-        DELIVERED_HANDLE_MIN - self.made.len() as u32
+        DELIVERED_HANDLE_MIN - self.first - self.made
     }
 
-    /// The task made `count` objects, no more than there is [`Handles::room`] for; gives the first.
+    /// The task makes `count` objects, no more than there is [`Handles::room`] for; the first.
     pub(super) fn make(&mut self, count: u32) -> Handle {
-        let first = self.next;
-        self.next += count;
-        self.made.extend((first..self.next).map(Handle));
-        Handle(first)
+        self.made += count;
+        Handle(self.first + self.made - count)
     }
 
-    /// References joined the table; gives their numbers.
+    /// References are delivered; gives their numbers.
     pub(super) fn deliver(&mut self, references: &[Handle]) -> Vec<u32> {
-        let number = |handle: &Handle| {
-            debug_assert_eq!(handle.0, self.next, "both sides of the core count alike");
-            self.next = handle.0 + 1;
-            self.delivered.push(*handle);
-            DELIVERED_HANDLE_MIN + (self.delivered.len() as u32 - 1)
-        };
-        references.iter().map(number).collect()
+        if let Some(last) = references.last() {
+            self.delivered = last.0 - DELIVERED_HANDLE_MIN + 1;
+        }
+        references.iter().map(|handle| handle.0).collect()
     }
 }
 
@@ -85,33 +78,30 @@ impl Handles {
 mod tests {
     use super::*;
 
-    #[test]
-    fn ranges_stay_apart_while_the_table_is_shared() {
-        let mut handles = Handles::starting(2);
-        assert_eq!(handles.make(1), Handle(2));
-        let numbers = handles.deliver(&[Handle(3), Handle(4)]);
-        assert_eq!(numbers, [DELIVERED_HANDLE_MIN, DELIVERED_HANDLE_MIN + 1]);
-        assert_eq!(handles.make(2), Handle(5));
-        assert_eq!(handles.find(3), Some(Handle(5)));
-        assert_eq!(handles.find(numbers[1]), Some(Handle(4)));
-        assert_eq!(handles.number_of(Handle(4)), Some(numbers[1]));
-        assert_eq!(handles.number_of(Handle(6)), Some(4));
+    fn delivered(index: u32) -> Handle {
+        Handle(DELIVERED_HANDLE_MIN + index)
     }
 
     #[test]
     fn number_that_was_never_given_is_not_found() {
-        let handles = Handles::starting(1);
-        for number in [1, DELIVERED_HANDLE_MIN, u32::MAX] {
-            assert_eq!(handles.find(number), None, "{number}");
+        let mut handles = Handles::starting(1);
+        assert_eq!(handles.make(2), Handle(1));
+        assert_eq!(handles.deliver(&[delivered(0)]), [DELIVERED_HANDLE_MIN]);
+        for (number, found) in [(0, true), (2, true), (3, false), (u32::MAX, false)] {
+            assert_eq!(handles.find(number).is_some(), found, "{number}");
         }
+        assert_eq!(handles.find(DELIVERED_HANDLE_MIN), Some(delivered(0)));
+        assert_eq!(handles.find(DELIVERED_HANDLE_MIN + 1), None);
     }
 
     #[test]
-    fn restored_strand_knows_only_what_it_kept() {
-        let mut handles = Handles::restored(2, 3);
-        assert_eq!(handles.find(DELIVERED_HANDLE_MIN + 1), Some(Handle(1)));
+    fn restored_strand_counts_from_zero_again() {
+        let mut handles = Handles::restored(2, Handle(7));
+        assert_eq!(handles.find(DELIVERED_HANDLE_MIN + 1), Some(delivered(1)));
         assert_eq!(handles.find(0), None);
-        assert_eq!(handles.make(1), Handle(3));
-        assert_eq!(handles.find(0), Some(Handle(3)));
+        assert_eq!(handles.make(1), Handle(7));
+        assert_eq!(handles.find(0), Some(Handle(7)));
+        assert_eq!(handles.number_of(Handle(7)), 0);
+        assert_eq!(handles.number_of(delivered(1)), DELIVERED_HANDLE_MIN + 1);
     }
 }

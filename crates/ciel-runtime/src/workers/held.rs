@@ -71,9 +71,9 @@ impl Held {
         };
         Held {
             handles: Handles::starting(assignment.descriptor.inputs.len() as u32),
+            cursor: Cursor::starting(assignment.next_action),
             assignment,
             tag,
-            cursor: Cursor::default(),
             files: Files::new(name, epoch),
             told: FxHashSet::default(),
             received: ReceivedFailures::default(),
@@ -159,7 +159,6 @@ impl Held {
         let mut told = Vec::with_capacity(answers.len());
         for (handle, known) in answers {
             let number = self.handles.number_of(handle);
-            let number = number.expect("a task asks by its own numbers");
             told.push(self.reference(engine, number, known)?);
         }
         Ok(told)
@@ -177,7 +176,7 @@ impl Held {
         let waits = std::mem::take(&mut self.waits);
         if let Some(ended) = ended {
             let input = recording::end_of_wait(&ended, &waits);
-            engine.with(|core, now| start::pass(core, now, self, vec![input]));
+            engine.with(|core, now| start::observe_input(core, now, self, input));
         }
         Ok(Resume { answers, timed_out })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::WaitEnd;
-use ciel_model::Fact;
+use ciel_model::{ActionKey, Fact, FactAct};
 use ciel_protocol::limits::DELIVERED_HANDLE_MIN;
 use ciel_protocol::wire::Observation;
 use serde::{Deserialize, Serialize};
@@ -21,40 +21,95 @@ const TIMEOUT: &str = "timeout";
 /// An input from outside: what was asked, and the answer.
 pub(super) type Input = (Arc<str>, Bytes);
 
-/// Where a replay stands. A replayed task says nothing about its recorded inputs, so whoever has
-/// the cursor tells the graph of them as soon as what comes before them was said.
+/// Which action a task has come to, and where in its recorded facts that is.
+///
+/// Only spawns are counted; what comes between them are parts of the next one. A replayed task says
+/// nothing about its recorded inputs, so these are passed by.
 #[derive(Debug, Default)]
-pub(super) struct Cursor(VecDeque<Option<Input>>);
+pub(super) struct Cursor {
+    /// The index of the next action.
+    action: u64,
+    /// Parts of it so far.
+    parts: u32,
+    /// Facts ahead, and whether the task says them again.
+    ahead: VecDeque<(ActionKey, bool)>,
+    /// How many of those it says again.
+    again: usize,
+    /// How a wait ended, to be recorded when all facts are met.
+    end: Option<Input>,
+}
 
 impl Cursor {
-    /// A cursor before all of `facts`.
-    pub(super) fn new(facts: &[Fact]) -> Cursor {
-        let input = |fact: &Fact| match fact {
-            Fact::Input { kind, value } => Some((kind.clone(), value.clone())),
-            Fact::Spawned { .. } | Fact::Constructed { .. } => None,
-        };
-        Cursor(facts.iter().map(input).collect())
+    /// That of a task whose first action has that index.
+    pub(super) fn starting(action: u64) -> Cursor {
+        Cursor {
+            action,
+            ..Cursor::default()
+        }
+    }
+
+    /// Goes before all of `facts`, after which a wait ended.
+    pub(super) fn rewind(&mut self, facts: &[Fact], end: Option<Input>) {
+        let ahead = facts.iter().map(|fact| (fact.at, !is_input(fact)));
+        self.ahead = ahead.collect();
+        self.again = self.ahead.iter().filter(|(_, again)| *again).count();
+        self.end = end;
     }
 
     /// Whether something is still to be said again.
     pub(super) fn is_replaying(&self) -> bool {
-        !self.0.is_empty()
+        self.again > 0
     }
 
-    /// The inputs that come next; the cursor passes them.
-    pub(super) fn inputs(&mut self) -> Vec<Input> {
-        let mut passed = Vec::new();
-        while let Some(Some(_)) = self.0.front() {
-            passed.extend(self.0.pop_front().flatten());
+    /// Actions of the strand so far.
+    pub(super) fn actions(&self) -> u64 {
+        self.action
+    }
+
+    /// The task spawns: which action that is.
+    pub(super) fn spawn(&mut self) -> u64 {
+        let recorded = self.pass_to_recorded();
+        let action = recorded.map_or(self.action, |at| at.action);
+        self.reach(ActionKey::action(action));
+        action
+    }
+
+    /// The task makes an object or observes something: where that is.
+    pub(super) fn part(&mut self) -> ActionKey {
+        let next = ActionKey::part(self.action, self.parts);
+        let at = self.pass_to_recorded().unwrap_or(next);
+        self.reach(at);
+        at
+    }
+
+    /// How a wait ended, if all that was recorded before has been met.
+    pub(super) fn due(&mut self) -> Option<(ActionKey, Input)> {
+        let end = self.end.take_if(|_| self.again == 0)?;
+        while let Some((at, _)) = self.ahead.pop_front() {
+            self.reach(at);
         }
-        passed
+        Some((self.part(), end))
     }
 
-    /// The task said something that is a fact; gives the inputs that follow it.
-    pub(super) fn step(&mut self) -> Vec<Input> {
-        self.0.pop_front();
-        self.inputs()
+    /// The next fact that the task says again; the cursor passes it and the inputs before it.
+    fn pass_to_recorded(&mut self) -> Option<ActionKey> {
+        while let Some((at, again)) = self.ahead.pop_front() {
+            self.reach(at);
+            if again {
+                self.again -= 1;
+                return Some(at);
+            }
+        }
+        None
     }
+
+    fn reach(&mut self, at: ActionKey) {
+        (self.action, self.parts) = (at.after(), at.part.map_or(0, |part| part + 1));
+    }
+}
+
+fn is_input(fact: &Fact) -> bool {
+    matches!(fact.act, FactAct::Input { .. })
 }
 
 /// What was there when a wait ended, as it is recorded.
@@ -81,14 +136,19 @@ pub(super) fn end_of_wait(ended: &WaitEnd, waits: &[u32]) -> Input {
 
 /// The observations among `facts`, as the worker is told them.
 pub(super) fn observations(facts: &[Fact]) -> Vec<Observation> {
-    let observation = |fact: &Fact| match fact {
-        Fact::Input { kind, value } => Some(match &**kind {
-            FIRST | TIMEOUT => end_told(kind, value),
-            kind => plain(kind, value),
-        }),
-        Fact::Spawned { .. } | Fact::Constructed { .. } => None,
+    let input = |fact: &Fact| match &fact.act {
+        FactAct::Input { kind, value } => Some(observation(kind, value)),
+        FactAct::Spawned { .. } | FactAct::Constructed { .. } => None,
     };
-    facts.iter().filter_map(observation).collect()
+    facts.iter().filter_map(input).collect()
+}
+
+/// An input as the worker is told it.
+pub(super) fn observation(kind: &str, value: &[u8]) -> Observation {
+    match kind {
+        FIRST | TIMEOUT => end_told(kind, value),
+        kind => plain(kind, value),
+    }
 }
 
 fn plain(kind: &str, value: &[u8]) -> Observation {
@@ -116,32 +176,43 @@ fn end_told(kind: &str, value: &[u8]) -> Observation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ciel_model::ObjectKey;
+    use ciel_model::{Handle, ObjectKey};
 
-    fn input(kind: &str, value: &str) -> Fact {
-        Fact::Input {
-            kind: kind.into(),
-            value: value.to_string().into(),
+    fn input(part: u32, kind: &str, value: &str) -> Fact {
+        Fact {
+            at: ActionKey::part(0, part),
+            act: FactAct::Input {
+                kind: kind.into(),
+                value: value.to_string().into(),
+            },
         }
     }
 
-    fn made() -> Fact {
-        Fact::Constructed {
-            object: ObjectKey(1),
+    fn made(part: u32) -> Fact {
+        Fact {
+            at: ActionKey::part(0, part),
+            act: FactAct::Constructed {
+                handle: Handle(0),
+                object: ObjectKey(1),
+            },
         }
     }
 
     #[test]
-    fn inputs_are_passed_with_what_comes_before_them() {
-        let facts = [input("a", ""), made(), input("b", ""), input("c", "")];
-        let mut cursor = Cursor::new(&facts);
-        let kinds = |inputs: Vec<Input>| inputs.into_iter().map(|(kind, _)| kind).collect();
-        let before: Vec<Arc<str>> = kinds(cursor.inputs());
-        assert_eq!(before, ["a".into()]);
+    fn recorded_inputs_are_passed_by() {
+        let facts = [input(0, "a", ""), made(1), input(2, "b", "")];
+        let mut cursor = Cursor::starting(0);
+        cursor.rewind(&facts, Some(("first".into(), "[]".into())));
+        assert_eq!(cursor.due(), None);
         assert!(cursor.is_replaying());
-        let after: Vec<Arc<str>> = kinds(cursor.step());
-        assert_eq!(after, ["b".into(), "c".into()]);
+        assert_eq!(cursor.part(), ActionKey::part(0, 1));
         assert!(!cursor.is_replaying());
+        let (at, _) = cursor.due().expect("all else is met");
+        assert_eq!(at, ActionKey::part(0, 3));
+        assert_eq!(cursor.part(), ActionKey::part(0, 4));
+        assert_eq!(cursor.spawn(), 0);
+        assert_eq!(cursor.part(), ActionKey::part(1, 0));
+        assert_eq!(cursor.actions(), 1);
     }
 
     #[test]
@@ -177,7 +248,7 @@ mod tests {
     /// A worker may observe whatever it likes under any name; it once stopped the engine.
     #[test]
     fn observation_that_only_sounds_like_the_end_of_a_wait_is_told_as_it_is() {
-        let told = observations(&[input("first", "5"), input("timeout", "soon")]);
+        let told = observations(&[input(0, "first", "5"), input(1, "timeout", "soon")]);
         let values: Vec<&[u8]> = told.iter().map(|told| &*told.value).collect();
         assert_eq!(values, [&b"5"[..], b"soon"]);
     }

@@ -2,8 +2,8 @@
 //!
 //! It does not know the worker. Read next: `recording` (replays), `verbs` (what comes back).
 
-use ciel_graph::{Assignment, Entry, Event, Recalled, Step};
-use ciel_model::{Fact, Handle, Resolution, limits};
+use ciel_graph::{Assignment, Entry, Event, Step};
+use ciel_model::{ActionKey, Fact, Handle, Resolution, limits};
 use ciel_protocol::wire::{
     EngineMessage, Environment, Recording, Reference, SavedContinuation, Start, engine_message,
     start,
@@ -13,7 +13,7 @@ use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 use super::features::Features;
 use super::handles::Handles;
 use super::held::{Failed, Held};
-use super::recording::{Cursor, Input, end_of_wait, observations};
+use super::recording::{Input, end_of_wait, observation, observations};
 use super::{Workers, run_of, wire};
 use crate::core::Core;
 use crate::engine::Engine;
@@ -54,11 +54,8 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
         Entry::Start(known) => (inputs(engine, held, known)?, None),
         Entry::Replay {
             inputs: known,
-            mut facts,
+            facts,
         } => {
-            let ended = held.assignment.ended.take();
-            let end = ended.map(|ended| end_of_wait(&ended, &[]));
-            facts.extend(end.map(|(kind, value)| Fact::Input { kind, value }));
             let inputs = inputs(engine, held, known)?;
             let recording = recording(engine, held, &facts)?;
             (inputs, Some(start::Continuation::Replay(recording)))
@@ -104,42 +101,48 @@ fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Referenc
 
 /// What a replay is told; the graph hears of the inputs that come before everything else.
 fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
-    held.cursor = Cursor::new(facts);
+    let ended = held.assignment.ended.take();
+    let end = ended.map(|ended| end_of_wait(&ended, &[]));
+    let mut observations = observations(facts);
+    observations.extend(end.iter().map(|(kind, value)| observation(kind, value)));
+    held.cursor.rewind(facts, end);
     let run = run_of(&held.assignment);
     let recalled = engine.with(|core, now| core.recall(now, run));
-    let own = held.assignment.descriptor.inputs.len() as u32;
     let mut references = Vec::with_capacity(recalled.len());
     for (handle, known) in recalled {
-        let number = match handle {
-            Recalled::Made(index) => own + index,
-            Recalled::There(handle) => held
-                .handles
-                .number_of(handle)
-                .expect("what is inside a value was delivered with it"),
-        };
-        references.push(held.reference(engine, number, known)?);
+        references.push(held.reference(engine, handle.0, known)?);
     }
-    let passed = held.cursor.inputs();
-    engine.with(|core, now| pass(core, now, held, passed));
+    engine.with(|core, now| record_end(core, now, held));
     Ok(Recording {
         references,
-        observations: observations(facts),
+        observations,
     })
 }
 
-/// Tells the graph of inputs that a replayed task says nothing about.
-pub(super) fn pass(core: &mut Core, now: u64, held: &Held, inputs: Vec<Input>) {
-    let run = run_of(&held.assignment);
-    for (kind, value) in inputs {
-        core.tell(
-            now,
-            Event::TaskStepped {
-                task: run.task,
-                attempt: run.attempt,
-                step: Step::Input { kind, value },
-            },
-        );
+/// The task has observed something, or a wait of it has ended.
+pub(super) fn observe_input(core: &mut Core, now: u64, held: &mut Held, input: Input) {
+    let at = held.cursor.part();
+    tell_input(core, now, held, (at, input));
+}
+
+/// Tells the graph how the last wait of a replayed task ended, as soon as all else is met.
+pub(super) fn record_end(core: &mut Core, now: u64, held: &mut Held) {
+    if let Some(due) = held.cursor.due() {
+        tell_input(core, now, held, due);
     }
+}
+
+fn tell_input(core: &mut Core, now: u64, held: &Held, (at, input): (ActionKey, Input)) {
+    let run = run_of(&held.assignment);
+    let (kind, value) = input;
+    core.tell(
+        now,
+        Event::TaskStepped {
+            task: run.task,
+            attempt: run.attempt,
+            step: Step::Input { at, kind, value },
+        },
+    );
 }
 
 /// A saved strand on its way back.
@@ -149,51 +152,44 @@ fn restored(
     bytes: &[u8],
     answers: Known,
 ) -> Failed<SavedContinuation> {
-    let (mut saved, kept, printed) = unpack(bytes);
+    let (mut saved, printed) = unpack(bytes);
     if let Some(ended) = held.assignment.ended.take() {
         saved.timed_out = ended.timed_out;
         let input = end_of_wait(&ended, &[]);
-        engine.with(|core, now| pass(core, now, held, vec![input]));
+        engine.with(|core, now| observe_input(core, now, held, input));
     }
     held.printed = printed;
     let count = saved.references.len() as u32;
-    held.handles = Handles::restored(count, kept);
+    held.handles = Handles::restored(count, held.assignment.next_handle);
     for (handle, known) in answers {
+        let told = held.reference(engine, handle.0, known)?;
         // What it waited for only to be there was not kept for it.
-        let number = held.handles.number_of(handle);
-        let told = held.reference(engine, number.unwrap_or_default(), known)?;
-        if let Some(place) = saved.references.get_mut(handle.0 as usize) {
+        let place = handle.0 - Handle::DELIVERED_MIN;
+        if let Some(place) = saved.references.get_mut(place as usize) {
             *place = told;
         }
     }
     Ok(saved)
 }
 
-/// A saved strand as the graph keeps it: its bytes, how many handles are kept for it of which it
-/// is given the first, and whether it has printed.
+/// A saved strand as the graph keeps it: its bytes, and whether it has printed.
 ///
 /// # Errors
 /// Those of a message that is too long.
-pub(super) fn pack(
-    saved: SavedContinuation,
-    kept: u32,
-    printed: bool,
-) -> Result<Vec<u8>, EncodeError> {
+pub(super) fn pack(saved: SavedContinuation, printed: bool) -> Result<Vec<u8>, EncodeError> {
     let start = Start {
         continuation: Some(start::Continuation::Saved(saved)),
         ..Start::default()
     };
     let message = encode(&EngineMessage::connection(start), Framing::LengthPrefixed)?;
-    let mut bytes = kept.to_be_bytes().to_vec();
-    bytes.push(u8::from(printed));
+    let mut bytes = vec![u8::from(printed)];
     bytes.extend_from_slice(&message);
     Ok(bytes)
 }
 
-fn unpack(bytes: &[u8]) -> (SavedContinuation, u32, bool) {
+fn unpack(bytes: &[u8]) -> (SavedContinuation, bool) {
     let whole = "a saved strand comes back as it was packed";
-    let (kept, rest) = bytes.split_first_chunk().expect(whole);
-    let (printed, message) = rest.split_first().expect(whole);
+    let (printed, message) = bytes.split_first().expect(whole);
     let mut decoder = Decoder::<EngineMessage>::with_framing(Framing::LengthPrefixed);
     decoder.push(message);
     let start = match decoder.take() {
@@ -204,9 +200,7 @@ fn unpack(bytes: &[u8]) -> (SavedContinuation, u32, bool) {
         _ => unreachable!("{whole}"),
     };
     match start.continuation {
-        Some(start::Continuation::Saved(saved)) => {
-            (saved, u32::from_be_bytes(*kept), *printed == 1)
-        }
+        Some(start::Continuation::Saved(saved)) => (saved, *printed == 1),
         _ => unreachable!("{whole}"),
     }
 }
@@ -229,7 +223,7 @@ mod tests {
             references: vec![Reference::default()],
             timed_out: false,
         };
-        let bytes = pack(saved.clone(), 3, true).expect("short");
-        assert_eq!(unpack(&bytes), (saved, 3, true));
+        let bytes = pack(saved.clone(), true).expect("short");
+        assert_eq!(unpack(&bytes), (saved, true));
     }
 }

@@ -15,7 +15,7 @@ use ciel_protocol::wire::{self as words, Answer, Data, Level, Resume, Sink, answ
 
 use super::ending::{self, Over, Seat};
 use super::held::{Failed, Held, Purpose};
-use super::start::pass;
+use super::start::{observe_input, record_end};
 use super::{failing, run_of, wire};
 use crate::core::Core;
 use crate::engine::Engine;
@@ -103,10 +103,9 @@ pub(super) fn value(
 
 /// A new object joins the graph and the task's table.
 fn add(core: &mut Core, now: u64, held: &mut Held, value: Value<Handle>) -> Handle {
-    step(core, now, held, Step::Construct(value));
-    let handle = held.handles.make(1);
-    let passed = held.cursor.step();
-    pass(core, now, held, passed);
+    let (at, handle) = (held.cursor.part(), held.handles.make(1));
+    step(core, now, held, Step::Construct { at, handle, value });
+    record_end(core, now, held);
     handle
 }
 
@@ -131,19 +130,23 @@ fn spawn(seat: &Seat<'_>, held: &mut Held, word: &words::Spawn) -> Failed<Said> 
     let mut refused = Ok(Said::Nothing);
     for asked in &word.tasks {
         match wire::descriptor(engine, &held.handles, asked) {
-            Ok(descriptor) => read.push(descriptor),
+            Ok(descriptor) => read.push((held.handles.make(asked.outputs), descriptor)),
             Err(why) => {
                 refused = Err(held.refuse(why));
                 break;
             }
         }
-        held.handles.make(asked.outputs);
     }
     engine.with(|core, now| {
-        for descriptor in read {
-            step(core, now, held, Step::Spawn(descriptor));
-            let passed = held.cursor.step();
-            pass(core, now, held, passed);
+        for (first, descriptor) in read {
+            let action = held.cursor.spawn();
+            let spawn = Step::Spawn {
+                action,
+                first,
+                descriptor,
+            };
+            step(core, now, held, spawn);
+            record_end(core, now, held);
         }
     });
     refused
@@ -344,7 +347,8 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
             let bytes = word.data.to_vec();
             let (strand, label) = (held.assignment.strand, held.label());
             let engine = &seat.workers.engine;
-            let written = engine.with(|core, _| core.write(strand, label, bytes));
+            let after = held.cursor.actions();
+            let written = engine.with(|core, _| core.write(strand, label, after, bytes));
             written.map_err(|told| Box::new(failures::differs(&held.assignment, told)))?;
             output::spill_excess(engine);
         }
@@ -356,8 +360,8 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
 fn write_error(seat: &Seat<'_>, held: &mut Held, bytes: &[u8]) {
     let engine = &seat.workers.engine;
     if engine.settings.ordered_errors {
-        let strand = held.assignment.strand;
-        return engine.with(|core, _| core.write_error(strand, bytes.to_vec()));
+        let (strand, after) = (held.assignment.strand, held.cursor.actions());
+        return engine.with(|core, _| core.write_error(strand, after, bytes.to_vec()));
     }
     let task = held.assignment.task;
     let fresh = seat.workers.unshown(task, held.errors_bytes, bytes);
@@ -377,7 +381,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     let engine = &seat.workers.engine;
     if let Some(value) = word.value {
         let value = value.to_vec().into();
-        engine.with(|core, now| step(core, now, held, Step::Input { kind, value }));
+        engine.with(|core, now| observe_input(core, now, held, (kind, value)));
         return Ok(Said::Nothing);
     }
     request(held, word.request)?;
@@ -394,15 +398,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
         let done: Vec<bool> = handles.iter().map(there).collect();
         let value = serde_json::to_vec(&done).expect("truth values are JSON");
         let recorded = value.clone().into();
-        step(
-            core,
-            now,
-            held,
-            Step::Input {
-                kind,
-                value: recorded,
-            },
-        );
+        observe_input(core, now, held, (kind, recorded));
         value
     });
     let result = answer::Result::Observed(words::Observed {

@@ -70,8 +70,10 @@ impl Reading {
                 ordered_errors,
             } => (None, began(policy, ordered_errors)),
             Record::Told { now, event } => (Some(now), self.told(&event, born)),
-            Record::Wrote { strand, piece } => (None, self.wrote(strand, "stdout", &piece)),
-            Record::WroteError { strand, piece } => (None, self.wrote(strand, "stderr", &piece)),
+            Record::Wrote { strand, piece, .. } => (None, self.wrote(strand, "stdout", &piece)),
+            Record::WroteError { strand, piece, .. } => {
+                (None, self.wrote(strand, "stderr", &piece))
+            }
         })
     }
 
@@ -160,13 +162,17 @@ impl Reading {
                 task: name(task),
                 failure: failure.to_string(),
             },
+            Event::TaskRolledBack { task, to } => Act::RolledBack {
+                task: name(task),
+                to: *to,
+            },
         }
     }
 
     /// What a task did that others can see.
     fn stepped(&self, task: String, step: &Step, born: Option<TaskKey>) -> Act {
         match step {
-            Step::Spawn(descriptor) => Act::Spawned {
+            Step::Spawn { descriptor, .. } => Act::Spawned {
                 task,
                 again: born.is_none(),
                 child: born.map_or_else(|| descriptor.what.to_string(), |key| self.name(key)),
@@ -175,7 +181,7 @@ impl Reading {
                 inputs: descriptor.inputs.len() as u64,
                 outputs: descriptor.outputs,
             },
-            Step::Construct(value) => Act::Made {
+            Step::Construct { value, .. } => Act::Made {
                 task,
                 length: value.content.length(),
             },
@@ -188,7 +194,7 @@ impl Reading {
                 task,
                 output: *index,
             },
-            Step::Input { kind, value } => Act::Asked {
+            Step::Input { kind, value, .. } => Act::Asked {
                 task,
                 question: kind.to_string(),
                 length: value.len() as u64,

@@ -1,0 +1,162 @@
+//! A strand is taken back to one of its actions, and run again.
+//!
+//! A retry takes it back to its task's first action, a replay to none: then it only does again what
+//! it did. Facts from that action on are dropped, and what was spawned from there on is cancelled.
+//! It does not know why a strand is taken back, nor what of its output is out: whoever asks must.
+//! Read next: `again`, for what a strand meets that is run again.
+
+use ciel_model::{ActionKey, Fact, FactAct, Mark, Micros, ObjectKey, StrandKey, TaskKey};
+
+use crate::event::{Action, StrandChange};
+use crate::graph::Graph;
+use crate::objects::Released;
+use crate::story::Moment;
+use crate::table::Table;
+use crate::task::{Resume, State, Task};
+
+impl Graph {
+    /// The first action to which a strand can be taken back: it records its facts, has begun, and
+    /// its checkpoint, or an output that it gave, does not come after. What of its output is out is
+    /// not known here.
+    pub fn rollback_min(&self, task: TaskKey) -> Option<u64> {
+        let task = self.tasks.get(&task)?;
+        let undone = task.descriptor.replayable && task.has_started() && !self.verdict.is_decided();
+        undone.then(|| task.base().max(task.given_after))
+    }
+
+    /// The index that the next action of a task's strand will have at least.
+    pub fn next_action(&self, task: TaskKey) -> Option<u64> {
+        self.tasks.get(&task).map(|task| task.strand.next)
+    }
+
+    /// The strand that a task belongs to.
+    pub fn strand_of(&self, task: TaskKey) -> Option<StrandKey> {
+        self.tasks.get(&task).map(|task| task.strand.key)
+    }
+
+    pub(crate) fn on_task_rolled_back(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        to: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        if self.rollback_min(key).is_none_or(|least| to < least) {
+            return;
+        }
+        let (task, attempt) = (key, self.tasks[&key].attempt);
+        if matches!(self.tasks[&key].state, State::Ready { .. }) {
+            actions.push(Action::Withdraw { task, attempt });
+        }
+        actions.push(Action::Stop { task, attempt });
+        self.give_up_waiting(key);
+        self.stop_clock(now, key);
+        self.roll_back(now, key, to, actions);
+        self.wait_again(now, key, actions);
+    }
+
+    /// The strand goes on from its checkpoint, for which it may have to wait as it did there, or
+    /// from its start.
+    fn wait_again(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let stand = self.tasks[&key].checkpoint.as_ref();
+        let on = stand.map_or(Vec::new(), |stand| stand.on.clone());
+        let objects: Vec<ObjectKey> = on.iter().map(|on| self.object_of(key, *on)).collect();
+        let mut woken = Vec::new();
+        let missing = self.wait_and_demand(now, key, &objects, &mut woken);
+        if missing == 0 {
+            self.begin_again(now, key, Moment::RolledBack, actions);
+        } else {
+            let resume = Resume {
+                on,
+                ..Resume::replay()
+            };
+            let task = self.task_mut(key);
+            task.begin_attempt();
+            task.state = State::Suspended { missing, resume };
+            self.note(now, key, Moment::RolledBack);
+        }
+        actions.append(&mut woken);
+    }
+
+    /// Makes a strand ready to be run again from its start, or its last checkpoint. What it did
+    /// from action `to` on is undone.
+    pub(crate) fn roll_back(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        to: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        let strand = self.tasks[&key].strand.key;
+        actions.push(Action::Strand(StrandChange::RolledBack { strand, to }));
+        let undone = self.drop_facts(key, to);
+        if let Some(begin) = undone.begin {
+            let end = self.tasks[&key].strand.end;
+            self.forgive_between(begin, end, actions);
+            self.cancel_between(now, begin, end, undone.why, actions);
+        }
+        let mut released = Released::default();
+        self.release_facts(undone.facts, &mut released);
+        self.clear(released, actions);
+        let task = self.task_mut(key);
+        task.strand.next = task.base();
+        task.met = 0;
+        self.reset_table(key, actions);
+    }
+
+    /// Takes the facts from action `to` on away.
+    fn drop_facts(&mut self, key: TaskKey, to: u64) -> Undone {
+        let task = self.task_mut(key);
+        if !task.descriptor.replayable {
+            let spawned = task.spawned && to <= task.begun_at;
+            task.spawned &= !spawned;
+            return Undone {
+                begin: spawned.then_some(task.strand.begin),
+                facts: Vec::new(),
+                why: "the attempt that spawned it failed",
+            };
+        }
+        let first = ActionKey::part(to, 0);
+        let kept = task.facts.partition_point(|fact| fact.at < first);
+        let facts = task.facts.split_off(kept);
+        let begin = facts.iter().find_map(|fact| match fact.act {
+            FactAct::Spawned { before, .. } => Some(before),
+            FactAct::Constructed { .. } | FactAct::Input { .. } => None,
+        });
+        let why = "what spawned it was undone";
+        Undone { begin, facts, why }
+    }
+
+    fn reset_table(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
+        let task = &self.tasks[&key];
+        let table = match &task.checkpoint {
+            Some(stand) => stand.table.clone(),
+            None => task.inputs.clone(),
+        };
+        for object in &table {
+            self.objects.hold(*object);
+        }
+        let before = std::mem::replace(&mut self.task_mut(key).table, Table::of(table));
+        let mut released = Released::default();
+        self.release_all(before.objects(), &mut released);
+        self.clear(released, actions);
+    }
+}
+
+/// What a rollback takes away.
+struct Undone {
+    /// All that the strand had spawned after this.
+    begin: Option<Mark>,
+    facts: Vec<Fact>,
+    /// Why that is cancelled.
+    why: &'static str,
+}
+
+impl Task {
+    /// The index of the first action that the strand does when it is run again.
+    fn base(&self) -> u64 {
+        self.checkpoint
+            .as_ref()
+            .map_or(self.begun_at, |stand| stand.next)
+    }
+}

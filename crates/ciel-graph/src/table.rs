@@ -1,0 +1,140 @@
+//! What one task can name: the objects behind its handles.
+//!
+//! The table only finds objects; who holds them is counted by `objects`. Handles of the task's own
+//! may leave gaps, since a child that ran in place keeps the handles it was given. Read next:
+//! `spawn`, which fills it.
+
+use std::collections::BTreeMap;
+
+use ciel_model::{Handle, ObjectKey};
+
+/// The handles of one task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Table {
+    /// Handles from 0 on: the inputs, and what the task made without a gap.
+    dense: Vec<ObjectKey>,
+    /// What the task made beyond a gap.
+    sparse: BTreeMap<u32, ObjectKey>,
+    /// What was delivered to it, from [`Handle::DELIVERED_MIN`] on.
+    delivered: Vec<ObjectKey>,
+    /// The task's own handles that it has given out end here.
+    own_end: u32,
+}
+
+impl Table {
+    /// A table with these objects at 0, 1, ….
+    pub(crate) fn of(objects: Vec<ObjectKey>) -> Table {
+        Table {
+            own_end: objects.len() as u32,
+            dense: objects,
+            ..Table::default()
+        }
+    }
+
+    /// A table in which these objects are delivered, and nothing else is left of this one. Handles
+    /// of the task's own go on where they were.
+    pub(crate) fn delivering(&self, objects: Vec<ObjectKey>) -> Table {
+        Table {
+            delivered: objects,
+            own_end: self.own_end,
+            ..Table::default()
+        }
+    }
+
+    /// The first handle that the task has not given out.
+    pub(crate) fn own_end(&self) -> Handle {
+        Handle(self.own_end)
+    }
+
+    /// The object behind `handle`.
+    pub(crate) fn get(&self, handle: Handle) -> Option<ObjectKey> {
+        if let Some(index) = handle.0.checked_sub(Handle::DELIVERED_MIN) {
+            return self.delivered.get(index as usize).copied();
+        }
+        let dense = self.dense.get(handle.0 as usize);
+        dense.or_else(|| self.sparse.get(&handle.0)).copied()
+    }
+
+    /// Whether the task may give `count` objects the handles from `first` on.
+    pub(crate) fn is_free(&self, first: Handle, count: u32) -> bool {
+        let Some(end) = first.0.checked_add(count) else {
+            return false;
+        };
+        let taken = self.sparse.range(first.0..end).next().is_some();
+        end <= Handle::DELIVERED_MIN && first.0 as usize >= self.dense.len() && !taken
+    }
+
+    /// The task calls these objects by the handles from `first` on, which are free.
+    pub(crate) fn add(&mut self, first: Handle, objects: &[ObjectKey]) {
+        self.own_end = self.own_end.max(first.0 + objects.len() as u32);
+        if first.0 as usize == self.dense.len() && self.sparse.is_empty() {
+            return self.dense.extend(objects);
+        }
+        let numbered = (first.0..).zip(objects.iter().copied());
+        self.sparse.extend(numbered);
+    }
+
+    /// References are delivered to the task; gives their handles.
+    pub(crate) fn deliver(&mut self, objects: &[ObjectKey]) -> Vec<Handle> {
+        let first = Handle::DELIVERED_MIN + self.delivered.len() as u32;
+        self.delivered.extend(objects);
+        let end = Handle::DELIVERED_MIN + self.delivered.len() as u32;
+        (first..end).map(Handle).collect()
+    }
+
+    /// The `index`-th delivered object, from 0.
+    pub(crate) fn delivered(&self, index: usize) -> Option<(Handle, ObjectKey)> {
+        let handle = Handle(Handle::DELIVERED_MIN + index as u32);
+        let object = self.delivered.get(index)?;
+        Some((handle, *object))
+    }
+
+    /// All objects, each as often as it stands there.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectKey> {
+        let made = self.dense.iter().chain(self.sparse.values());
+        made.chain(&self.delivered).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivered(index: u32) -> Handle {
+        Handle(Handle::DELIVERED_MIN + index)
+    }
+
+    #[test]
+    fn own_and_delivered_handles_are_numbered_apart() {
+        let mut table = Table::of(vec![ObjectKey(1)]);
+        assert_eq!(table.deliver(&[ObjectKey(2)]), [delivered(0)]);
+        table.add(Handle(1), &[ObjectKey(3), ObjectKey(4)]);
+        assert_eq!(table.deliver(&[ObjectKey(5)]), [delivered(1)]);
+        assert_eq!(table.get(Handle(2)), Some(ObjectKey(4)));
+        assert_eq!(table.get(delivered(1)), Some(ObjectKey(5)));
+        assert_eq!(table.get(Handle(3)), None);
+        assert_eq!(table.get(delivered(2)), None);
+        assert_eq!(table.objects().count(), 5);
+    }
+
+    #[test]
+    fn handles_may_leave_gaps_and_fill_them_later() {
+        let mut table = Table::of(vec![ObjectKey(1)]);
+        table.add(Handle(5), &[ObjectKey(2), ObjectKey(3)]);
+        table.add(Handle(1), &[ObjectKey(4)]);
+        assert_eq!(table.get(Handle(6)), Some(ObjectKey(3)));
+        assert_eq!(table.get(Handle(1)), Some(ObjectKey(4)));
+        assert_eq!(table.get(Handle(2)), None);
+        for (first, count, free) in [(0, 1, false), (1, 1, false), (2, 3, true), (4, 2, false)] {
+            assert_eq!(table.is_free(Handle(first), count), free, "{first}");
+        }
+    }
+
+    #[test]
+    fn handles_of_the_other_range_are_not_free() {
+        let table = Table::default();
+        assert!(table.is_free(Handle(Handle::DELIVERED_MIN - 1), 1));
+        assert!(!table.is_free(Handle(Handle::DELIVERED_MIN - 1), 2));
+        assert!(!table.is_free(Handle(u32::MAX), 1));
+    }
+}

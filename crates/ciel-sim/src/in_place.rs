@@ -1,0 +1,136 @@
+//! Children that run in place: what a spawn gives when the graph never hears of it.
+//!
+//! A child runs here as a call does, if it can come to its end without waiting, failing or asking;
+//! else it is spawned. Whether it is tried depends on seed and position only, so a strand that is
+//! run again makes the same choice. Read next: `script`, which does so at its spawns.
+
+use ciel_model::{Handle, Name};
+
+use crate::program::{Act, Definition, Kind, Needs, Scenario, saw, start_of};
+use crate::random::Random;
+
+/// A reference as a script has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Local {
+    /// The graph knows it by this handle.
+    Told(Handle),
+    /// An output of a child that ran in place, or what such a child made.
+    Here(u64, Vec<Local>),
+}
+
+impl Local {
+    /// Visits every handle in it.
+    pub(crate) fn each_handle(&mut self, visit: &mut impl FnMut(&mut Handle)) {
+        match self {
+            Local::Told(handle) => visit(handle),
+            Local::Here(_, inside) => {
+                for local in inside {
+                    local.each_handle(visit);
+                }
+            }
+        }
+    }
+}
+
+/// What a child gave that ran in place.
+#[derive(Debug)]
+pub(crate) struct Given {
+    /// What it wrote.
+    pub(crate) text: String,
+    pub(crate) outputs: Vec<Local>,
+}
+
+/// Whether the child that a task spawns as that action is to run in place, if it can.
+pub(crate) fn is_chosen(scenario: &Scenario, task: Name, action: u64) -> bool {
+    let place = (task.0 >> 64) as u64 ^ action.rotate_left(20);
+    scenario.in_place && Random::new(scenario.seed ^ place).one_in(2)
+}
+
+/// Runs a child; nothing if it has to be spawned.
+pub(crate) fn call(scenario: &Scenario, definition: usize, given: Vec<Local>) -> Option<Given> {
+    let task = &scenario.tasks[definition];
+    if !can_be_called(task, &given) {
+        return None;
+    }
+    let mut call = Call {
+        seen: start_of(definition),
+        locals: given,
+        text: String::new(),
+    };
+    let count = task.outputs.max(1) as usize;
+    for act in &task.acts {
+        if let Some(outputs) = call.act(scenario, act, count)? {
+            return Some(call.end(outputs));
+        }
+    }
+    let outputs = call.outputs(&[], count);
+    Some(call.end(outputs))
+}
+
+fn can_be_called(task: &Definition, given: &[Local]) -> bool {
+    let here = given.iter().all(|local| matches!(local, Local::Here(..)));
+    let plain = !task.lazy && !task.timeout && task.retries == 0;
+    plain
+        && (task.kind == Kind::Thread || task.cores == 1)
+        && (task.needs == Needs::Nothing || here)
+}
+
+struct Call {
+    seen: u64,
+    locals: Vec<Local>,
+    text: String,
+}
+
+impl Call {
+    /// The outputs, if that ends it; nothing if it cannot be done here.
+    fn act(&mut self, scenario: &Scenario, act: &Act, count: usize) -> Option<Option<Vec<Local>>> {
+        match act {
+            Act::Print(text) => self.text.push_str(text),
+            Act::Pause(_) => {}
+            Act::Spawn(definition, given) => {
+                let given = call(scenario, *definition, self.pick(given))?;
+                self.text.push_str(&given.text);
+                self.locals.extend(given.outputs);
+            }
+            Act::Get(local) | Act::Catch(local) => match self.locals.get(*local).cloned() {
+                Some(Local::Here(number, inside)) => {
+                    self.seen = saw(self.seen, number);
+                    self.locals.extend(inside);
+                }
+                Some(Local::Told(_)) => return None,
+                None => {}
+            },
+            Act::Construct(inside) => {
+                let made = Local::Here(self.seen, self.pick(inside));
+                self.locals.push(made);
+            }
+            Act::Return(inside) => return Some(Some(self.outputs(inside, count))),
+            Act::First(..)
+            | Act::Watch(_)
+            | Act::Publish(_)
+            | Act::Ask
+            | Act::Flake(_)
+            | Act::Fail(_)
+            | Act::Hang
+            | Act::Delegate(_)
+            | Act::Tail(..) => return None,
+        }
+        Some(None)
+    }
+
+    fn pick(&self, which: &[usize]) -> Vec<Local> {
+        let found = which.iter().filter_map(|local| self.locals.get(*local));
+        found.cloned().collect()
+    }
+
+    fn outputs(&self, inside: &[usize], count: usize) -> Vec<Local> {
+        vec![Local::Here(self.seen, self.pick(inside)); count]
+    }
+
+    fn end(self, outputs: Vec<Local>) -> Given {
+        Given {
+            text: self.text,
+            outputs,
+        }
+    }
+}

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciel_model::{Content, Failure, FileContent, Handle, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{Content, Digest, Failure, FileContent, Handle, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lineage::Origin;
@@ -477,14 +477,7 @@ impl Objects {
     /// The files of all objects that are there, and of those that others were made of.
     pub(crate) fn all_files(&self) -> BTreeMap<Name, FileContent> {
         let file = |object: &Object| match &object.state {
-            ObjectState::Ready(stored) => match stored.value.content {
-                Content::File {
-                    name,
-                    length,
-                    digest,
-                } => Some((name, FileContent { length, digest })),
-                Content::Inline(_) => None,
-            },
+            ObjectState::Ready(stored) => stored.value.content.file(),
             _ => None,
         };
         let sources = self.sources.iter();
@@ -497,6 +490,30 @@ impl Objects {
             .filter_map(file)
             .chain(sources)
             .collect()
+    }
+
+    /// These files have other bytes than before, of the same length.
+    pub(crate) fn set_digests(&mut self, digests: &BTreeMap<Name, Option<Digest>>) {
+        // Values stay shared as they were; the old ones live until all are replaced.
+        let mut renewed: FxHashMap<*const Stored, (Arc<Stored>, Arc<Stored>)> =
+            FxHashMap::default();
+        for object in self.table.values_mut() {
+            let ObjectState::Ready(stored) = &mut object.state else {
+                continue;
+            };
+            let file = stored.value.content.file();
+            let Some(digest) = file.and_then(|(name, _)| digests.get(&name)) else {
+                continue;
+            };
+            let (_, now) = renewed.entry(Arc::as_ptr(stored)).or_insert_with(|| {
+                let mut now = Stored::clone(stored);
+                if let Content::File { digest: known, .. } = &mut now.value.content {
+                    *known = *digest;
+                }
+                (stored.clone(), Arc::new(now))
+            });
+            *stored = now.clone();
+        }
     }
 
     /// Whether that file is on disk, as far as is known.

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use ciel_model::{Content, Failure, FailureKind, Label, Micros, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{
+    Content, Failure, FailureKind, FileContent, Label, Micros, Name, ObjectKey, TaskKey, Value,
+};
 use rustc_hash::FxHashSet;
 
 use crate::event::Action;
@@ -168,29 +170,33 @@ impl Graph {
         outputs
     }
 
-    /// Goes on with everything else when all that was lost is there again.
+    /// Continues with everything else when all lost files are recomputed.
     pub(crate) fn look_at_remaking(&mut self, now: Micros, actions: &mut Vec<Action>) {
         let Some(remaking) = &self.remaking else {
             return;
         };
-        let mut outputs = remaking.outputs.values().flatten();
-        if outputs.any(|output| self.is_future(*output)) {
+        let outputs = || remaking.outputs.values().flatten();
+        if outputs().any(|output| self.is_future(*output)) {
             return;
         }
-        let failed = remaking.outputs.values().flatten().find_map(|output| {
-            match self.objects.settled_state(*output) {
-                ObjectState::Failed { failure, .. } => Some(failure.clone()),
-                _ => None,
-            }
+        let failed = outputs().find_map(|output| match self.objects.settled_state(*output) {
+            ObjectState::Failed { failure, .. } => Some(failure.clone()),
+            _ => None,
         });
-        let other = remaking
-            .wanted
-            .iter()
-            .find(|(name, _)| !self.objects.has_file(**name));
-        let other = other
-            .map(|(name, _)| *name)
-            .or_else(|| self.longer_or_shorter(remaking));
+        let recomputed = self.recomputed_files(remaking);
+        let is_other = |(name, length): &(&Name, &u64)| {
+            let now = recomputed.get(*name).map(|content| content.length);
+            now != Some(**length)
+        };
+        let other = remaking.wanted.iter().find(is_other).map(|(name, _)| *name);
         let remaking = self.remaking.take().expect("just seen");
+        if other.is_none() {
+            let wanted = remaking.wanted.keys();
+            let digests = wanted
+                .map(|name| (*name, recomputed[name].digest))
+                .collect();
+            self.objects.set_digests(&digests);
+        }
         let mut released = Released::default();
         self.release_all(remaking.held(), &mut released);
         self.clear(released, actions);
@@ -201,23 +207,14 @@ impl Graph {
         }
     }
 
-    /// A file that was made again and is not what it was.
-    fn longer_or_shorter(&self, remaking: &Remaking) -> Option<Name> {
+    /// The files that the tasks have given which were run once more.
+    fn recomputed_files(&self, remaking: &Remaking) -> BTreeMap<Name, FileContent> {
         let outputs = remaking.outputs.values().flatten();
-        let mut files = outputs.filter_map(|output| match self.objects.settled_state(*output) {
-            ObjectState::Ready(stored) => match stored.value.content {
-                Content::File { name, length, .. } => Some((name, length)),
-                Content::Inline(_) => None,
-            },
+        let files = outputs.filter_map(|output| match self.objects.settled_state(*output) {
+            ObjectState::Ready(stored) => stored.value.content.file(),
             _ => None,
         });
-        let differs = |(name, length): &(Name, u64)| {
-            remaking
-                .wanted
-                .get(name)
-                .is_some_and(|wanted| wanted != length)
-        };
-        files.find(differs).map(|(name, _)| name)
+        files.collect()
     }
 
     fn offer_held_back(&mut self, mut held_back: Vec<TaskKey>, actions: &mut Vec<Action>) {
@@ -253,7 +250,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Input, Pool};
+    use ciel_model::{Attempt, Class, Descriptor, Digest, Form, Handle, Input, Pool};
 
     use super::*;
     use crate::event::Policy;
@@ -284,13 +281,13 @@ mod tests {
     }
 
     fn finish(graph: &mut Graph, task: TaskKey, file: Name, length: u64) -> Vec<Action> {
+        finish_with(graph, task, file_of(file, length, None))
+    }
+
+    fn finish_with(graph: &mut Graph, task: TaskKey, content: Content) -> Vec<Action> {
         let value = Value {
             form: Form::Bytes,
-            content: Content::File {
-                name: file,
-                length,
-                digest: None,
-            },
+            content,
             references: Vec::new(),
         };
         let event = Event::TaskFinished {
@@ -304,6 +301,10 @@ mod tests {
 
     /// A root that runs, and a child of it that has made a file; and that file.
     fn parent_of_a_file(impure: bool) -> (Graph, Name) {
+        parent_of_a_file_with(impure, None)
+    }
+
+    fn parent_of_a_file_with(impure: bool, digest: Option<Digest>) -> (Graph, Name) {
         let mut graph = Graph::new(Policy::default());
         graph.keep_lineage();
         let root = Descriptor {
@@ -326,8 +327,16 @@ mod tests {
         tell(&mut graph, step);
         place(&mut graph, TaskKey(1), 0);
         let file = name.spawn(0).output(0);
-        finish(&mut graph, TaskKey(1), file, 7);
+        finish_with(&mut graph, TaskKey(1), file_of(file, 7, digest));
         (graph, file)
+    }
+
+    fn file_of(name: Name, length: u64, digest: Option<Digest>) -> Content {
+        Content::File {
+            name,
+            length,
+            digest,
+        }
     }
 
     fn lose_engine_and(graph: &mut Graph, lost: Name) -> Vec<Action> {
@@ -365,13 +374,36 @@ mod tests {
         assert!(!actions.iter().any(dropped), "{actions:?}");
     }
 
+    /// A recomputed file with other bytes once kept the digest of the first ones, so each later
+    /// resume found it changed. One that had become too short for a file was not missed at all,
+    /// and the job continued without it.
     #[test]
-    fn file_that_is_not_what_it_was_ends_the_job() {
-        let (mut graph, file) = parent_of_a_file(false);
-        lose_engine_and(&mut graph, file);
-        place(&mut graph, TaskKey(2), 0);
-        let actions = finish(&mut graph, TaskKey(2), file, 8);
-        assert_eq!(failure(&actions), Some(FailureKind::ObjectLost));
+    fn recomputed_file_has_its_own_digest_and_the_length_of_the_first() {
+        let (one, other) = (Some(Digest(1)), Some(Digest(2)));
+        let file = |length, digest| move |name| file_of(name, length, digest);
+        let short = |_| Content::Inline("short".into());
+        type Recomputed<'a> = &'a dyn Fn(Name) -> Content;
+        let table: [(Option<Digest>, Recomputed<'_>, Option<Option<Digest>>); 7] = [
+            (one, &file(7, one), Some(one)),
+            (one, &file(7, other), Some(other)),
+            (one, &file(7, None), Some(None)),
+            (None, &file(7, other), Some(other)),
+            (None, &file(8, None), None),
+            (one, &file(8, one), None),
+            (one, &short, None),
+        ];
+        for (number, (before, recomputed, digest)) in table.into_iter().enumerate() {
+            let (mut graph, name) = parent_of_a_file_with(false, before);
+            lose_engine_and(&mut graph, name);
+            place(&mut graph, TaskKey(2), 0);
+            let actions = finish_with(&mut graph, TaskKey(2), recomputed(name));
+            let lost = digest.is_none().then_some(FailureKind::ObjectLost);
+            assert_eq!(failure(&actions), lost, "row {number}");
+            if let Some(digest) = digest {
+                let expected = FileContent { length: 7, digest };
+                assert_eq!(graph.files().get(&name), Some(&expected), "row {number}");
+            }
+        }
     }
 
     /// A source that nobody holds any more was once a reason to give the job up, although what had

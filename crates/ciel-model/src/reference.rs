@@ -81,6 +81,18 @@ impl Content {
             Content::File { length, .. } => *length,
         }
     }
+
+    /// The name of the file and what it holds, if the bytes are in one.
+    pub fn file(&self) -> Option<(Name, FileContent)> {
+        match *self {
+            Content::Inline(_) => None,
+            Content::File {
+                name,
+                length,
+                digest,
+            } => Some((name, FileContent { length, digest })),
+        }
+    }
 }
 
 /// A finished object. `R` is how embedded references are named: [`Handle`] by the task that made

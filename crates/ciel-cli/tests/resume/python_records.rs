@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::support::programs::{python, runs_python};
-use crate::trial::{Moment, Trial};
+use crate::trial::{Moment, Seen, Trial};
 
 /// Tasks that spawn, gather, delegate and ask the clock; commands with named outputs, and one that
 /// fails; an answer that depends on who is first.
@@ -85,7 +85,9 @@ fn trial() -> Trial {
 
 /// Two times in their order, both answers, and the rest as expected. That no time differs from what
 /// was shown before a kill is checked by the trial.
-fn expect_right(shown: &str, about: &str) {
+fn expect_right(seen: &Seen, about: &str) {
+    let (code, shown) = &seen.shown;
+    assert_eq!(*code, Some(0), "{about}: {shown}\n{}", seen.failure);
     let mut times = Vec::new();
     let mut answers = Vec::new();
     let mut rest = Vec::new();
@@ -108,7 +110,7 @@ fn python_program_killed_at_any_record_ends_as_if_undisturbed() {
         return;
     }
     let trial = trial();
-    expect_right(&trial.in_peace(&["-j2"]).shown.1, "in peace");
+    expect_right(&trial.in_peace(&["-j2"]), "in peace");
     let (next, saved) = (AtomicU64::new(1), AtomicUsize::new(0));
     let work = || loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +120,7 @@ fn python_program_killed_at_any_record_ends_as_if_undisturbed() {
             assert!(at > RECORDS_MIN, "it ended before record {at}");
             return;
         };
-        expect_right(&seen.shown.1, &format!("{moment:?}"));
+        expect_right(&seen, &format!("{moment:?}"));
         saved.fetch_add(done, Ordering::Relaxed);
     };
     std::thread::scope(|scope| {
@@ -144,7 +146,7 @@ fn python_program_killed_twice_ends_as_if_undisturbed() {
             written: false,
         };
         if let Some((seen, _)) = trial.killed_at(&[first, second], &["-j2"]) {
-            expect_right(&seen.shown.1, &format!("{first:?} {second:?}"));
+            expect_right(&seen, &format!("{first:?} {second:?}"));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 /// What a figure should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// Told only for comparison.
+    /// FailureDetails only for comparison.
     None,
     /// No more than this.
     AtMost(f64),

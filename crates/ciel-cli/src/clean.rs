@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use ciel_store::{Cleaned, Cleaning, StateFolder, StoreError};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::{self, counted};
 use crate::options::{CleanOptions, Shared};
 
 /// Removes the ended runs of the state folder, of whatever version it is.
-pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, Complaint> {
+pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, CliError> {
     let cleaning = match options.all {
         true => Cleaning::All,
         false => Cleaning::Ended,
@@ -17,7 +17,7 @@ pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, Compla
     let cleaned = match StateFolder::open_existing(&shared.state) {
         Ok(None) => Cleaned::default(),
         Ok(Some(folder)) => {
-            ciel_runtime::remains::clear(&folder)?;
+            ciel_runtime::orphans::clear(&folder)?;
             folder.clean(cleaning)?
         }
         Err(StoreError::OtherFormat { .. }) => StateFolder::renew(&shared.state, cleaning)?,

@@ -3,24 +3,24 @@
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use crate::complaint::{Complaint, JOB_FAILED};
+use crate::cli_error::{CliError, JOB_FAILED};
 
 /// Prints data on standard output; a reader that has gone is no error.
-pub fn print(bytes: &[u8]) -> Result<ExitCode, Complaint> {
+pub fn print(bytes: &[u8]) -> Result<ExitCode, CliError> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
     match written {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Complaint::Unread),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CliError::Unread),
         Err(error) => {
             let message = format!("cannot write to standard output: {error}");
-            Err(Complaint::usage("output", message).with_exit(JOB_FAILED))
+            Err(CliError::usage("output", message).with_exit(JOB_FAILED))
         }
     }
 }
 
 /// Prints values as JSON, one a line.
-pub fn print_json(values: &[serde_json::Value]) -> Result<ExitCode, Complaint> {
+pub fn print_json(values: &[serde_json::Value]) -> Result<ExitCode, CliError> {
     let lines: String = values.iter().map(|value| format!("{value}\n")).collect();
     print(lines.as_bytes())
 }

@@ -15,7 +15,7 @@ use rustix::fs::Access;
 use serde_json::{Value, json};
 
 use crate::SPAWNER;
-use crate::complaint::{Complaint, JOB_FAILED};
+use crate::cli_error::{CliError, JOB_FAILED};
 use crate::display::{self, columns, size};
 use crate::options::{JsonOption, Shared};
 use crate::paint::{Paint, paint_output};
@@ -78,7 +78,7 @@ fn bad(what: &'static str, grade: Grade, detail: impl Into<String>, hint: &'stat
 }
 
 /// Checks everything and prints the findings; ends with 1 if there is a problem.
-pub fn examine(shared: &Shared, options: &JsonOption) -> Result<ExitCode, Complaint> {
+pub fn examine(shared: &Shared, options: &JsonOption) -> Result<ExitCode, CliError> {
     let findings = [
         ok("version", format!("ciel {}", env!("CARGO_PKG_VERSION"))),
         kernel(),

@@ -1,6 +1,6 @@
 //! What a failed job says: the chain of tasks from the root to the origin, the cause, the hint.
 //!
-//! It knows failures as values only. Read next: `face`, which tells them.
+//! It knows failures as values only. Read next: `observer`, which tells them.
 
 use std::sync::Arc;
 

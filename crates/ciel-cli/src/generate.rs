@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::Shell as Generator;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display;
 use crate::options::{Options, Shell};
 
 /// Prints the completions for a shell.
-pub fn completions(shell: Shell) -> Result<ExitCode, Complaint> {
+pub fn completions(shell: Shell) -> Result<ExitCode, CliError> {
     let generator = match shell {
         Shell::Bash => Generator::Bash,
         Shell::Zsh => Generator::Zsh,
@@ -23,7 +23,7 @@ pub fn completions(shell: Shell) -> Result<ExitCode, Complaint> {
 }
 
 /// Prints the manual page: the command itself, then each of its commands.
-pub fn man_page() -> Result<ExitCode, Complaint> {
+pub fn man_page() -> Result<ExitCode, CliError> {
     let mut text = Vec::new();
     let mut command = Options::command();
     command.build();

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::options::LintOptions;
 use crate::python;
 
@@ -23,7 +23,7 @@ sys.exit(main())";
 const NO_MODULE: i32 = 95;
 
 /// Lets the interpreter look at the files.
-pub fn start(options: &LintOptions) -> Result<ExitCode, Complaint> {
+pub fn start(options: &LintOptions) -> Result<ExitCode, CliError> {
     let found = python::find(options.python.as_deref())?.ok_or_else(python::missing)?;
     let mut command = Command::new(&found.interpreter);
     command.args(["-P", "-c", PROGRAM]);
@@ -31,7 +31,7 @@ pub fn start(options: &LintOptions) -> Result<ExitCode, Complaint> {
     let ended = command.arg("--").args(&options.files).status();
     let status = ended.map_err(|error| {
         let message = format!("cannot start {}: {error}", found.interpreter.display());
-        Complaint::usage("lint.start", message)
+        CliError::usage("lint.start", message)
     })?;
     match status.code() {
         Some(NO_MODULE) => Err(no_module(&found.interpreter)),
@@ -39,9 +39,9 @@ pub fn start(options: &LintOptions) -> Result<ExitCode, Complaint> {
     }
 }
 
-fn no_module(interpreter: &Path) -> Complaint {
+fn no_module(interpreter: &Path) -> CliError {
     let message = format!("{} has no module ciel", interpreter.display());
-    Complaint::usage("lint.module", message)
+    CliError::usage("lint.module", message)
         .with_hint("install ciel with that interpreter's pip, or name another one: --python FILE")
 }
 

@@ -1,22 +1,22 @@
 //! The command line of Ciel: from words to a job, and from what happens to words.
 //!
 //! It decides nothing about tasks: the engine is `ciel-runtime`, the language `ciel-skywriting`.
-//! Where to read next: `options` (every command and flag), `run` (a job), `face` (what a running
-//! job shows), `failures` (what a failed one says), `look` (`ps`, `runs`, `journal`, `why`,
+//! Where to read next: `options` (every command and flag), `run` (a job), `observer` (what a
+//! running job shows), `failures` (what a failed one says), `look` (`ps`, `runs`, `journal`, `why`,
 //! `logs`).
 
 mod amounts;
 mod clean;
-mod complaint;
+mod cli_error;
 mod display;
 mod doctor;
-mod face;
 mod failures;
 mod generate;
 mod given;
 mod lint;
 mod look;
 mod nearest;
+mod observer;
 mod options;
 mod paint;
 mod python;
@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::options::{Command, Options};
 
 /// What one thread makes of a task another one often lets go of.
@@ -64,9 +64,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn obey(options: Options) -> Result<ExitCode, Complaint> {
+fn obey(options: Options) -> Result<ExitCode, CliError> {
     let mut shared = options.shared;
-    let place = ciel_runtime::place::of_state(&shared.state);
+    let place = ciel_runtime::state_location::of_state(&shared.state);
     shared.state_notice = place.notice(&shared.state);
     shared.state = place.path;
     match options.command {

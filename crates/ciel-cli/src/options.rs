@@ -9,7 +9,7 @@ use ciel_model::limits::RETRIES_MAX;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::amounts::{parse_disk_size, parse_duration, parse_package, parse_resource, parse_size};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::paint::Colour;
 
 /// Run a program of many tasks on all cores, with the output of the serial program.
@@ -60,7 +60,7 @@ pub struct Shared {
 
 impl Shared {
     /// The same, right in whatever folder the process is.
-    pub fn absolute(&self) -> Result<Shared, Complaint> {
+    pub fn absolute(&self) -> Result<Shared, CliError> {
         let mut shared = self.clone();
         shared.state = absolute(&self.state)?;
         Ok(shared)
@@ -68,10 +68,10 @@ impl Shared {
 }
 
 /// A path that stays right in whatever folder the process is.
-pub fn absolute(path: &Path) -> Result<PathBuf, Complaint> {
+pub fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     std::path::absolute(path).map_err(|error| {
         let message = format!("cannot find {}: {error}", path.display());
-        Complaint::usage("state.path", message)
+        CliError::usage("state.path", message)
     })
 }
 

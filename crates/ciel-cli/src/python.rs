@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ciel_runtime::Python;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// The variable that names an interpreter.
 const INTERPRETER: &str = "CIEL_PYTHON";
@@ -25,12 +25,12 @@ const NAME: &str = "python3";
 ///
 /// # Errors
 /// The one that was asked for is not there.
-pub fn find(asked: Option<&Path>) -> Result<Option<Python>, Complaint> {
+pub fn find(asked: Option<&Path>) -> Result<Option<Python>, CliError> {
     let named = || std::env::var_os(INTERPRETER).map(PathBuf::from);
     let asked = asked.map(Path::to_path_buf).or_else(named);
     if let Some(file) = asked.as_ref().filter(|file| !file.is_file()) {
         let message = format!("there is no Python interpreter {}", file.display());
-        return Err(Complaint::usage("python.missing", message).with_hint(HINT));
+        return Err(CliError::usage("python.missing", message).with_hint(HINT));
     }
     let found = asked.or_else(around).map(|interpreter| Python {
         interpreter,
@@ -52,7 +52,7 @@ fn around() -> Option<PathBuf> {
 }
 
 /// There is none.
-pub fn missing() -> Complaint {
+pub fn missing() -> CliError {
     let message = "there is no Python interpreter: neither beside ciel, nor python3 on PATH";
-    Complaint::usage("python.missing", message).with_hint(HINT)
+    CliError::usage("python.missing", message).with_hint(HINT)
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use rustix::fs::{OFlags, SeekFrom, Stat};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::sink::first_difference;
 
 /// Files that a run remembers; beyond it the oldest is forgotten.
@@ -125,11 +125,11 @@ impl Redirected {
     }
 
     /// Why nothing was written to the file, if that is so.
-    pub fn refusal(&self) -> Option<Complaint> {
+    pub fn refusal(&self) -> Option<CliError> {
         let why = self.refused.as_deref()?;
         let message = format!("standard output does not hold what the run wrote to it: {why}");
         let hint = "nothing more was written to it; rerun the same command with another file";
-        Some(Complaint::usage("output.differs", message).with_hint(hint))
+        Some(CliError::usage("output.differs", message).with_hint(hint))
     }
 
     fn compare(&mut self, bytes: &[u8]) -> io::Result<()> {

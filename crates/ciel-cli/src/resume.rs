@@ -9,7 +9,7 @@ use ciel_runtime::Resume;
 use ciel_store::StoreError;
 use ciel_view::listing::{self, RunSummary, Standing};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::given::run_options;
 use crate::options::{ResumeOptions, Shared, absolute};
 use crate::run;
@@ -18,7 +18,7 @@ use crate::run;
 const LISTED_MAX: usize = 20;
 
 /// Goes on with the run that is meant.
-pub fn resume(shared: &Shared, options: ResumeOptions) -> Result<ExitCode, Complaint> {
+pub fn resume(shared: &Shared, options: ResumeOptions) -> Result<ExitCode, CliError> {
     let runs = listing::runs(&shared.state)?;
     let id = meant(&runs, options.run.as_deref())?;
     let description = listing::description(&shared.state, &id)?;
@@ -28,18 +28,18 @@ pub fn resume(shared: &Shared, options: ResumeOptions) -> Result<ExitCode, Compl
     std::env::set_current_dir(&description.folder).map_err(|error| {
         let folder = description.folder.display();
         let message = format!("cannot go to {folder}, where run {id} was started: {error}");
-        Complaint::usage("resume.folder", message)
+        CliError::usage("resume.folder", message)
     })?;
     run::start(&shared, run_options(description, &options), Resume::Run(id))
 }
 
 /// The id of the one run whose id begins so, or of the newest that can be resumed.
-fn meant(runs: &[RunSummary], beginning: Option<&str>) -> Result<String, Complaint> {
+fn meant(runs: &[RunSummary], beginning: Option<&str>) -> Result<String, CliError> {
     let Some(beginning) = beginning else {
         let resumable = |run: &&RunSummary| run.standing == Standing::Resumable;
         let newest = runs.iter().rev().find(resumable);
         return newest.map(|run| run.id.clone()).ok_or_else(|| {
-            Complaint::usage("resume.none", "no run of this folder can be resumed")
+            CliError::usage("resume.none", "no run of this folder can be resumed")
                 .with_hint("`ciel runs` lists the runs; --state names another folder")
         });
     };
@@ -50,7 +50,7 @@ fn meant(runs: &[RunSummary], beginning: Option<&str>) -> Result<String, Complai
 ///
 /// # Errors
 /// There is none, or several.
-pub fn called<'a>(runs: &'a [RunSummary], beginning: &str) -> Result<&'a RunSummary, Complaint> {
+pub fn called<'a>(runs: &'a [RunSummary], beginning: &str) -> Result<&'a RunSummary, CliError> {
     let matching: Vec<&RunSummary> = runs
         .iter()
         .filter(|run| run.id.starts_with(beginning))
@@ -65,7 +65,7 @@ pub fn called<'a>(runs: &'a [RunSummary], beginning: &str) -> Result<&'a RunSumm
 }
 
 /// Says at once, in the folder where that is known, why a run cannot go on.
-fn checked(run: &RunSummary) -> Result<String, Complaint> {
+fn checked(run: &RunSummary) -> Result<String, CliError> {
     let id = run.id.clone();
     match run.standing {
         Standing::Resumable => Ok(id),
@@ -77,11 +77,11 @@ fn checked(run: &RunSummary) -> Result<String, Complaint> {
     }
 }
 
-fn refused(error: StoreError) -> Complaint {
+fn refused(error: StoreError) -> CliError {
     error.into()
 }
 
-fn ambiguous(several: &[&RunSummary], beginning: &str) -> Complaint {
+fn ambiguous(several: &[&RunSummary], beginning: &str) -> CliError {
     let mut message = format!("{beginning} may be any of {} runs:", several.len());
     for run in several.iter().rev().take(LISTED_MAX) {
         message.push_str(&format!("\n  {}  {}", run.id, run.command.join(" ")));
@@ -89,5 +89,5 @@ fn ambiguous(several: &[&RunSummary], beginning: &str) -> Complaint {
     if several.len() > LISTED_MAX {
         message.push_str(&format!("\n  … and {} more", several.len() - LISTED_MAX));
     }
-    Complaint::usage("resume.several", message).with_hint("give more digits")
+    CliError::usage("resume.several", message).with_hint("give more digits")
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ciel_runtime::{Face, Job, Outcome, Report, Resume, RunError, Settings};
+use ciel_runtime::{Job, Observer, Outcome, Report, Resume, RunError, Settings};
 
-use crate::complaint::{Complaint, JOB_FAILED};
-use crate::face::CommandFace;
+use crate::cli_error::{CliError, JOB_FAILED};
+use crate::observer::CommandObserver;
 use crate::options::{ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
@@ -25,7 +25,7 @@ const OUTPUT_CLOSED: u8 = 141;
 const OWN_FILE: &str = "/proc/self/exe";
 
 /// Runs a job, or goes on with a run of it that was broken off.
-pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> {
+pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
     let resume = match options.new {
         true => Resume::New,
         false => Resume::Auto,
@@ -34,49 +34,52 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> 
 }
 
 /// Runs a job as these options say.
-pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<ExitCode, Complaint> {
+pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<ExitCode, CliError> {
     let (script, arguments) = split(&options)?;
     let opened = script::open(&script)?;
     let packages = packages(&options)?;
     let mut sources: Vec<&Path> = packages.values().map(PathBuf::as_path).collect();
     sources.push(&script);
     let paint = paint::paint_errors(shared.colour);
-    let face = Arc::new(CommandFace::new(&options, paint, &sources)?);
-    tell_of_place(shared, &*face);
+    let observer = Arc::new(CommandObserver::new(&options, paint, &sources)?);
+    tell_of_place(shared, &*observer);
     let settings = settings(shared, &options, script, arguments, packages, resume)?;
     let job = match &opened {
         Opened::Skywriting(program) => Job::Script(program),
         Opened::Python if settings.python.is_none() => return Err(python::missing()),
         Opened::Python => Job::Python,
     };
-    let ended = ciel_runtime::run(settings, job, face.clone());
-    face.clear();
-    conclude(&face, ended)
+    let ended = ciel_runtime::run(settings, job, observer.clone());
+    observer.clear();
+    conclude(&observer, ended)
 }
 
 /// Tells where the state is, if it is not where people expect it.
-pub fn tell_of_place(shared: &Shared, face: &dyn Face) {
+pub fn tell_of_place(shared: &Shared, observer: &dyn Observer) {
     if let Some(message) = &shared.state_notice {
-        face.report(Report::Warning {
+        observer.report(Report::Warning {
             task: None,
             message,
         });
     }
 }
 
-fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<ExitCode, Complaint> {
+fn conclude(
+    observer: &CommandObserver,
+    ended: Result<Outcome, RunError>,
+) -> Result<ExitCode, CliError> {
     let extent = match &ended {
         Ok(outcome) if outcome.result.is_ok() => Extent::Whole,
         Ok(outcome) if !outcome.interrupted => Extent::Part,
         Ok(_) | Err(_) => Extent::Broken,
     };
-    let finished = face.finish_output(extent);
+    let finished = observer.finish_output(extent);
     let outcome = match ended {
         Ok(outcome) => outcome,
         // What the file says about its refusal is clearer than what the engine saw of it.
         Err(error) => return Err(finished.err().unwrap_or_else(|| error.into())),
     };
-    face.conclude(&outcome);
+    observer.conclude(&outcome);
     finished?;
     Ok(ExitCode::from(match &outcome {
         outcome if outcome.interrupted => INTERRUPTED,
@@ -87,18 +90,18 @@ fn conclude(face: &CommandFace, ended: Result<Outcome, RunError>) -> Result<Exit
 }
 
 /// The script and its arguments.
-pub fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), Complaint> {
+pub fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), CliError> {
     let (script, rest) = options.command.split_first().expect("the file is required");
     let arguments = rest.iter().map(|argument| {
         argument.to_str().map(str::to_string).ok_or_else(|| {
             let message = format!("the argument {argument:?} is not UTF-8");
-            Complaint::usage("arguments", message).with_hint("scripts take text as arguments")
+            CliError::usage("arguments", message).with_hint("scripts take text as arguments")
         })
     });
     Ok((PathBuf::from(script), arguments.collect::<Result<_, _>>()?))
 }
 
-pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, Complaint> {
+pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, CliError> {
     let mut packages = BTreeMap::new();
     for (name, path) in &options.package {
         if let Err(error) = sink::is_readable_file(path) {
@@ -106,11 +109,11 @@ pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, Compl
                 "cannot read the package {name}, {}: {error}",
                 path.display()
             );
-            return Err(Complaint::usage("package.unreadable", message));
+            return Err(CliError::usage("package.unreadable", message));
         }
         if packages.insert(name.clone(), path.clone()).is_some() {
             let message = format!("the package {name} is given twice");
-            return Err(Complaint::usage("package.twice", message));
+            return Err(CliError::usage("package.twice", message));
         }
     }
     Ok(packages)
@@ -124,7 +127,7 @@ pub fn settings(
     arguments: Vec<String>,
     packages: BTreeMap<String, PathBuf>,
     resume: Resume,
-) -> Result<Settings, Complaint> {
+) -> Result<Settings, CliError> {
     let cores = options.jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
     });

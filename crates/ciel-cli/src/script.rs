@@ -7,13 +7,13 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use ciel_runtime::{ScriptTrouble, Scripts};
+use ciel_runtime::{ScriptError, Scripts};
 use ciel_skywriting::diagnostic::line_column;
 use ciel_skywriting::front::{Loader, Problems, check};
 use ciel_skywriting::hir::{Program, Source, Span};
 use ciel_skywriting::limits::SOURCE_BYTES_MAX;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::nearest::nearest;
 
 /// Bytes of a first line that are looked at.
@@ -31,7 +31,7 @@ pub enum Opened {
 }
 
 /// Reads the file at `path`; a script is checked with all that it includes.
-pub fn open(path: &Path) -> Result<Opened, Complaint> {
+pub fn open(path: &Path) -> Result<Opened, CliError> {
     let bytes = read(path).map_err(|error| unreadable(path, &error))?;
     if is_python(path, &bytes) {
         return Ok(Opened::Python);
@@ -39,13 +39,13 @@ pub fn open(path: &Path) -> Result<Opened, Complaint> {
     Ok(Opened::Skywriting(checked(path, &bytes)?))
 }
 
-fn checked(path: &Path, bytes: &[u8]) -> Result<Program, Complaint> {
+fn checked(path: &Path, bytes: &[u8]) -> Result<Program, CliError> {
     if !is_skywriting(path, bytes) {
         return Err(other_kind(path, bytes));
     }
     let shown = path.display().to_string();
     let mut files = Files::new(path, &shown);
-    check(&shown, bytes, &mut files).map_err(Complaint::Script)
+    check(&shown, bytes, &mut files).map_err(CliError::Script)
 }
 
 /// How the engine reads scripts that tasks call.
@@ -53,44 +53,44 @@ pub fn called() -> Scripts {
     Scripts::new(|path| open_called(path).map_err(trouble))
 }
 
-fn open_called(path: &Path) -> Result<Program, Complaint> {
+fn open_called(path: &Path) -> Result<Program, CliError> {
     // What is no file, such as a pipe, might keep the thread for ever.
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         let message = format!("{} is not a file", path.display());
-        return Err(Complaint::usage("script.kind", message));
+        return Err(CliError::usage("script.kind", message));
     }
     let bytes = read(path).map_err(|error| unreadable(path, &error))?;
     if is_python(path, &bytes) {
         let message = format!("{} is a Python program, not a script", path.display());
-        return Err(Complaint::usage("script.kind", message)
+        return Err(CliError::usage("script.kind", message)
             .with_hint("the executor python calls functions of Python modules"));
     }
     checked(path, &bytes)
 }
 
 /// A complaint as the failure of the task that called the script.
-fn trouble(complaint: Complaint) -> ScriptTrouble {
+fn trouble(complaint: CliError) -> ScriptError {
     let (place, excerpt) = (String::new(), String::new());
     match complaint {
-        Complaint::Plain { message, hint, .. } => ScriptTrouble {
+        CliError::Plain { message, hint, .. } => ScriptError {
             message,
             place,
             excerpt,
             hint,
         },
-        Complaint::Script(problems) => mistakes(problems),
-        Complaint::Unread => unreachable!("it is about output"),
+        CliError::Script(problems) => mistakes(problems),
+        CliError::Unread => unreachable!("it is about output"),
     }
 }
 
 /// One mistake in full; of several their number, and each of them in the excerpt.
-fn mistakes(mut problems: Problems) -> ScriptTrouble {
+fn mistakes(mut problems: Problems) -> ScriptError {
     let first = &problems.diagnostics[0];
     let (message, hint) = (first.message.clone(), first.hint.clone());
     let place = place(first.span, &problems.sources);
     let count = problems.diagnostics.len();
     if count > 1 {
-        return ScriptTrouble {
+        return ScriptError {
             message: format!("the script has {count} mistakes"),
             place,
             excerpt: problems.render(false).trim_end().to_string(),
@@ -101,7 +101,7 @@ fn mistakes(mut problems: Problems) -> ScriptTrouble {
     problems.diagnostics[0].hint = None;
     let drawn = problems.render(false);
     let lines = drawn.split_once('\n').map_or("", |(_, lines)| lines);
-    ScriptTrouble {
+    ScriptError {
         message,
         place,
         excerpt: lines.trim_end().to_string(),
@@ -153,26 +153,26 @@ fn interpreter(bytes: &[u8]) -> Option<&str> {
     Some(&named[named.len() - name(named)..])
 }
 
-fn other_kind(path: &Path, bytes: &[u8]) -> Complaint {
+fn other_kind(path: &Path, bytes: &[u8]) -> CliError {
     let shown = path.display();
     let message = match bytes {
         [] => format!("{shown} has nothing in it"),
         _ if bytes.contains(&0) => format!("{shown} is a binary file, not a script"),
         _ => format!("{shown} is not known to be a script"),
     };
-    Complaint::usage("script.kind", message).with_hint(
+    CliError::usage("script.kind", message).with_hint(
         "Python programs (.py) and Skywriting scripts can be run: names of scripts end in .sw, or \
          their first line is #!/usr/bin/env ciel",
     )
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Complaint {
+fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
     let shown = path.display();
     match error.kind() {
         ErrorKind::NotFound => missing(path),
         ErrorKind::NotADirectory => missing(path),
         ErrorKind::IsADirectory => {
-            let complaint = Complaint::usage("script.folder", format!("{shown} is a folder"));
+            let complaint = CliError::usage("script.folder", format!("{shown} is a folder"));
             match scripts_in(path) {
                 Some(names) => complaint.with_hint(format!("it holds {names}")),
                 None => complaint.with_hint("name the script to run"),
@@ -181,14 +181,14 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Complaint {
         ErrorKind::PermissionDenied => {
             let message = format!("{shown} may not be read by you");
             let hint = format!("look at its owner and mode: ls -l {shown}");
-            Complaint::usage("script.unreadable", message).with_hint(hint)
+            CliError::usage("script.unreadable", message).with_hint(hint)
         }
-        _ => Complaint::usage("script.unreadable", format!("cannot read {shown}: {error}")),
+        _ => CliError::usage("script.unreadable", format!("cannot read {shown}: {error}")),
     }
 }
 
-fn missing(path: &Path) -> Complaint {
-    let complaint = Complaint::usage(
+fn missing(path: &Path) -> CliError {
+    let complaint = CliError::usage(
         "script.missing",
         format!("there is no file {}", path.display()),
     );

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use ciel_runtime::{Job, Resume};
 
-use crate::complaint::Complaint;
-use crate::face::CommandFace;
+use crate::cli_error::CliError;
+use crate::observer::CommandObserver;
 use crate::options::{RunOptions, Shared};
 use crate::{paint, run};
 
@@ -20,26 +20,26 @@ use crate::{paint, run};
 const SOCKET: &str = "CIEL_FD";
 
 /// Serves until the session is closed or its program is gone.
-pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, Complaint> {
+pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
     let client = client()?;
     let (script, arguments) = run::split(&options)?;
     let packages = run::packages(&options)?;
     let paint = paint::paint_errors(shared.colour);
-    let face = Arc::new(CommandFace::new(&options, paint, &[])?);
-    run::tell_of_place(shared, &*face);
+    let observer = Arc::new(CommandObserver::new(&options, paint, &[])?);
+    run::tell_of_place(shared, &*observer);
     let settings = run::settings(shared, &options, script, arguments, packages, Resume::New)?;
-    let ended = ciel_runtime::run(settings, Job::Session(client), face.clone());
-    face.clear();
+    let ended = ciel_runtime::run(settings, Job::Session(client), observer.clone());
+    observer.clear();
     ended?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn client() -> Result<UnixStream, Complaint> {
+fn client() -> Result<UnixStream, CliError> {
     let number = std::env::var(SOCKET).ok();
     let number = number.and_then(|text| text.parse::<RawFd>().ok());
     let Some(number) = number.filter(|number| *number > 2) else {
         let message = format!("{SOCKET} names no socket");
-        return Err(Complaint::usage("session.socket", message)
+        return Err(CliError::usage("session.socket", message)
             .with_hint("sessions are begun from Python: with ciel.Session() as session: …"));
     };
     // SAFETY: the program that started this process left the descriptor for it, and nothing else
@@ -48,7 +48,7 @@ fn client() -> Result<UnixStream, Complaint> {
     let flags = rustix::io::FdFlags::CLOEXEC;
     rustix::io::fcntl_setfd(&socket, flags).map_err(|error| {
         let message = format!("{SOCKET} names no socket: {error}");
-        Complaint::usage("session.socket", message)
+        CliError::usage("session.socket", message)
     })?;
     Ok(UnixStream::from(socket))
 }

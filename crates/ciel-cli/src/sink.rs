@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Bytes compared at once.
 const COMPARED_BYTES_MAX: usize = 64 << 10;
@@ -62,7 +62,7 @@ impl Drop for Draft {
 
 impl Sink {
     /// Opens the file at `path`, made if it is missing; `sources` are files it must not be.
-    pub fn open(path: &Path, overwrite: bool, sources: &[&Path]) -> Result<Sink, Complaint> {
+    pub fn open(path: &Path, overwrite: bool, sources: &[&Path]) -> Result<Sink, CliError> {
         let found = std::fs::metadata(path);
         if let Ok(found) = &found {
             refuse_sources(path, found, sources)?;
@@ -82,7 +82,7 @@ impl Sink {
         let regular = metadata.is_file();
         if regular && file.try_lock().is_err() {
             let message = format!("{} is being written by another run", path.display());
-            return Err(Complaint::usage("output.busy", message)
+            return Err(CliError::usage("output.busy", message)
                 .with_hint("choose another file, or wait for the other run to end"));
         }
         let held = if regular { metadata.len() } else { 0 };
@@ -98,7 +98,7 @@ impl Sink {
         })
     }
 
-    fn draft(path: &Path, found: &std::fs::Metadata) -> Result<Sink, Complaint> {
+    fn draft(path: &Path, found: &std::fs::Metadata) -> Result<Sink, CliError> {
         let trouble = |error: io::Error| cannot_open(path, &error);
         let replaces = std::fs::canonicalize(path).map_err(trouble)?;
         let name = replaces.file_name().unwrap_or_default().to_string_lossy();
@@ -145,7 +145,7 @@ impl Sink {
 
     /// Ends the file. After the whole output it must hold no more than that. A file that was to be
     /// replaced is left as it is when the job was broken off.
-    pub fn finish(mut self, extent: Extent) -> Result<(), Complaint> {
+    pub fn finish(mut self, extent: Extent) -> Result<(), CliError> {
         if self.differs {
             let why = format!("from byte {} on it holds something else", self.offset);
             return Err(self.refusal(why));
@@ -175,10 +175,10 @@ impl Sink {
         Ok(())
     }
 
-    fn refusal(&self, why: String) -> Complaint {
+    fn refusal(&self, why: String) -> CliError {
         let path = self.path.display();
         let message = format!("{path} does not hold the beginning of the job's output: {why}");
-        Complaint::usage("output.differs", message)
+        CliError::usage("output.differs", message)
             .with_hint("nothing was written to it; choose another file, or add --overwrite")
     }
 }
@@ -206,7 +206,7 @@ fn refuse_sources(
     path: &Path,
     found: &std::fs::Metadata,
     sources: &[&Path],
-) -> Result<(), Complaint> {
+) -> Result<(), CliError> {
     let is_same = |source: &&&Path| {
         let source = std::fs::metadata(source);
         source.is_ok_and(|source| (source.dev(), source.ino()) == (found.dev(), found.ino()))
@@ -219,19 +219,19 @@ fn refuse_sources(
                 path.display(),
                 source.display()
             );
-            Err(Complaint::usage("output.source", message).with_hint("choose another file for -o"))
+            Err(CliError::usage("output.source", message).with_hint("choose another file for -o"))
         }
     }
 }
 
-fn cannot_open(path: &Path, error: &io::Error) -> Complaint {
+fn cannot_open(path: &Path, error: &io::Error) -> CliError {
     let shown = path.display();
     let hint = match error.kind() {
         ErrorKind::NotFound => Some("the folder must exist".to_string()),
         ErrorKind::IsADirectory => Some(format!("name a file in it: {}/output", shown)),
         _ => None,
     };
-    let complaint = Complaint::usage("output.file", format!("cannot write {shown}: {error}"));
+    let complaint = CliError::usage("output.file", format!("cannot write {shown}: {error}"));
     match hint {
         Some(hint) => complaint.with_hint(hint),
         None => complaint,

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use ciel_view::trace::BEGINNING;
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 
 /// Opens the file for a trace, and empties it if it holds an earlier one.
-pub fn open(path: &Path) -> Result<Arc<File>, Complaint> {
+pub fn open(path: &Path) -> Result<Arc<File>, CliError> {
     let refused = |error: io::Error| {
         let message = format!("cannot write the trace to {}: {error}", path.display());
-        Complaint::usage("trace.open", message)
+        CliError::usage("trace.open", message)
     };
     let opened = OpenOptions::new()
         .read(true)
@@ -26,11 +26,11 @@ pub fn open(path: &Path) -> Result<Arc<File>, Complaint> {
     let file = opened.map_err(refused)?;
     if !file.metadata().map_err(refused)?.is_file() || !may_replace(&file).map_err(refused)? {
         let message = format!("{} holds something else than a trace", path.display());
-        return Err(Complaint::usage("trace.other", message).with_hint("name another file"));
+        return Err(CliError::usage("trace.other", message).with_hint("name another file"));
     }
     if file.try_lock().is_err() {
         let message = format!("{} is being written by another run", path.display());
-        return Err(Complaint::usage("trace.busy", message).with_hint("name another file"));
+        return Err(CliError::usage("trace.busy", message).with_hint("name another file"));
     }
     file.set_len(0).map_err(refused)?;
     // What was read to know the file has moved to its end.

@@ -16,7 +16,7 @@ use crate::strands::{apply_change, told, write_to};
 
 /// Recorded bytes that are not what a coordinator writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Corrupt {
+pub enum FoldError {
     /// A record cannot be read.
     #[error("a record cannot be read")]
     Record,
@@ -103,7 +103,7 @@ impl Coordinator {
 
     /// Tells the graph what happened, and appends what is left to do.
     pub fn tell(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
-        self.record(&Spelled::Told { now, event: &event });
+        self.record(&Spelled::Event { now, event: &event });
         let first = actions.len();
         self.now = now;
         self.graph.handle(now, event, actions);
@@ -223,10 +223,10 @@ impl Coordinator {
     ///
     /// # Errors
     /// `Snapshot`.
-    pub fn restore(snapshot: &[u8]) -> Result<Coordinator, Corrupt> {
+    pub fn restore(snapshot: &[u8]) -> Result<Coordinator, FoldError> {
         match postcard::take_from_bytes(snapshot) {
             Ok((coordinator, [])) => Ok(coordinator),
-            Ok(_) | Err(_) => Err(Corrupt::Snapshot),
+            Ok(_) | Err(_) => Err(FoldError::Snapshot),
         }
     }
 
@@ -237,7 +237,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// `Record`, `Snapshot`, `Beginning`, and those of `after`.
-    pub fn fold<'a, E: From<Corrupt>>(
+    pub fn fold<'a, E: From<FoldError>>(
         snapshot: Option<&[u8]>,
         records: impl IntoIterator<Item = &'a [u8]>,
         mut after: impl FnMut(&mut Coordinator, &[Action]) -> Result<(), E>,
@@ -245,11 +245,11 @@ impl Coordinator {
         let mut records = records.into_iter();
         let mut coordinator = match snapshot {
             Some(snapshot) => Coordinator::restore(snapshot)?,
-            None => Coordinator::begin(records.next().ok_or(Corrupt::Beginning)?)?,
+            None => Coordinator::begin(records.next().ok_or(FoldError::Beginning)?)?,
         };
         let mut actions = Vec::new();
         for bytes in records {
-            let record = Record::read(bytes).ok_or(Corrupt::Record)?;
+            let record = Record::read(bytes).ok_or(FoldError::Record)?;
             coordinator.apply(record, &mut actions);
             after(&mut coordinator, &actions)?;
             actions.clear();
@@ -264,14 +264,14 @@ impl Coordinator {
         coordinator
     }
 
-    fn begin(record: &[u8]) -> Result<Coordinator, Corrupt> {
-        match Record::read(record).ok_or(Corrupt::Record)? {
+    fn begin(record: &[u8]) -> Result<Coordinator, FoldError> {
+        match Record::read(record).ok_or(FoldError::Record)? {
             Record::Began {
                 policy,
                 ordered_errors,
             } => Ok(Coordinator::recorded(policy, ordered_errors)),
-            Record::Told { .. } | Record::Wrote { .. } | Record::WroteError { .. } => {
-                Err(Corrupt::Beginning)
+            Record::Event { .. } | Record::Wrote { .. } | Record::WroteError { .. } => {
+                Err(FoldError::Beginning)
             }
         }
     }
@@ -284,7 +284,7 @@ impl Coordinator {
                 policy,
                 ordered_errors,
             } => *self = Coordinator::recorded(policy, ordered_errors),
-            Record::Told { now, event } => self.tell(now, event, actions),
+            Record::Event { now, event } => self.tell(now, event, actions),
             // The strand was told then if it wrote something else than before.
             Record::Wrote {
                 strand,

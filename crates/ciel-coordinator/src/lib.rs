@@ -13,5 +13,5 @@ pub mod coordinator;
 mod record;
 mod strands;
 
-pub use coordinator::{Coordinator, Corrupt, Recorder};
+pub use coordinator::{Coordinator, FoldError, Recorder};
 pub use record::{RECORD_FORMAT, Record};

@@ -26,7 +26,7 @@ pub enum Record {
         ordered_errors: bool,
     },
     /// The graph was told something.
-    Told {
+    Event {
         /// Time at which the event was handled.
         now: Micros,
         /// The event itself, before the graph changed anything.
@@ -59,7 +59,7 @@ pub(crate) enum Spelled<'a> {
         policy: Policy,
         ordered_errors: bool,
     },
-    Told {
+    Event {
         now: Micros,
         event: &'a Event,
     },
@@ -115,7 +115,7 @@ impl Record {
                 policy,
                 ordered_errors,
             },
-            Record::Told { now, ref event } => Spelled::Told { now, event },
+            Record::Event { now, ref event } => Spelled::Event { now, event },
             Record::Wrote {
                 strand,
                 after,

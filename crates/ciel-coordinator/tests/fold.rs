@@ -4,19 +4,19 @@
 
 mod conversation;
 
-use ciel_coordinator::{Coordinator, Corrupt, Record};
+use ciel_coordinator::{Coordinator, FoldError, Record};
 use ciel_graph::Action;
 use conversation::Conversation;
 
 fn fold(
     snapshot: Option<&[u8]>,
     records: &[Vec<u8>],
-) -> Result<(Coordinator, Vec<Action>), Corrupt> {
+) -> Result<(Coordinator, Vec<Action>), FoldError> {
     let mut done = Vec::new();
     let records = records.iter().map(Vec::as_slice);
     let coordinator = Coordinator::fold(snapshot, records, |_, actions| {
         done.extend_from_slice(actions);
-        Ok::<(), Corrupt>(())
+        Ok::<(), FoldError>(())
     })?;
     Ok((coordinator, done))
 }
@@ -86,7 +86,7 @@ fn fold_over_a_damaged_record_is_refused() {
     for damaged in 0..records.len() {
         let mut records = records.clone();
         records[damaged][0] = 99;
-        assert_eq!(fold(None, &records).unwrap_err(), Corrupt::Record);
+        assert_eq!(fold(None, &records).unwrap_err(), FoldError::Record);
     }
 }
 
@@ -95,7 +95,7 @@ fn snapshot_without_its_end_is_refused() {
     let snapshot = Conversation::hold().coordinator.snapshot().unwrap();
     for length in 0..snapshot.len() {
         let torn = &snapshot[..length];
-        assert_eq!(Coordinator::restore(torn).unwrap_err(), Corrupt::Snapshot);
+        assert_eq!(Coordinator::restore(torn).unwrap_err(), FoldError::Snapshot);
     }
     assert!(Coordinator::restore(&snapshot).is_ok());
 }
@@ -106,13 +106,13 @@ fn snapshot_with_more_behind_it_is_refused() {
     snapshot.push(0);
     assert_eq!(
         Coordinator::restore(&snapshot).unwrap_err(),
-        Corrupt::Snapshot
+        FoldError::Snapshot
     );
 }
 
 #[test]
 fn records_without_their_beginning_are_refused() {
     let records = Conversation::hold().records.all();
-    assert_eq!(fold(None, &records[1..]).unwrap_err(), Corrupt::Beginning);
-    assert_eq!(fold(None, &[]).unwrap_err(), Corrupt::Beginning);
+    assert_eq!(fold(None, &records[1..]).unwrap_err(), FoldError::Beginning);
+    assert_eq!(fold(None, &[]).unwrap_err(), FoldError::Beginning);
 }

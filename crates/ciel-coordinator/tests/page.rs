@@ -16,9 +16,9 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
-    ActionKey, Attempt, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception, Failure,
-    FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode, Label, Name, Options, Pool,
-    Resources, Site, StrandKey, TaskKey, Told, Value,
+    ActionKey, AttemptNumber, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception,
+    Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
+    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -97,7 +97,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("Label", fields::<Label>()),
         ("Failure", fields::<Failure>()),
         ("Frame", fields::<Frame>()),
-        ("Told", fields::<Told>()),
+        ("FailureDetails", fields::<FailureDetails>()),
         ("Call", fields::<Call>()),
         ("Exception", fields::<Exception>()),
     ];
@@ -149,7 +149,7 @@ fn kinds(record: &Record) -> Vec<(&'static str, u8)> {
     let mut bytes = Vec::new();
     record.append_to(&mut bytes);
     let mut kinds = vec![("Record", bytes[0])];
-    if let Record::Told { event, .. } = record {
+    if let Record::Event { event, .. } = record {
         kinds.push(("Event", first(postcard::to_stdvec(event))));
         if let Event::TaskStepped { step, .. } = event {
             kinds.push(("Step", first(postcard::to_stdvec(step))));
@@ -198,12 +198,12 @@ fn examples() -> Vec<(&'static str, Record)> {
         ),
     ];
     let told = [turns(), others(), steps(), ends()].into_iter().flatten();
-    let told = told.map(|(words, event)| (words, Record::Told { now: 5, event }));
+    let told = told.map(|(words, event)| (words, Record::Event { now: 5, event }));
     written.into_iter().chain(told).collect()
 }
 
 const TASK: TaskKey = TaskKey(1);
-const ATTEMPT: Attempt = Attempt(0);
+const ATTEMPT: AttemptNumber = AttemptNumber(0);
 
 fn label() -> Label {
     Label {

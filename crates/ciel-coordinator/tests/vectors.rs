@@ -12,7 +12,7 @@ mod conversation;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ciel_coordinator::{Coordinator, Corrupt, RECORD_FORMAT, Record};
+use ciel_coordinator::{Coordinator, FoldError, RECORD_FORMAT, Record};
 use ciel_graph::{Event, Step};
 use conversation::Conversation;
 
@@ -75,7 +75,7 @@ fn kept_records_are_read_as_before_and_can_be_folded() {
         assert_eq!(format!("{record:?}"), *meaning);
     }
     let records = kept.iter().map(|(bytes, _)| bytes.as_slice());
-    let folded = Coordinator::fold(None, records, |_, _| Ok::<(), Corrupt>(())).unwrap();
+    let folded = Coordinator::fold(None, records, |_, _| Ok::<(), FoldError>(())).unwrap();
     let original = Conversation::hold().coordinator;
     assert_eq!(folded.snapshot(), original.snapshot());
 }
@@ -93,13 +93,13 @@ fn kept_records_are_of_every_kind() {
 /// How many answers `kind` has.
 const KINDS: usize = 3 + 16 + 5;
 
-/// Told without a wildcard, so that a new kind is not forgotten here.
+/// FailureDetails without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
     match record {
         Record::Began { .. } => "began",
         Record::Wrote { .. } => "wrote",
         Record::WroteError { .. } => "wrote error",
-        Record::Told { event, .. } => match event {
+        Record::Event { event, .. } => match event {
             Event::RootSubmitted { .. } => "root submitted",
             Event::TaskPlaced { .. } => "placed",
             Event::TaskStepped { step, .. } => match step {

@@ -13,9 +13,9 @@ use ciel_coordinator::{Coordinator, Recorder};
 use ciel_engine::{Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Output, Policy, Step};
 use ciel_model::{
-    Attempt, Class, Descriptor, Form, Handle, Input, Name, Pool, Resources, TaskKey, Value,
+    AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, Pool, Resources, TaskKey, Value,
 };
-use ciel_node::{Capacity, Node, Run, WorkerKey};
+use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
 const TASKS: u32 = 1_000_000;
 
@@ -36,7 +36,7 @@ struct Job {
     engine: Engine,
     effects: Vec<Effect>,
     /// Attempts in workers.
-    running: VecDeque<(WorkerKey, Run)>,
+    running: VecDeque<(WorkerKey, AttemptKey)>,
     took: Vec<Duration>,
 }
 
@@ -103,7 +103,7 @@ impl Job {
                 b"payload".as_slice(),
             )
         };
-        let Run { task, attempt } = run(0);
+        let AttemptKey { task, attempt } = run(0);
         let step = Step::Spawn {
             action: u64::from(number),
             first: Handle(number),
@@ -151,10 +151,10 @@ impl Job {
     }
 }
 
-const fn run(task: u64) -> Run {
-    Run {
+const fn run(task: u64) -> AttemptKey {
+    AttemptKey {
         task: TaskKey(task),
-        attempt: Attempt(0),
+        attempt: AttemptNumber(0),
     }
 }
 

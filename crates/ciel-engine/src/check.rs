@@ -1,6 +1,6 @@
 //! Invariants of what joins the machines; those of each machine are its own.
 
-use ciel_node::Place;
+use ciel_node::Slot;
 
 use crate::engine::Engine;
 
@@ -10,7 +10,7 @@ impl Engine {
         self.graph().check_all();
         self.node.check_all();
         for (run, slot) in &self.slots {
-            let is_slow = slot.place == Place::Thread && slot.is_preempted;
+            let is_slow = slot.place == Slot::Thread && slot.is_preempted;
             assert!(
                 is_slow || self.node.is_placed(*run),
                 "{run:?} has a slot that the node does not know"

@@ -7,7 +7,7 @@
 use ciel_coordinator::Coordinator;
 use ciel_graph::{self as graph, Graph};
 use ciel_model::{Label, Micros, StrandKey, TaskKey};
-use ciel_node::{self as node, Node, Place, Run, WorkerKey};
+use ciel_node::{self as node, AttemptKey, Node, Slot, WorkerKey};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Begun, Caller, Effect, Event, Reply};
@@ -15,17 +15,17 @@ use crate::line::Line;
 
 /// An attempt in its slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
-    pub(crate) place: Place,
+pub(crate) struct TakenSlot {
+    pub(crate) place: Slot,
     /// The graph has ended it; whoever runs it has not told that it has left.
     pub(crate) is_stopping: bool,
     /// It is a script that waits for another turn, and no thread has it.
     pub(crate) is_preempted: bool,
 }
 
-impl Slot {
-    pub(crate) fn new(place: Place) -> Slot {
-        Slot {
+impl TakenSlot {
+    pub(crate) fn new(place: Slot) -> TakenSlot {
+        TakenSlot {
             place,
             is_stopping: false,
             is_preempted: false,
@@ -39,7 +39,7 @@ pub struct Engine {
     pub(crate) state: Coordinator,
     pub(crate) node: Node,
     /// Attempts that have begun and have not left.
-    pub(crate) slots: FxHashMap<Run, Slot>,
+    pub(crate) slots: FxHashMap<AttemptKey, TakenSlot>,
     /// Workers that have said hello.
     pub(crate) lines: FxHashMap<WorkerKey, Line>,
     pub(crate) job_ended: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Telling<'a> {
     pub(crate) caller: Caller,
     pub(crate) reply: Reply,
     /// The attempt that waits from now on.
-    pub(crate) suspended: Option<Run>,
+    pub(crate) suspended: Option<AttemptKey>,
     /// What has begun in workers, until the node has nothing more to say.
     pub(crate) begun: Vec<(WorkerKey, Begun)>,
     /// Of those, how many have been given what may follow them.
@@ -67,7 +67,7 @@ pub(crate) struct Telling<'a> {
 
 impl Telling<'_> {
     /// The attempt that the calling worker has begun by itself.
-    pub(crate) fn follower(&self) -> Option<Run> {
+    pub(crate) fn follower(&self) -> Option<AttemptKey> {
         match self.caller {
             Caller::Worker { follows, .. } => follows,
             Caller::Nobody | Caller::Thread => None,
@@ -118,7 +118,7 @@ impl Engine {
     fn on_event(&mut self, telling: &mut Telling<'_>, event: Event) {
         match event {
             Event::Graph(event @ graph::Event::TaskBlocked { task, attempt, .. }) => {
-                self.on_task_blocked(telling, Run { task, attempt }, event)
+                self.on_task_blocked(telling, AttemptKey { task, attempt }, event)
             }
             Event::Graph(event) => self.tell_graph(telling, event),
             Event::TurnEnded { run, end } => self.on_turn_ended(telling, run, end),
@@ -233,12 +233,12 @@ impl Engine {
     }
 
     /// Whether the graph has ended an attempt that has not left its slot.
-    pub fn is_stopping(&self, run: Run) -> bool {
+    pub fn is_stopping(&self, run: AttemptKey) -> bool {
         self.slots.get(&run).is_some_and(|slot| slot.is_stopping)
     }
 
     /// Where an attempt runs.
-    pub fn place_of(&self, run: Run) -> Option<Place> {
+    pub fn place_of(&self, run: AttemptKey) -> Option<Slot> {
         self.slots.get(&run).map(|slot| slot.place)
     }
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use ciel_graph::{self as graph, Ahead, Assignment, Ending, Happening, TaskSummary, WaitEnd};
+use ciel_graph::{self as graph, Ahead, Assignment, Happening, JobOutcome, TaskSummary, WaitEnd};
 use ciel_model::{Failure, Handle, Label, Name, Pool, Resolution, TaskKey};
-use ciel_node::{Place, Run, WorkerKey};
+use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 /// What became of references that a task asked for, in order.
 pub type Answers = Vec<(Handle, Resolution)>;
@@ -22,19 +22,19 @@ pub enum Event {
     /// An attempt has left its slot.
     TurnEnded {
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
         /// How it ended; nothing if the graph ended it, or knows.
         end: Option<graph::Event>,
     },
     /// A thread takes up a task of which [`Effect::TurnOffered`] told.
     TurnTaken {
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
     },
     /// A script has used up its fuel and waits for another turn.
     TaskPreempted {
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
     },
     /// A worker can run tasks.
     WorkerReady {
@@ -58,7 +58,7 @@ pub enum Event {
         /// The worker.
         worker: WorkerKey,
         /// The attempts.
-        runs: Vec<Run>,
+        runs: Vec<AttemptKey>,
     },
     /// Time passed; see [`Engine::next_deadline`](crate::Engine::next_deadline).
     Ticked,
@@ -82,7 +82,7 @@ pub enum Caller {
         /// The worker. What begins in it because of the event is in the reply.
         worker: WorkerKey,
         /// The prefetched attempt that it has begun already, if its turn has ended so.
-        follows: Option<Run>,
+        follows: Option<AttemptKey>,
     },
 }
 
@@ -126,12 +126,12 @@ pub enum Effect {
     /// A task waits for a thread, which tells `TurnTaken` when it takes it up.
     TurnOffered {
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
     },
     /// A preempted script has its next turn.
     NextTurn {
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
     },
     /// The state of a script that waits or was preempted is not wanted any more.
     DropScript {
@@ -141,7 +141,7 @@ pub enum Effect {
     /// Run a task in a process of its own.
     StartProcess(Box<Assignment>),
     /// End that process and everything it started.
-    StopProcess(Run),
+    StopProcess(AttemptKey),
     /// Start a worker.
     StartWorker {
         /// Its key.
@@ -166,14 +166,14 @@ pub enum Effect {
         /// The worker.
         worker: WorkerKey,
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
     },
     /// What a task that runs in that worker watches is ready, or failed.
     NotifyWatcher {
         /// The worker.
         worker: WorkerKey,
         /// The attempt.
-        run: Run,
+        run: AttemptKey,
         /// What it watches.
         handle: Handle,
     },
@@ -202,19 +202,19 @@ pub enum Effect {
         /// The moment, and the task that it belongs to.
         happening: Box<Happening>,
         /// Where the task runs, if it does.
-        place: Option<Place>,
+        place: Option<Slot>,
     },
     /// A task ended.
     TaskEnded(Box<TaskSummary>),
     /// The job is over.
-    JobEnded(Box<Ending>),
+    JobEnded(Box<JobOutcome>),
     /// The job is over, and no task is in its slot any more.
     Quiet,
 }
 
 /// The attempt that an assignment is for.
-pub(crate) fn run_of(assignment: &Assignment) -> Run {
-    Run {
+pub(crate) fn attempt_of(assignment: &Assignment) -> AttemptKey {
+    AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     }

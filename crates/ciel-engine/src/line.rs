@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use ciel_model::Micros;
-use ciel_node::{Run, WorkerKey};
+use ciel_node::{AttemptKey, WorkerKey};
 
 /// Starts that a worker has received and not begun, at most.
 pub(crate) const STARTS_MAX: usize = 32;
@@ -22,7 +22,7 @@ pub(crate) struct Line {
     /// The last task was quick.
     pub(crate) was_quick: bool,
     /// Each follows the one before it, the first the task that runs.
-    pub(crate) starts: VecDeque<Run>,
+    pub(crate) starts: VecDeque<AttemptKey>,
 }
 
 impl Line {
@@ -39,7 +39,7 @@ impl Line {
     pub(crate) fn check(&self, worker: WorkerKey) {
         let count = self.starts.len();
         assert!(count <= STARTS_MAX, "{worker:?} has {count} starts");
-        let mut runs: Vec<Run> = self.starts.iter().copied().collect();
+        let mut runs: Vec<AttemptKey> = self.starts.iter().copied().collect();
         runs.sort_unstable();
         runs.dedup();
         assert_eq!(runs.len(), count, "{worker:?} has a start twice");

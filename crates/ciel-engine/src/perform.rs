@@ -4,10 +4,10 @@
 
 use ciel_graph::{self as graph, Assignment};
 use ciel_model::{Failure, FailureKind, Handle};
-use ciel_node::{self as node, Place, Run};
+use ciel_node::{self as node, AttemptKey, Slot};
 
-use crate::engine::{Engine, Slot, Telling};
-use crate::event::{Begun, Effect, Reply, run_of};
+use crate::engine::{Engine, TakenSlot, Telling};
+use crate::event::{Begun, Effect, Reply, attempt_of};
 
 impl Engine {
     pub(crate) fn perform(&mut self, telling: &mut Telling<'_>, action: graph::Action) {
@@ -20,14 +20,14 @@ impl Engine {
                 mark,
                 resumed,
             } => self.for_node.push(node::Event::TaskOffered {
-                run: Run { task, attempt },
+                run: AttemptKey { task, attempt },
                 mark,
                 class: descriptor.class.clone(),
                 resources: descriptor.options.resources.clone(),
                 resumed: resumed.then(|| self.graph().replay_us(task)),
             }),
             Action::Withdraw { task, attempt } => {
-                let run = Run { task, attempt };
+                let run = AttemptKey { task, attempt };
                 telling.effects.push(Effect::DropScript { task });
                 self.for_node.push(node::Event::TaskWithdrawn { run })
             }
@@ -35,13 +35,15 @@ impl Engine {
             Action::Continue { answers, ended, .. } => {
                 telling.reply = Reply::Continue { answers, ended };
             }
-            Action::Told {
+            Action::Notify {
                 task,
                 attempt,
                 handle,
-            } => self.notify_watcher(telling, Run { task, attempt }, handle),
-            Action::Suspend { task, attempt } => self.suspend(telling, Run { task, attempt }),
-            Action::Stop { task, attempt } => self.stop(telling, Run { task, attempt }),
+            } => self.notify_watcher(telling, AttemptKey { task, attempt }, handle),
+            Action::Suspend { task, attempt } => {
+                self.suspend(telling, AttemptKey { task, attempt })
+            }
+            Action::Stop { task, attempt } => self.stop(telling, AttemptKey { task, attempt }),
             Action::Strand(_) => unreachable!("the coordinator keeps those to itself"),
             Action::Recalled { known, .. } => telling.reply = Reply::Recalled(known),
             Action::DropObject(name) => telling.effects.push(Effect::DropObject(name)),
@@ -56,7 +58,7 @@ impl Engine {
             }),
             Action::Happened(happening) => {
                 let (task, attempt) = (happening.task, happening.attempt);
-                let place = self.place_of(Run { task, attempt });
+                let place = self.place_of(AttemptKey { task, attempt });
                 telling.effects.push(Effect::Happened { happening, place });
             }
             Action::Ended(summary) => telling.effects.push(Effect::TaskEnded(summary)),
@@ -70,7 +72,7 @@ impl Engine {
     pub(crate) fn perform_on_node(&mut self, telling: &mut Telling<'_>, action: node::Action) {
         use node::Action;
         match action {
-            Action::Place { run, place } => self.place(telling, run, place),
+            Action::Slot { run, place } => self.place(telling, run, place),
             Action::NextTurn { run } => self.next_turn(telling, run),
             Action::Refuse { run, lacking } => self.refuse(telling, run, &lacking),
             Action::StartWorker { worker, pool } => {
@@ -91,37 +93,37 @@ impl Engine {
 
     /// A task has its place; one that has been given up in the meantime leaves it at once. A
     /// script is placed only when a thread takes it up, so that it knows all that is ready by then.
-    fn place(&mut self, telling: &mut Telling<'_>, run: Run, place: Place) {
-        let Run { task, attempt } = run;
+    fn place(&mut self, telling: &mut Telling<'_>, run: AttemptKey, place: Slot) {
+        let AttemptKey { task, attempt } = run;
         if !self.graph().awaits_place(task, attempt) {
             return self.leave_node(run, false);
         }
-        if place == Place::Thread {
+        if place == Slot::Thread {
             return telling.effects.push(Effect::TurnOffered { run });
         }
-        self.slots.insert(run, Slot::new(place));
+        self.slots.insert(run, TakenSlot::new(place));
         self.tell_graph(telling, graph::Event::TaskPlaced { task, attempt });
     }
 
-    pub(crate) fn on_turn_taken(&mut self, telling: &mut Telling<'_>, run: Run) {
-        let Run { task, attempt } = run;
+    pub(crate) fn on_turn_taken(&mut self, telling: &mut Telling<'_>, run: AttemptKey) {
+        let AttemptKey { task, attempt } = run;
         if !self.graph().awaits_place(task, attempt) {
             return self.leave_node(run, false);
         }
-        self.slots.insert(run, Slot::new(Place::Thread));
+        self.slots.insert(run, TakenSlot::new(Slot::Thread));
         self.tell_graph(telling, graph::Event::TaskPlaced { task, attempt });
     }
 
     fn begin(&mut self, telling: &mut Telling<'_>, assignment: Box<Assignment>) {
-        let run = run_of(&assignment);
+        let run = attempt_of(&assignment);
         let slot = self.slots.get(&run).expect("a task that begins has a slot");
         match slot.place {
-            Place::Thread => {
+            Slot::Thread => {
                 let ahead = Vec::new();
                 telling.reply = Reply::Begin(Box::new(Begun { assignment, ahead }));
             }
-            Place::Process => telling.effects.push(Effect::StartProcess(assignment)),
-            Place::Worker(worker) => {
+            Slot::Process => telling.effects.push(Effect::StartProcess(assignment)),
+            Slot::Worker(worker) => {
                 self.note_begin(telling.now, worker);
                 let ahead = Vec::new();
                 telling.begun.push((worker, Begun { assignment, ahead }));
@@ -130,8 +132,8 @@ impl Engine {
     }
 
     /// Only workers watch.
-    fn notify_watcher(&self, telling: &mut Telling<'_>, run: Run, handle: Handle) {
-        if let Some(Place::Worker(worker)) = self.place_of(run) {
+    fn notify_watcher(&self, telling: &mut Telling<'_>, run: AttemptKey, handle: Handle) {
+        if let Some(Slot::Worker(worker)) = self.place_of(run) {
             telling.effects.push(Effect::NotifyWatcher {
                 worker,
                 run,
@@ -140,7 +142,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn on_task_preempted(&mut self, run: Run) {
+    pub(crate) fn on_task_preempted(&mut self, run: AttemptKey) {
         if let Some(slot) = self.slots.get_mut(&run) {
             slot.is_preempted = true;
         }
@@ -148,7 +150,7 @@ impl Engine {
     }
 
     /// A script that was stopped while it was preempted has left.
-    fn next_turn(&mut self, telling: &mut Telling<'_>, run: Run) {
+    fn next_turn(&mut self, telling: &mut Telling<'_>, run: AttemptKey) {
         if let Some(slot) = self.slots.get_mut(&run) {
             slot.is_preempted = false;
             telling.effects.push(Effect::NextTurn { run });
@@ -156,7 +158,7 @@ impl Engine {
     }
 
     /// The graph is done with an attempt that runs or waits.
-    fn stop(&mut self, telling: &mut Telling<'_>, run: Run) {
+    fn stop(&mut self, telling: &mut Telling<'_>, run: AttemptKey) {
         let task = run.task;
         let Some(slot) = self.slots.get_mut(&run) else {
             if telling.suspended == Some(run) {
@@ -167,19 +169,19 @@ impl Engine {
         };
         slot.is_stopping = true;
         match slot.place {
-            Place::Thread if slot.is_preempted => {
+            Slot::Thread if slot.is_preempted => {
                 telling.effects.push(Effect::DropScript { task });
                 self.free_slot(telling, run);
             }
-            Place::Thread => {}
-            Place::Process => telling.effects.push(Effect::StopProcess(run)),
-            Place::Worker(worker) => telling.effects.push(Effect::StopInWorker { worker, run }),
+            Slot::Thread => {}
+            Slot::Process => telling.effects.push(Effect::StopProcess(run)),
+            Slot::Worker(worker) => telling.effects.push(Effect::StopInWorker { worker, run }),
         }
     }
 
     /// A task that no machine of this size can run.
-    fn refuse(&mut self, telling: &mut Telling<'_>, run: Run, lacking: &str) {
-        let Run { task, attempt } = run;
+    fn refuse(&mut self, telling: &mut Telling<'_>, run: AttemptKey, lacking: &str) {
+        let AttemptKey { task, attempt } = run;
         let Some(view) = self.graph().view(task) else {
             return;
         };

@@ -8,10 +8,10 @@
 
 use ciel_graph::{Ahead, Entry};
 use ciel_model::{Micros, TaskKey};
-use ciel_node::{self as node, Run, WorkerKey};
+use ciel_node::{self as node, AttemptKey, WorkerKey};
 
 use crate::engine::{Engine, Telling};
-use crate::event::{Begun, Caller, run_of};
+use crate::event::{Begun, Caller, attempt_of};
 use crate::line::STARTS_MAX;
 
 /// Microseconds: only after a task that took no longer are starts prefetched. For others it is not
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Whether `next` is what the calling worker was to begin after its task. It has begun it.
-    pub(crate) fn take_follower(&mut self, telling: &Telling<'_>, next: Run) -> bool {
+    pub(crate) fn take_follower(&mut self, telling: &Telling<'_>, next: AttemptKey) -> bool {
         let Caller::Worker { worker, .. } = telling.caller else {
             return false;
         };
@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// What was prefetched does not begin: that which the worker gave back, and all behind it.
-    pub(crate) fn on_prefetch_returned(&mut self, worker: WorkerKey, runs: &[Run]) {
+    pub(crate) fn on_prefetch_returned(&mut self, worker: WorkerKey, runs: &[AttemptKey]) {
         let Some(line) = self.lines.get_mut(&worker) else {
             return;
         };
@@ -74,7 +74,7 @@ impl Engine {
         while let Some((worker, begun)) = telling.begun.get_mut(telling.looked) {
             telling.looked += 1;
             if self.may_prefetch(*worker, begun) {
-                begun.ahead = self.look_ahead(*worker, run_of(&begun.assignment));
+                begun.ahead = self.look_ahead(*worker, attempt_of(&begun.assignment));
             }
         }
     }
@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// What can follow `run` and what was prefetched behind it: one after the other.
-    fn look_ahead(&mut self, worker: WorkerKey, run: Run) -> Vec<Ahead> {
+    fn look_ahead(&mut self, worker: WorkerKey, run: AttemptKey) -> Vec<Ahead> {
         let starts = self.lines[&worker].starts.iter().map(|run| run.task);
         let mut tasks: Vec<TaskKey> = std::iter::once(run.task).chain(starts).collect();
         let mut share = self.node.share();
@@ -112,7 +112,7 @@ impl Engine {
         }
         let line = self.lines.get_mut(&worker).expect("it was there above");
         line.starts
-            .extend(found.iter().map(|ahead| run_of(&ahead.assignment)));
+            .extend(found.iter().map(|ahead| attempt_of(&ahead.assignment)));
         found
     }
 
@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// A ready task that may follow `run`. It is lent to that worker.
-    fn lend(&mut self, run: Run) -> Option<Ahead> {
+    fn lend(&mut self, run: AttemptKey) -> Option<Ahead> {
         let run = self.node.lend(self.state.graph().order(), run)?;
         let ahead = self.graph().preview(run.task, run.attempt);
         if ahead.is_none() {

@@ -5,7 +5,7 @@
 //! by itself keeps the slot for it, if that task is ready by then. Read next: `prefetch`.
 
 use ciel_graph as graph;
-use ciel_node::{self as node, Place, Run};
+use ciel_node::{self as node, AttemptKey, Slot};
 
 use crate::engine::{Engine, Telling};
 use crate::event::{Effect, Reply};
@@ -15,7 +15,7 @@ impl Engine {
     pub(crate) fn on_task_blocked(
         &mut self,
         telling: &mut Telling<'_>,
-        run: Run,
+        run: AttemptKey,
         event: graph::Event,
     ) {
         if !self.is_stopping(run) {
@@ -31,7 +31,7 @@ impl Engine {
     pub(crate) fn on_turn_ended(
         &mut self,
         telling: &mut Telling<'_>,
-        run: Run,
+        run: AttemptKey,
         end: Option<graph::Event>,
     ) {
         self.note_end(telling);
@@ -46,7 +46,7 @@ impl Engine {
 
     /// The slot passes on, if what the worker has begun is ready: it was lent to the worker, or
     /// became ready just now.
-    fn follow(&mut self, telling: &mut Telling<'_>, run: Run, next: Run) {
+    fn follow(&mut self, telling: &mut Telling<'_>, run: AttemptKey, next: AttemptKey) {
         let is_next = |event: &node::Event| match event {
             node::Event::TaskOffered { run, .. } => *run == next,
             _ => false,
@@ -67,10 +67,10 @@ impl Engine {
     }
 
     /// The graph has suspended an attempt.
-    pub(crate) fn suspend(&mut self, telling: &mut Telling<'_>, run: Run) {
+    pub(crate) fn suspend(&mut self, telling: &mut Telling<'_>, run: AttemptKey) {
         telling.reply = Reply::Suspended;
         telling.suspended = Some(run);
-        if let Some(Place::Worker(worker)) = self.place_of(run) {
+        if let Some(Slot::Worker(worker)) = self.place_of(run) {
             self.return_all(worker);
         }
         self.slots.remove(&run);
@@ -79,9 +79,9 @@ impl Engine {
     }
 
     /// Nothing of an attempt is in its slot any more.
-    pub(crate) fn free_slot(&mut self, telling: &mut Telling<'_>, run: Run) {
+    pub(crate) fn free_slot(&mut self, telling: &mut Telling<'_>, run: AttemptKey) {
         if let Some(slot) = self.slots.remove(&run)
-            && let Place::Worker(worker) = slot.place
+            && let Slot::Worker(worker) = slot.place
         {
             self.return_all(worker);
         }
@@ -91,7 +91,7 @@ impl Engine {
         self.leave_node(run, false);
     }
 
-    pub(crate) fn leave_node(&mut self, run: Run, parked: bool) {
+    pub(crate) fn leave_node(&mut self, run: AttemptKey, parked: bool) {
         self.for_node.push(node::Event::TaskLeft { run, parked });
     }
 }

@@ -7,12 +7,12 @@
 use std::hint::black_box;
 
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
-use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Input, Name, TaskKey, Value};
+use ciel_model::{AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, TaskKey, Value};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 const TASKS: u64 = 1000;
 
-const FIRST: Attempt = Attempt(0);
+const FIRST: AttemptNumber = AttemptNumber(0);
 
 /// A graph, and tasks that it has offered and nobody has taken.
 struct Driver {

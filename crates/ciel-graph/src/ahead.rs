@@ -5,7 +5,7 @@
 //! needs. It does not know workers. Read next: `turn`, for what a task is told when it begins.
 
 use ciel_model::{
-    Attempt, Content, Form, Handle, InputMode, ObjectKey, Resolution, TaskKey, Value,
+    AttemptNumber, Content, Form, Handle, InputMode, ObjectKey, Resolution, TaskKey, Value,
 };
 
 use crate::event::{Assignment, Entry};
@@ -55,7 +55,7 @@ impl Graph {
 
     /// That task as it will be when it begins, if it is ready now, has not run yet, and what it is
     /// given is small and without references.
-    pub fn preview(&self, key: TaskKey, attempt: Attempt) -> Option<Ahead> {
+    pub fn preview(&self, key: TaskKey, attempt: AttemptNumber) -> Option<Ahead> {
         let task = self.tasks.get(&key)?;
         let is_ready = task.attempt == attempt && task.state == State::Ready { resume: None };
         if !is_ready || self.remaking.is_some() {

@@ -57,8 +57,8 @@ impl Graph {
         let mut hold = |key: &ObjectKey| *holders.entry(*key).or_default() += 1;
         for task in self.tasks.values() {
             task.table.objects().for_each(|key| hold(&key));
-            let stood = task.checkpoint.iter().flat_map(|stand| &stand.table);
-            stood.chain(&task.inputs).for_each(&mut hold);
+            let stored = task.checkpoint.iter().flat_map(|stored| &stored.table);
+            stored.chain(&task.inputs).for_each(&mut hold);
             assert!(
                 task.facts.is_sorted_by(|a, b| a.at < b.at),
                 "facts in order"

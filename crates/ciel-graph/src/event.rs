@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, Attempt, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name, ObjectKey,
-    Resolution, Site, StrandKey, TaskKey, Value, limits,
+    ActionKey, AttemptNumber, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name,
+    ObjectKey, Resolution, Site, StrandKey, TaskKey, Value, limits,
 };
 
 use crate::story::Moment;
@@ -25,14 +25,14 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
     },
     /// A running task did something that others can see.
     TaskStepped {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What.
         step: Step,
     },
@@ -42,7 +42,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// Handles it still uses, which become 0, 1, …; those of a strand that is saved become
         /// delivered ones, and its own go on where they were. `None` keeps the table as it is.
         kept: Option<Vec<Handle>>,
@@ -62,7 +62,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What it watches.
         handle: Handle,
     },
@@ -71,7 +71,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// One for each output that was not published before, in order.
         outputs: Vec<Output>,
         /// Whether it wrote anything to its ordered output: then equal calls do not share it.
@@ -82,7 +82,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// The successor, with as many outputs.
         descriptor: Descriptor,
         /// Actions of the strand so far, also those of which nothing was told.
@@ -93,7 +93,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// Why.
         failure: Failure,
     },
@@ -102,7 +102,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What to tell if it cannot.
         failure: Failure,
     },
@@ -112,7 +112,7 @@ pub enum Event {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
     },
     /// The process that ran everything is gone with all its workers; another one goes on, with
     /// this policy.
@@ -144,7 +144,7 @@ pub enum Event {
         /// The task.
         task: TaskKey,
         /// The attempt that was offered.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What it asks for.
         failure: Failure,
     },
@@ -271,7 +271,7 @@ pub enum Action {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What it needs.
         descriptor: Arc<Descriptor>,
         /// Its place in the serial order.
@@ -284,7 +284,7 @@ pub enum Action {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
     },
     /// Run it, now, where it was placed.
     Begin(Box<Assignment>),
@@ -293,7 +293,7 @@ pub enum Action {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What is there of what it asked for, in order.
         answers: Vec<(Handle, Resolution)>,
         /// How its wait ended, if that depends on time.
@@ -304,16 +304,16 @@ pub enum Action {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// Each with what became of it. What the earlier run made has its handle of then.
         known: Vec<(Handle, Resolution)>,
     },
     /// What a running task watched is there, be it as a failure.
-    Told {
+    Notify {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
         /// What.
         handle: Handle,
     },
@@ -322,14 +322,14 @@ pub enum Action {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
     },
     /// A running or suspended attempt is over for the graph: end it and whatever it started.
     Stop {
         /// Which.
         task: TaskKey,
         /// Which attempt.
-        attempt: Attempt,
+        attempt: AttemptNumber,
     },
     /// Something about the ordered output of a strand.
     Strand(StrandChange),
@@ -350,7 +350,7 @@ pub enum Action {
     /// A task ended; for the history, whose bound is the shell's.
     Ended(Box<TaskSummary>),
     /// The job is over.
-    JobEnded(Box<Ending>),
+    JobEnded(Box<JobOutcome>),
 }
 
 /// A change in the tree of ordered output, in program order.
@@ -402,7 +402,7 @@ pub struct Assignment {
     /// Which task.
     pub task: TaskKey,
     /// Which attempt.
-    pub attempt: Attempt,
+    pub attempt: AttemptNumber,
     /// Its strand.
     pub strand: StrandKey,
     /// As people call it.
@@ -456,7 +456,7 @@ pub enum Entry {
 
 /// How the job ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ending {
+pub struct JobOutcome {
     /// The root's first output as (name, object), or the job's failure.
     pub result: Result<(Name, Value<ObjectKey>), Arc<Failure>>,
     /// Every failure of a task whose error nobody handled, earliest in serial order first.
@@ -471,7 +471,7 @@ pub struct Happening {
     /// To which task.
     pub task: TaskKey,
     /// In which attempt; after a loss or a retry, the next one.
-    pub attempt: Attempt,
+    pub attempt: AttemptNumber,
     /// The task as people call it.
     pub label: Label,
     /// The task that spawned it.

@@ -1,9 +1,12 @@
 //! The graph's door and its state.
 //!
-//! The parts: `spawn` (new tasks), `twins` (equal calls), `turn` (begin), `wait` (block, wake,
-//! watch), `settle` (finish, fail, retry), `rollback` (run again from an action), `cancel`,
-//! `resume` (another process goes on), `verdict` (the job's failure and end), `view` (what people
-//! may ask), `functions` (counts of tasks), `check` (invariants). Each handler reads the state of
+//! The parts: `spawn` (new tasks), `deduplicated` (equal calls), `turn` (begin), `ahead` (what a
+//! worker may prefetch), `wait` (block, wake, watch), `settle` (finish, fail, retry), `rollback`
+//! and `replay` (run a strand again, from an action or whole), `replay_inputs` (what it asked for),
+//! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
+//! files), `objects` and `table` (results and who holds them), `verdict` (the job's failure and
+//! end), `story` and `view` (what people may ask), `functions` (counts of tasks), `check`
+//! (invariants). Each handler reads the state of
 //! one task and moves it to the next; a stale event finds no task of its attempt and changes
 //! nothing.
 
@@ -11,14 +14,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, CallKey, Failure, FailureKind, Handle, Mark, Micros, ObjectKey, SerialOrder, TaskKey,
+    AttemptNumber, CallKey, Failure, FailureKind, Handle, Mark, Micros, ObjectKey, SerialOrder,
+    TaskKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Action, Event, Happening, Policy, Step, TaskSummary};
 use crate::functions::Functions;
 use crate::objects::{Objects, Released};
-use crate::remake::Remaking;
+use crate::reconstruct::Reconstruction;
 use crate::story::Moment;
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
@@ -52,7 +56,7 @@ pub struct Graph {
     /// Files remember how they were made.
     pub(crate) keeps_lineage: bool,
     /// Lost files that are being made again.
-    pub(crate) remaking: Option<Remaking>,
+    pub(crate) remaking: Option<Reconstruction>,
 }
 
 /// A pure call that others may share.
@@ -188,7 +192,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         step: Step,
         actions: &mut Vec<Action>,
     ) {
@@ -213,7 +217,7 @@ impl Graph {
     }
 
     /// The task if `attempt` of it is running now; else the event is stale.
-    pub(crate) fn running(&mut self, key: TaskKey, attempt: Attempt) -> Option<&mut Task> {
+    pub(crate) fn running(&mut self, key: TaskKey, attempt: AttemptNumber) -> Option<&mut Task> {
         self.tasks
             .get_mut(&key)
             .map(Box::as_mut)

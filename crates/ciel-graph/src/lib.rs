@@ -5,18 +5,19 @@
 //! clocks or languages, nor where tasks run: `ciel-node` places them, the runtime performs the
 //! actions, the simulator performs them in virtual time. Read next: [`event`], then `graph`.
 
-mod again;
 mod ahead;
 mod cancel;
 mod check;
+mod deduplicated;
 pub mod event;
 mod functions;
 mod graph;
 mod lineage;
 mod objects;
-mod recall;
-mod remake;
-mod resume;
+mod reconstruct;
+mod recovery;
+mod replay;
+mod replay_inputs;
 mod rollback;
 mod settle;
 mod spawn;
@@ -24,15 +25,14 @@ mod story;
 mod table;
 mod task;
 mod turn;
-mod twins;
 mod verdict;
 mod view;
 mod wait;
 
 pub use ahead::{Ahead, Awaited};
 pub use event::{
-    Action, Assignment, Checkpoint, Continuation, Ending, Entry, Event, Happening, Output, Policy,
-    Step, StrandChange, TaskSummary, Wait, WaitEnd,
+    Action, Assignment, Checkpoint, Continuation, Entry, Event, Happening, JobOutcome, Output,
+    Policy, Step, StrandChange, TaskSummary, Wait, WaitEnd,
 };
 pub use functions::FunctionCounts;
 pub use graph::Graph;

@@ -3,7 +3,7 @@
 //! A file that a task made remembers that task and what it was given, and that in turn what it was
 //! made of. The chain is cut at a bounded depth: there, as for data that tasks brought in
 //! themselves, the file is a *source*, which stays on disk as long as anything was made of it. It
-//! does not know when a file is lost. Read next: `remake`.
+//! does not know when a file is lost. Read next: `reconstruct`.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! A retry takes it back to its task's first action, a replay to none: then it only does again what
 //! it did. Facts from that action on are dropped, and what was spawned from there on is cancelled.
 //! It does not know why a strand is taken back, nor what of its output is out: whoever asks must.
-//! Read next: `again`, for what a strand meets that is run again.
+//! Read next: `replay`, for what a strand meets that is run again.
 
 use ciel_model::{ActionKey, Fact, FactAct, Mark, Micros, ObjectKey, StrandKey, TaskKey};
 
@@ -58,8 +58,8 @@ impl Graph {
     /// The strand goes on from its checkpoint, for which it may have to wait as it did there, or
     /// from its start.
     fn wait_again(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
-        let stand = self.tasks[&key].checkpoint.as_ref();
-        let on = stand.map_or(Vec::new(), |stand| stand.on.clone());
+        let stored = self.tasks[&key].checkpoint.as_ref();
+        let on = stored.map_or(Vec::new(), |stored| stored.on.clone());
         let objects: Vec<ObjectKey> = on.iter().map(|on| self.object_of(key, *on)).collect();
         let mut woken = Vec::new();
         let missing = self.wait_and_demand(now, key, &objects, &mut woken);
@@ -130,7 +130,7 @@ impl Graph {
     fn reset_table(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
         let task = &self.tasks[&key];
         let table = match &task.checkpoint {
-            Some(stand) => stand.table.clone(),
+            Some(stored) => stored.table.clone(),
             None => task.inputs.clone(),
         };
         for object in &table {
@@ -157,6 +157,6 @@ impl Task {
     fn base(&self) -> u64 {
         self.checkpoint
             .as_ref()
-            .map_or(self.begun_at, |stand| stand.next)
+            .map_or(self.begun_at, |stored| stored.next)
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Attempt, Class, Fact, FactAct, Failure, FailureKind, Frame, Handle, Label, Micros, ObjectKey,
-    TaskKey, Value, limits,
+    AttemptNumber, Class, Fact, FactAct, Failure, FailureKind, Frame, Handle, Label, Micros,
+    ObjectKey, TaskKey, Value, limits,
 };
 
 use crate::event::{Action, Output, StrandChange};
@@ -89,7 +89,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         outputs: Vec<Output>,
         printed: bool,
         actions: &mut Vec<Action>,
@@ -284,8 +284,8 @@ impl Graph {
             ..
         } = *task;
         self.release_facts(facts, &mut released);
-        let stood = checkpoint.map(|stand| stand.table);
-        self.release_all(stood.unwrap_or_default(), &mut released);
+        let stored = checkpoint.map(|stored| stored.table);
+        self.release_all(stored.unwrap_or_default(), &mut released);
         self.release_all(table.objects(), &mut released);
         self.release_all(inputs, &mut released);
         self.clear(released, actions);
@@ -340,7 +340,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {
@@ -354,7 +354,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {
@@ -395,7 +395,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {

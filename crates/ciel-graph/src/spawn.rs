@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, Attempt, CallKey, Descriptor, FactAct, Failure, FailureKind, Handle, Input,
+    ActionKey, AttemptNumber, CallKey, Descriptor, FactAct, Failure, FailureKind, Handle, Input,
     InputMode, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey, Value, limits,
 };
 use rustc_hash::FxHashSet;
 
-use crate::again::{spawned, words};
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
+use crate::replay::{spawned, words};
 use crate::story::{Moment, Story};
 use crate::table::Table;
 use crate::task::{State, Strand, Task};
@@ -85,7 +85,7 @@ impl Graph {
             given_after: 0,
             strand,
             state: State::Dormant,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             failures: 0,
             losses: 0,
             table: Table::of(inputs.clone()),
@@ -400,7 +400,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         (descriptor, after): (Descriptor, u64),
         actions: &mut Vec<Action>,
     ) {

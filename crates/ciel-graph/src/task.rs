@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    Attempt, CallKey, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey, StrandKey,
-    TaskKey,
+    AttemptNumber, CallKey, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey,
+    StrandKey, TaskKey,
 };
 use rustc_hash::FxHashSet;
 
@@ -22,7 +22,7 @@ pub(crate) enum State {
     Waiting { missing: u32 },
     /// An equal call, the leader, is on its way; its result will do.
     Twin { leader: TaskKey },
-    /// Offered to the node; `resume` if it has run before.
+    /// Offered to the node; `recovery` if it has run before.
     Ready { resume: Option<Resume> },
     /// Placed and running.
     Running { since: Micros },
@@ -76,7 +76,7 @@ pub(crate) struct Task {
     /// Actions below this index cannot be undone: an output was given after them.
     pub(crate) given_after: u64,
     pub(crate) state: State,
-    pub(crate) attempt: Attempt,
+    pub(crate) attempt: AttemptNumber,
     /// Failed attempts so far.
     pub(crate) failures: u32,
     /// Workers lost so far.
@@ -91,7 +91,7 @@ pub(crate) struct Task {
     /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
     pub(crate) facts: Vec<Fact>,
     /// Where the strand is run again from, if not from the task's start.
-    pub(crate) checkpoint: Option<Box<Stand>>,
+    pub(crate) checkpoint: Option<Box<StoredCheckpoint>>,
     /// Facts before the point that a replay has reached; equals `facts.len()` otherwise.
     pub(crate) met: usize,
     /// What it asked for so far, kept only if it may be replayed.
@@ -112,7 +112,7 @@ pub(crate) struct Task {
 
 /// A point at which a strand waited, from which it can be run again.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Stand {
+pub(crate) struct StoredCheckpoint {
     pub(crate) state: Bytes,
     /// The least index that the strand's next action may have.
     pub(crate) next: u64,

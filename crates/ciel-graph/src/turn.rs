@@ -2,7 +2,7 @@
 //!
 //! Read next: `wait`, for what goes on between turns.
 
-use ciel_model::{Attempt, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value};
+use ciel_model::{AttemptNumber, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value};
 
 use crate::event::{Action, Assignment, Continuation, Entry, StrandChange, WaitEnd};
 use crate::graph::Graph;
@@ -15,7 +15,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         actions: &mut Vec<Action>,
     ) {
         let Some(task) = self
@@ -66,10 +66,10 @@ impl Graph {
             },
             Continuation::Replay => {
                 self.roll_back(now, key, StrandChange::NOTHING, actions);
-                if let Some(stand) = self.tasks[&key].checkpoint.clone() {
+                if let Some(stored) = self.tasks[&key].checkpoint.clone() {
                     return Entry::Restore {
-                        bytes: stand.state,
-                        answers: self.answers(key, &stand.on),
+                        bytes: stored.state,
+                        answers: self.answers(key, &stored.on),
                         facts: self.tasks[&key].facts.clone(),
                     };
                 }

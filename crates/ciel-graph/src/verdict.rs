@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ciel_model::{Failure, FailureKind, Mark, Micros, Name, ObjectKey, TaskKey};
 use rustc_hash::FxHashMap;
 
-use crate::event::{Action, Ending};
+use crate::event::{Action, JobOutcome};
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
 
@@ -206,7 +206,7 @@ impl Graph {
         found
     }
 
-    fn ending(&mut self, root: ObjectState) -> Ending {
+    fn ending(&mut self, root: ObjectState) -> JobOutcome {
         let failures: Vec<Arc<Failure>> = self
             .unhandled()
             .into_iter()
@@ -224,7 +224,7 @@ impl Graph {
                 unreachable!("the root's result is settled")
             }
         };
-        Ending { result, failures }
+        JobOutcome { result, failures }
     }
 
     /// Ends all work at once, whatever its state.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ciel_model::{Attempt, Class, Label, Mark, Micros, ObjectKey, Options, TaskKey};
+use ciel_model::{AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, TaskKey};
 
 use crate::functions::FunctionCounts;
 use crate::graph::Graph;
@@ -93,7 +93,7 @@ impl Graph {
     }
 
     /// Whether that attempt has been offered and not yet placed, withdrawn or given up.
-    pub fn awaits_place(&self, task: TaskKey, attempt: Attempt) -> bool {
+    pub fn awaits_place(&self, task: TaskKey, attempt: AttemptNumber) -> bool {
         self.tasks.get(&task).is_some_and(|task| {
             task.attempt == attempt && matches!(task.state, State::Ready { .. })
         })

@@ -5,7 +5,7 @@
 //! told with the next turn if it depends on time. It does not know how a strand is kept meanwhile.
 //! Read next: `turn`, for the turns between two waits.
 
-use ciel_model::{Attempt, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey};
+use ciel_model::{AttemptNumber, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey};
 
 use crate::event::{Action, Checkpoint, Continuation, Wait, WaitEnd};
 use crate::graph::Graph;
@@ -30,7 +30,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         block: Block,
         actions: &mut Vec<Action>,
     ) {
@@ -47,8 +47,8 @@ impl Graph {
         let goes_on = wait != Wait::ALL;
         let asked = self.objects_of_block(key, kept, (&on, goes_on), &continuation, actions);
         let asked = asked.and_then(|objects| {
-            let stands = checkpoint.map(|taken| self.take_stand(key, taken, &on, actions));
-            stands.unwrap_or(Ok(())).map(|()| objects)
+            let stored = checkpoint.map(|taken| self.store_checkpoint(key, taken, &on, actions));
+            stored.unwrap_or(Ok(())).map(|()| objects)
         });
         let objects = match asked {
             Ok(objects) => objects,
@@ -348,7 +348,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         handle: Handle,
         actions: &mut Vec<Action>,
     ) {
@@ -384,7 +384,7 @@ impl Graph {
             self.watches.remove(&key);
         }
         let attempt = self.tasks[&key].attempt;
-        actions.push(Action::Told {
+        actions.push(Action::Notify {
             task: key,
             attempt,
             handle,

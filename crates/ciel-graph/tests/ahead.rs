@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use ciel_graph::{Action, Ahead, Assignment, Entry, Event, Graph, Output, Policy, Step};
 use ciel_model::{
-    Attempt, Class, Descriptor, Form, Handle, Input, Name, Options, Pool, Resources, TaskKey, Value,
+    AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, Options, Pool, Resources, TaskKey,
+    Value,
 };
 
 const ROOT: u64 = 0;
@@ -53,7 +54,7 @@ impl Driver {
         self.spawns += 1;
         self.tell(Event::TaskStepped {
             task: TaskKey(ROOT),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             step,
         });
     }
@@ -61,7 +62,7 @@ impl Driver {
     fn begin(&mut self, task: u64) -> Option<Assignment> {
         self.tell(Event::TaskPlaced {
             task: TaskKey(task),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
         });
         self.actions.iter().find_map(|action| match action {
             Action::Begin(assignment) => Some((**assignment).clone()),
@@ -72,7 +73,7 @@ impl Driver {
     fn finish(&mut self, task: u64, output: Output) {
         self.tell(Event::TaskFinished {
             task: TaskKey(task),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             outputs: vec![output],
             printed: false,
         });
@@ -84,7 +85,7 @@ impl Driver {
     }
 
     fn preview(&self, task: u64) -> Option<Ahead> {
-        self.graph.preview(TaskKey(task), Attempt(0))
+        self.graph.preview(TaskKey(task), AttemptNumber(0))
     }
 }
 
@@ -194,7 +195,7 @@ fn value_with_references_inside_is_told_only_when_its_task_begins() {
     driver.begin(1);
     driver.tell(Event::TaskStepped {
         task: TaskKey(1),
-        attempt: Attempt(0),
+        attempt: AttemptNumber(0),
         step: spawn(0, worker(&[])),
     });
     driver.finish(1, text("[ref]", &[0]));

@@ -6,7 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
-use ciel_model::{Attempt, Class, Descriptor, Form, Handle, Input, Name, Options, TaskKey, Value};
+use ciel_model::{
+    AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, Options, TaskKey, Value,
+};
 
 /// The system's allocator, which counts the bytes in use.
 struct Counting;
@@ -72,7 +74,7 @@ impl Driver {
     fn place(&mut self, task: u64) {
         self.tell(Event::TaskPlaced {
             task: TaskKey(task),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
         });
     }
 
@@ -87,7 +89,7 @@ impl Driver {
         self.spawns = (task, spawns + 1);
         self.tell(Event::TaskStepped {
             task: TaskKey(task),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             step,
         });
     }
@@ -95,7 +97,7 @@ impl Driver {
     fn finish(&mut self, task: u64, output: Output) {
         self.tell(Event::TaskFinished {
             task: TaskKey(task),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             outputs: vec![output],
             printed: false,
         });
@@ -166,7 +168,7 @@ fn loop_of_tail_spawns_stays_flat() {
     for task in 0..LOOPS {
         driver.tell(Event::TaskTailSpawned {
             task: TaskKey(task),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             descriptor: Descriptor {
                 replayable: true,
                 ..plain()
@@ -206,7 +208,7 @@ fn chain_of_lazy_tasks_is_woken_without_recursion() {
     }
     driver.tell(Event::TaskBlocked {
         task: TaskKey(0),
-        attempt: Attempt(0),
+        attempt: AttemptNumber(0),
         kept: None,
         on: vec![Handle(PENDING as u32 - 1)],
         wait: Wait::ALL,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::disk::Disk;
 use crate::error::JournalError;
 use crate::frame::{Content, FileKind, Sequence};
-use crate::reader::{Ending, Reader, survey};
+use crate::reader::{FileEnd, Reader, survey};
 use crate::recorded::Cut;
 
 /// A name of ours.
@@ -138,13 +138,15 @@ fn read_snapshot(disk: &dyn Disk, generation: u64) -> Result<(Vec<u8>, Sequence)
     let header = reader.header();
     let fits = header.filter(|one| one.kind == FileKind::Snapshot && one.generation == generation);
     match (reader.ending(), fits) {
-        (Ending::OtherFormat { found }, _) => {
+        (FileEnd::OtherFormat { found }, _) => {
             Err(JournalError::other_format(path_of(disk, name), found))
         }
-        (Ending::Clean { is_ended: true }, Some(header)) if ends == 1 => Ok((payload, header.base)),
-        (Ending::Clean { .. }, Some(_)) => Err(damaged(bytes.len(), None)),
-        (Ending::Clean { .. }, None) => Err(damaged(0, None)),
-        (Ending::Torn { offset, .. } | Ending::Damaged { offset, .. }, _) => {
+        (FileEnd::Clean { is_ended: true }, Some(header)) if ends == 1 => {
+            Ok((payload, header.base))
+        }
+        (FileEnd::Clean { .. }, Some(_)) => Err(damaged(bytes.len(), None)),
+        (FileEnd::Clean { .. }, None) => Err(damaged(0, None)),
+        (FileEnd::Torn { offset, .. } | FileEnd::Damaged { offset, .. }, _) => {
             Err(damaged(offset, survey(&bytes, offset).first_intact))
         }
     }
@@ -168,13 +170,13 @@ impl Found {
                     == (FileKind::Log, generation, self.last)
             });
         let (kept, is_closed) = match ending {
-            Ending::OtherFormat { found } => return Err(JournalError::other_format(path, found)),
-            Ending::Damaged {
+            FileEnd::OtherFormat { found } => return Err(JournalError::other_format(path, found)),
+            FileEnd::Damaged {
                 offset,
                 next_intact,
             } => return Err(damaged(path, offset, next_intact)),
-            Ending::Clean { is_ended } => (bytes.len(), is_ended),
-            Ending::Torn { offset, .. } => (offset, false),
+            FileEnd::Clean { is_ended } => (bytes.len(), is_ended),
+            FileEnd::Torn { offset, .. } => (offset, false),
         };
         self.is_closed = is_closed;
         if !follows {

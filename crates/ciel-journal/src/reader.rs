@@ -24,7 +24,7 @@ pub struct Reader<'a> {
 
 /// What a file is after its last frame in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum FileEnd {
     /// Nothing follows.
     Clean {
         /// Whether the last frame was an end.
@@ -85,23 +85,23 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads on to the end and tells what it is.
-    pub fn ending(&mut self) -> Ending {
+    pub fn ending(&mut self) -> FileEnd {
         self.by_ref().for_each(drop);
         if let Err(HeaderFault::OtherFormat { found }) = self.header {
-            return Ending::OtherFormat { found };
+            return FileEnd::OtherFormat { found };
         }
         let is_ended = self.is_ended;
         if self.at == self.file.len() && self.header.is_ok() {
-            return Ending::Clean { is_ended };
+            return FileEnd::Clean { is_ended };
         }
         let rest = survey(self.file, self.at);
         if rest.synced_bytes > self.at as u64 || rest.is_given_up {
-            return Ending::Damaged {
+            return FileEnd::Damaged {
                 offset: self.at,
                 next_intact: rest.first_intact,
             };
         }
-        Ending::Torn {
+        FileEnd::Torn {
             offset: self.at,
             bytes: self.file.len() - self.at,
             records: rest.records,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ciel_journal::frame::{
     Content, FORMAT, FileKind, HEADER_BYTES, Header, put_end, put_record, put_sync_mark,
 };
-use ciel_journal::reader::{Ending, Reader};
+use ciel_journal::reader::{FileEnd, Reader};
 use ciel_journal::{Durability, Journal, JournalError, MemoryDisk, Sequence};
 use proptest::prelude::*;
 use support::{append_next, by_caller, last_of, payload, write_snapshot};
@@ -67,9 +67,9 @@ fn log_cut_anywhere_is_torn_and_gives_the_whole_frames_before() {
         assert_eq!(records_of(file), expected);
         let is_boundary = whole > 0 && offset == length;
         let ending = if is_boundary {
-            Ending::Clean { is_ended: false }
+            FileEnd::Clean { is_ended: false }
         } else {
-            Ending::Torn {
+            FileEnd::Torn {
                 offset,
                 bytes: length - offset,
                 records: 0,
@@ -91,15 +91,15 @@ fn byte_flipped_in_a_synced_log_is_damage_and_never_another_payload() {
             let expected: Vec<_> = (1..=given.len() as u64).map(payload).collect();
             assert_eq!(given, expected);
             match Reader::new(&file).ending() {
-                Ending::Damaged { offset, .. } => assert!(offset <= at && at < mark),
-                Ending::OtherFormat { found } => {
+                FileEnd::Damaged { offset, .. } => assert!(offset <= at && at < mark),
+                FileEnd::OtherFormat { found } => {
                     assert!((8..12).contains(&at) && found != FORMAT);
                 }
-                Ending::Torn { offset, .. } => {
+                FileEnd::Torn { offset, .. } => {
                     assert!(offset >= mark && offset <= at);
                     assert_eq!(given.len(), 8);
                 }
-                Ending::Clean { .. } => panic!("byte {at} was flipped and nothing found"),
+                FileEnd::Clean { .. } => panic!("byte {at} was flipped and nothing found"),
             }
         }
     }
@@ -109,16 +109,16 @@ fn byte_flipped_in_a_synced_log_is_damage_and_never_another_payload() {
 fn hole_before_unsynced_records_is_torn_and_tells_what_is_lost() {
     let (mut bytes, ends) = log(6);
     bytes[ends[2]..ends[3]].fill(0);
-    let torn = Ending::Torn {
+    let torn = FileEnd::Torn {
         offset: ends[2],
         bytes: bytes.len() - ends[2],
         records: 3,
     };
     assert_eq!(Reader::new(&bytes).ending(), torn);
     put_sync_mark(&mut bytes, Sequence(2), ends[2] as u64);
-    assert!(matches!(Reader::new(&bytes).ending(), Ending::Torn { .. }));
+    assert!(matches!(Reader::new(&bytes).ending(), FileEnd::Torn { .. }));
     put_sync_mark(&mut bytes, Sequence(3), ends[3] as u64);
-    let damaged = Ending::Damaged {
+    let damaged = FileEnd::Damaged {
         offset: ends[2],
         next_intact: Some(ends[3]),
     };
@@ -132,7 +132,7 @@ fn record_out_of_order_is_not_taken() {
     assert_eq!(records_of(&bytes).len(), 2);
     let offset = ends[2];
     assert!(
-        matches!(Reader::new(&bytes).ending(), Ending::Torn { offset: at, .. } if at == offset)
+        matches!(Reader::new(&bytes).ending(), FileEnd::Torn { offset: at, .. } if at == offset)
     );
 }
 
@@ -147,7 +147,7 @@ fn markers_that_claim_long_frames_end_the_search() {
         bytes.extend_from_slice(&frame);
     }
     let ending = Reader::new(&bytes).ending();
-    let given_up = Ending::Damaged {
+    let given_up = FileEnd::Damaged {
         offset: start,
         next_intact: None,
     };
@@ -288,7 +288,7 @@ proptest! {
         let mut reader = Reader::new(&file);
         prop_assert_eq!(reader.by_ref().count(), 0);
         let is_whole = bytes.is_empty() && has_header;
-        let is_clean = matches!(reader.ending(), Ending::Clean { .. });
+        let is_clean = matches!(reader.ending(), FileEnd::Clean { .. });
         prop_assert_eq!(is_clean, is_whole);
     }
 

@@ -132,7 +132,7 @@ pub struct Exception {
 /// What the code that failed said of it in its own language. Nothing here is read by the engine
 /// but `retryable`; who asks for the failure gets it back as it was told.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct Told {
+pub struct FailureDetails {
     /// The language, for example `python`.
     pub language: String,
     /// Where, outermost call first; bounded by [`crate::limits::TRACEBACK_CALLS_MAX`].
@@ -164,7 +164,7 @@ pub struct Failure {
     pub value: Option<String>,
     /// What the code that failed said of it in its own language.
     #[serde(default)]
-    pub told: Option<Arc<Told>>,
+    pub told: Option<Arc<FailureDetails>>,
 }
 
 impl Failure {
@@ -232,9 +232,9 @@ mod tests {
             assert_eq!(failure.is_retryable(), kind.is_retryable());
             for said in [None, Some(false), Some(true)] {
                 let retryable = said;
-                failure.told = Some(Arc::new(Told {
+                failure.told = Some(Arc::new(FailureDetails {
                     retryable,
-                    ..Told::default()
+                    ..FailureDetails::default()
                 }));
                 assert_eq!(failure.is_retryable(), said.unwrap_or(kind.is_retryable()));
             }
@@ -251,7 +251,7 @@ mod tests {
             name: crate::Name(1),
         };
         let mut failure = Failure::new(FailureKind::TaskError, label, "no");
-        failure.told = Some(Arc::new(Told {
+        failure.told = Some(Arc::new(FailureDetails {
             language: "python".to_string(),
             calls: vec![Call::default()],
             exception: Some(Exception {

@@ -23,14 +23,16 @@ pub use call::{CallKey, Invocation, Reason};
 pub use code::{CodeIdentity, FunctionCode, Site};
 pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct};
-pub use failure::{Call, Exception, Failure, FailureKind, Frame, Told};
+pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
 pub use name::{Label, Name};
 pub use order::{Mark, SerialOrder};
 pub use payload::Payload;
 pub use received::ReceivedFailures;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
-pub use task::{Attempt, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey};
+pub use task::{
+    AttemptNumber, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey,
+};
 
 /// Microseconds since the run began, as the shell's clock tells it.
 pub type Micros = u64;

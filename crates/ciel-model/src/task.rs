@@ -39,7 +39,7 @@ pub struct StrandKey(pub u64);
     serde::Serialize,
     serde::Deserialize,
 )]
-pub struct Attempt(pub u32);
+pub struct AttemptNumber(pub u32);
 
 /// How a task takes an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]

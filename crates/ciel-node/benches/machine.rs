@@ -6,8 +6,8 @@
 
 use std::hint::black_box;
 
-use ciel_model::{Attempt, Class, Mark, Resources, SerialOrder, TaskKey};
-use ciel_node::{Action, Capacity, Event, Node, Run};
+use ciel_model::{AttemptNumber, Class, Mark, Resources, SerialOrder, TaskKey};
+use ciel_node::{Action, AttemptKey, Capacity, Event, Node};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 const CORES: u32 = 2;
@@ -18,7 +18,7 @@ struct Driver {
     marks: Vec<Mark>,
     node: Node,
     actions: Vec<Action>,
-    placed: Vec<Run>,
+    placed: Vec<AttemptKey>,
 }
 
 impl Driver {
@@ -46,7 +46,7 @@ impl Driver {
     fn tell(&mut self, event: Event) {
         self.node.handle(0, [event], &self.order, &mut self.actions);
         for action in self.actions.drain(..) {
-            if let Action::Place { run, .. } = &action {
+            if let Action::Slot { run, .. } = &action {
                 self.placed.push(*run);
             }
             black_box(action);
@@ -56,9 +56,9 @@ impl Driver {
     /// Offers every task, then lets each placed one go until none is left.
     fn run(&mut self, class: &Class) {
         for (number, mark) in std::mem::take(&mut self.marks).into_iter().enumerate() {
-            let run = Run {
+            let run = AttemptKey {
                 task: TaskKey(number as u64),
-                attempt: Attempt(0),
+                attempt: AttemptNumber(0),
             };
             self.tell(Event::TaskOffered {
                 run,

@@ -1,6 +1,6 @@
 //! Invariants, asserted after every event in debug builds and in simulation.
 
-use crate::event::Place;
+use crate::event::Slot;
 use crate::node::Node;
 use crate::pool::WorkerState;
 
@@ -11,9 +11,9 @@ impl Node {
         let mut threads = 0;
         for (run, placed) in &self.placed {
             match placed.place {
-                Place::Thread => threads += 1,
-                Place::Process => free.take(&placed.resources),
-                Place::Worker(worker) => {
+                Slot::Thread => threads += 1,
+                Slot::Process => free.take(&placed.resources),
+                Slot::Worker(worker) => {
                     free.take(&placed.resources);
                     // A worker that has just died is already gone from the pool.
                     if let Some(worker) = self.pools.workers.get(&worker) {

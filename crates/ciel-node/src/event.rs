@@ -2,15 +2,15 @@
 //!
 //! Plain values; nothing is decided here. Read next: `node`.
 
-use ciel_model::{Attempt, Class, Mark, Micros, Pool, Resources, TaskKey};
+use ciel_model::{AttemptNumber, Class, Mark, Micros, Pool, Resources, TaskKey};
 
 /// One attempt of one task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Run {
+pub struct AttemptKey {
     /// The task.
     pub task: TaskKey,
     /// The attempt.
-    pub attempt: Attempt,
+    pub attempt: AttemptNumber,
 }
 
 /// The node's key of a pooled worker process; never reused within a run.
@@ -23,7 +23,7 @@ pub enum Event {
     /// A task may run as soon as there is a place.
     TaskOffered {
         /// Which.
-        run: Run,
+        run: AttemptKey,
         /// Its place in the serial order.
         mark: Mark,
         /// How it is run.
@@ -37,12 +37,12 @@ pub enum Event {
     /// It is not to be run any more.
     TaskWithdrawn {
         /// Which.
-        run: Run,
+        run: AttemptKey,
     },
     /// A placed task is over, or suspended; its place is free.
     TaskLeft {
         /// Which.
-        run: Run,
+        run: AttemptKey,
         /// Its live copy stays in its worker.
         parked: bool,
     },
@@ -50,19 +50,19 @@ pub enum Event {
     /// one has its place.
     TaskFollowed {
         /// Which is over.
-        run: Run,
+        run: AttemptKey,
         /// Which has begun; it was lent to that worker, or is in no queue.
-        next: Run,
+        next: AttemptKey,
     },
     /// What was lent to a worker has not begun there, and is ready as before.
     TaskReturned {
         /// Which.
-        run: Run,
+        run: AttemptKey,
     },
     /// A script has used up its turn and wants another.
     TaskPreempted {
         /// Which.
-        run: Run,
+        run: AttemptKey,
     },
     /// A parked strand is not wanted any more.
     TaskForgotten {
@@ -93,21 +93,21 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// The task has its place.
-    Place {
+    Slot {
         /// Which.
-        run: Run,
+        run: AttemptKey,
         /// Where.
-        place: Place,
+        place: Slot,
     },
     /// A preempted script has its next turn.
     NextTurn {
         /// Which.
-        run: Run,
+        run: AttemptKey,
     },
     /// No machine of this size can ever run it.
     Refuse {
         /// Which.
-        run: Run,
+        run: AttemptKey,
         /// What is lacking, in words.
         lacking: String,
     },
@@ -139,7 +139,7 @@ pub enum Action {
 
 /// Where a task runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Slot {
     /// A thread of the engine.
     Thread,
     /// A process of its own.

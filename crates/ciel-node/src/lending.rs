@@ -7,7 +7,7 @@
 
 use ciel_model::{Class, Mark, SerialOrder};
 
-use crate::event::{Action, Place, Run, WorkerKey};
+use crate::event::{Action, AttemptKey, Slot, WorkerKey};
 use crate::node::{Node, Placed, Ready};
 
 /// Of the tasks that wait, one in so many may be lent to a worker, for each slot.
@@ -31,9 +31,9 @@ impl Node {
     }
 
     /// Lends the first ready task, if it can take the place of `run`, which runs in a worker.
-    pub fn lend(&mut self, order: &SerialOrder, run: Run) -> Option<Run> {
+    pub fn lend(&mut self, order: &SerialOrder, run: AttemptKey) -> Option<AttemptKey> {
         let Placed {
-            place: Place::Worker(worker),
+            place: Slot::Worker(worker),
             resources,
         } = self.placed.get(&run)?
         else {
@@ -67,25 +67,30 @@ impl Node {
     }
 
     /// Whether a worker has that task and has not begun it.
-    pub fn is_lent(&self, run: Run) -> bool {
+    pub fn is_lent(&self, run: AttemptKey) -> bool {
         self.lent.contains_key(&run)
     }
 
     /// The place passes on as it is: who follows needs as much as who was there.
-    pub(crate) fn on_task_followed(&mut self, run: Run, next: Run, actions: &mut Vec<Action>) {
+    pub(crate) fn on_task_followed(
+        &mut self,
+        run: AttemptKey,
+        next: AttemptKey,
+        actions: &mut Vec<Action>,
+    ) {
         self.lent.remove(&next);
         let placed = self.placed.remove(&run);
         let placed = placed.expect("only a placed task is followed");
         let place = placed.place;
-        if let Place::Worker(worker) = place {
+        if let Slot::Worker(worker) = place {
             self.pools.on_left(worker, run.task, false);
             self.pools.on_taken(worker, next.task);
         }
         self.placed.insert(next, placed);
-        actions.push(Action::Place { run: next, place });
+        actions.push(Action::Slot { run: next, place });
     }
 
-    pub(crate) fn on_task_returned(&mut self, order: &SerialOrder, run: Run) {
+    pub(crate) fn on_task_returned(&mut self, order: &SerialOrder, run: AttemptKey) {
         if let Some(Lent { mark, ready, .. }) = self.lent.remove(&run) {
             self.queued.insert(run, ());
             self.computation.push(order, mark, ready);
@@ -95,7 +100,7 @@ impl Node {
     /// A worker is gone, with what it was lent.
     pub(crate) fn take_back(&mut self, order: &SerialOrder, worker: WorkerKey) {
         let lent = self.lent.iter().filter(|(_, lent)| lent.worker == worker);
-        let mut runs: Vec<Run> = lent.map(|(run, _)| *run).collect();
+        let mut runs: Vec<AttemptKey> = lent.map(|(run, _)| *run).collect();
         runs.sort_unstable();
         for run in runs {
             self.on_task_returned(order, run);

@@ -11,5 +11,5 @@ mod node;
 mod pool;
 mod queue;
 
-pub use event::{Action, Event, Place, Run, WorkerKey};
+pub use event::{Action, AttemptKey, Event, Slot, WorkerKey};
 pub use node::{Capacity, Node};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ciel_model::{Class, Mark, Micros, Resources, SerialOrder, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
-use crate::event::{Action, Event, Place, Run, WorkerKey};
+use crate::event::{Action, AttemptKey, Event, Slot, WorkerKey};
 use crate::lending::Lent;
 use crate::pool::Pools;
 use crate::queue::Queue;
@@ -24,7 +24,7 @@ pub struct Capacity {
 /// A ready task in a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
-    pub(crate) run: Run,
+    pub(crate) run: AttemptKey,
     pub(crate) class: Class,
     pub(crate) resources: Resources,
     pub(crate) resumed: Option<Micros>,
@@ -34,14 +34,14 @@ pub(crate) struct Ready {
 /// A task in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
-    pub(crate) place: Place,
+    pub(crate) place: Slot,
     pub(crate) resources: Resources,
 }
 
 impl Placed {
     /// Whether it does nothing but listen, as the root of a session does.
     pub(crate) fn only_listens(&self) -> bool {
-        matches!(self.place, Place::Worker(_)) && self.resources.millicores == 0
+        matches!(self.place, Slot::Worker(_)) && self.resources.millicores == 0
     }
 }
 
@@ -50,20 +50,20 @@ impl Placed {
 pub struct Node {
     pub(crate) capacity: Capacity,
     pub(crate) free: Resources,
-    pub(crate) placed: FxHashMap<Run, Placed>,
+    pub(crate) placed: FxHashMap<AttemptKey, Placed>,
     pub(crate) threads_busy: u32,
     /// Scripts that wait for their first turn or go on after waiting.
     coordination: Queue<Ready>,
     /// Scripts that wait for another turn, oldest first.
-    turns: VecDeque<Run>,
+    turns: VecDeque<AttemptKey>,
     /// Whose turn is next: a preempted script's?
     turn_next: bool,
     /// Everything that takes resources.
     pub(crate) computation: Queue<Ready>,
     /// Runs in either queue.
-    pub(crate) queued: FxHashMap<Run, ()>,
+    pub(crate) queued: FxHashMap<AttemptKey, ()>,
     /// Ready tasks in no queue: a worker may begin them by itself.
-    pub(crate) lent: FxHashMap<Run, Lent>,
+    pub(crate) lent: FxHashMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
     /// When a strand that waits for its worker loses patience.
@@ -126,7 +126,7 @@ impl Node {
     }
 
     /// Whether this run waits in a queue, and if so for want of what.
-    pub fn waits_for(&self, run: Run, need: &Resources) -> Option<String> {
+    pub fn waits_for(&self, run: AttemptKey, need: &Resources) -> Option<String> {
         let waits = self.queued.contains_key(&run) || self.lent.contains_key(&run);
         waits.then(|| {
             self.free
@@ -136,7 +136,7 @@ impl Node {
     }
 
     /// Whether a task is in its place; a preempted script is not.
-    pub fn is_placed(&self, run: Run) -> bool {
+    pub fn is_placed(&self, run: AttemptKey) -> bool {
         self.placed.contains_key(&run)
     }
 
@@ -232,7 +232,12 @@ impl Node {
         }
     }
 
-    fn on_task_withdrawn(&mut self, order: &SerialOrder, run: Run, actions: &mut Vec<Action>) {
+    fn on_task_withdrawn(
+        &mut self,
+        order: &SerialOrder,
+        run: AttemptKey,
+        actions: &mut Vec<Action>,
+    ) {
         self.on_task_forgotten(run.task, actions);
         if self.lent.remove(&run).is_some() {
             return;
@@ -251,22 +256,22 @@ impl Node {
         }
     }
 
-    fn on_task_left(&mut self, run: Run, parked: bool) {
+    fn on_task_left(&mut self, run: AttemptKey, parked: bool) {
         self.turns.retain(|waiting| *waiting != run);
         let Some(Placed { place, resources }) = self.placed.remove(&run) else {
             return;
         };
         match place {
-            Place::Thread => self.threads_busy -= 1,
-            Place::Process => self.free.give_back(&resources),
-            Place::Worker(worker) => {
+            Slot::Thread => self.threads_busy -= 1,
+            Slot::Process => self.free.give_back(&resources),
+            Slot::Worker(worker) => {
                 self.free.give_back(&resources);
                 self.pools.on_left(worker, run.task, parked);
             }
         }
     }
 
-    fn on_task_preempted(&mut self, run: Run) {
+    fn on_task_preempted(&mut self, run: AttemptKey) {
         if self.placed.remove(&run).is_some() {
             self.threads_busy -= 1;
             self.turns.push_back(run);
@@ -366,9 +371,9 @@ impl Node {
         while let Some((_, ready)) = self.coordination.pop(order) {
             if self.queued.remove(&ready.run).is_some() {
                 self.seat(ready.run);
-                actions.push(Action::Place {
+                actions.push(Action::Slot {
                     run: ready.run,
-                    place: Place::Thread,
+                    place: Slot::Thread,
                 });
                 return true;
             }
@@ -376,7 +381,7 @@ impl Node {
         false
     }
 
-    fn seat(&mut self, run: Run) {
+    fn seat(&mut self, run: AttemptKey) {
         self.threads_busy += 1;
         let resources = Resources {
             millicores: 0,
@@ -385,7 +390,7 @@ impl Node {
         self.placed.insert(
             run,
             Placed {
-                place: Place::Thread,
+                place: Slot::Thread,
                 resources,
             },
         );
@@ -434,7 +439,7 @@ impl Node {
         ready: &Ready,
         passed: &[(Mark, Ready)],
         actions: &mut Vec<Action>,
-    ) -> Option<Place> {
+    ) -> Option<Slot> {
         if !self.free.holds(&ready.resources) {
             return None;
         }
@@ -457,9 +462,9 @@ impl Node {
                 if let Some(worker) = busy {
                     self.move_away(worker, ready.run.task, actions);
                 }
-                Some(Place::Worker(worker))
+                Some(Slot::Worker(worker))
             }
-            Class::Process | Class::Coordination => Some(Place::Process),
+            Class::Process | Class::Coordination => Some(Slot::Process),
         }
     }
 
@@ -483,10 +488,10 @@ impl Node {
         actions.push(Action::ContinuationLost { task });
     }
 
-    fn settle(&mut self, ready: &Ready, place: Place, actions: &mut Vec<Action>) {
+    fn settle(&mut self, ready: &Ready, place: Slot, actions: &mut Vec<Action>) {
         self.queued.remove(&ready.run);
         self.free.take(&ready.resources);
-        if let Place::Worker(worker) = place {
+        if let Slot::Worker(worker) = place {
             self.pools.on_taken(worker, ready.run.task);
         }
         self.placed.insert(
@@ -496,7 +501,7 @@ impl Node {
                 resources: ready.resources.clone(),
             },
         );
-        actions.push(Action::Place {
+        actions.push(Action::Slot {
             run: ready.run,
             place,
         });

@@ -2,8 +2,8 @@
 
 #![allow(missing_docs)]
 
-use ciel_model::{Attempt, Class, Mark, Pool, Resources, SerialOrder, TaskKey, limits};
-use ciel_node::{Action, Capacity, Event, Node, Place, Run, WorkerKey};
+use ciel_model::{AttemptNumber, Class, Mark, Pool, Resources, SerialOrder, TaskKey, limits};
+use ciel_node::{Action, AttemptKey, Capacity, Event, Node, Slot, WorkerKey};
 
 /// What the strands of these tests have run before they wait.
 const RAN_US: u64 = 2_000;
@@ -130,10 +130,10 @@ impl World {
     }
 }
 
-fn run(task: u64) -> Run {
-    Run {
+fn run(task: u64) -> AttemptKey {
+    AttemptKey {
         task: TaskKey(task),
-        attempt: Attempt(0),
+        attempt: AttemptNumber(0),
     }
 }
 
@@ -146,11 +146,11 @@ fn cores_of(cores: u32) -> Resources {
 
 fn word(action: &Action) -> String {
     match action {
-        Action::Place { run, place } => {
+        Action::Slot { run, place } => {
             let place = match place {
-                Place::Thread => "thread".to_string(),
-                Place::Process => "process".to_string(),
-                Place::Worker(worker) => format!("worker{}", worker.0),
+                Slot::Thread => "thread".to_string(),
+                Slot::Process => "process".to_string(),
+                Slot::Worker(worker) => format!("worker{}", worker.0),
             };
             format!("{}:{place}", run.task.0)
         }

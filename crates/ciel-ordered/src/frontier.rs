@@ -9,13 +9,13 @@
 use crate::limits::RETAINED_BYTES_MAX;
 use crate::piece::{Chunk, Piece, StrandKey};
 use crate::segment::Segment;
-use crate::strand::{Ending, Item, NOWHERE, Place};
+use crate::strand::{Item, NOWHERE, StrandEnd, StrandIndex};
 use crate::stream::OrderedStream;
 
 /// What the frontier finds in front of it.
 enum Front {
     Piece,
-    Child(Place),
+    Child(StrandIndex),
     Segment(Segment),
     After,
     Waiting,
@@ -65,7 +65,7 @@ impl OrderedStream {
 
     /// A strand that ended while the frontier is inside its last child leaves the path. A
     /// retained one stays, for it still lists that child.
-    pub(crate) fn drop_out_if_finished(&mut self, place: Place) {
+    pub(crate) fn drop_out_if_finished(&mut self, place: StrandIndex) {
         let strand = &self.strands[place];
         if !strand.is_finished() || strand.down == NOWHERE || strand.is_retained() {
             return;
@@ -91,9 +91,9 @@ impl OrderedStream {
         if !strand.may_release() {
             return match strand.ending {
                 _ if !strand.is_exhausted() => Front::Waiting,
-                Ending::Open => Front::Waiting,
-                Ending::Closed => Front::Finished,
-                Ending::Stopped => Front::Stopped,
+                StrandEnd::Open => Front::Waiting,
+                StrandEnd::Closed => Front::Finished,
+                StrandEnd::Stopped => Front::Stopped,
             };
         }
         let body = strand
@@ -177,7 +177,7 @@ impl OrderedStream {
         }
     }
 
-    fn enter(&mut self, child: Place) {
+    fn enter(&mut self, child: StrandIndex) {
         self.gauges.steps += 1;
         let parent = self.at;
         self.pass_item();
@@ -197,7 +197,7 @@ impl OrderedStream {
         }
     }
 
-    fn retire(&mut self, place: Place) {
+    fn retire(&mut self, place: StrandIndex) {
         let strand = &mut self.strands[place];
         match strand.is_retained() {
             true => strand.passed = true,
@@ -219,7 +219,7 @@ impl OrderedStream {
     }
 
     /// A retained strand keeps the child that the frontier entered as its last released item.
-    fn cut(&mut self, parent: Place, child: Place) {
+    fn cut(&mut self, parent: StrandIndex, child: StrandIndex) {
         let body = self.strands[parent].body();
         let last = body.taken.checked_sub(1);
         if let Some(last) =

@@ -79,7 +79,7 @@ enum Run {
 
 /// Why an act does not fit the history. Offsets count the strand's own bytes from its start.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub(crate) enum HistoryError {
     /// The replay differs; everything before this byte agreed.
     Mismatch(u64),
     /// It had differed before.
@@ -107,7 +107,7 @@ impl History {
 
     /// Takes a piece that the strand writes now; says how many of its first bytes were known
     /// already. The rest is recorded as new.
-    pub(crate) fn take_piece(&mut self, piece: &Piece) -> Result<u64, Misfit> {
+    pub(crate) fn take_piece(&mut self, piece: &Piece) -> Result<u64, HistoryError> {
         let known = self.compare_piece(piece)?;
         if known < piece.length() {
             self.end.take_piece(piece, known, piece.length() - known);
@@ -119,9 +119,9 @@ impl History {
     }
 
     /// Takes a child or segment at this point; says whether it was known already.
-    pub(crate) fn take_point(&mut self, key: u64) -> Result<bool, Misfit> {
+    pub(crate) fn take_point(&mut self, key: u64) -> Result<bool, HistoryError> {
         match &mut self.run {
-            Run::Diverged => Err(Misfit::Diverged),
+            Run::Diverged => Err(HistoryError::Diverged),
             Run::First => {
                 self.end.take_point(key);
                 let (bytes, points) = self.stretch_length();
@@ -142,7 +142,7 @@ impl History {
     }
 
     /// Checks that nothing known is missing when the strand ends or is marked.
-    pub(crate) fn expect_complete(&mut self) -> Result<(), Misfit> {
+    pub(crate) fn expect_complete(&mut self) -> Result<(), HistoryError> {
         match self.run {
             Run::First | Run::Diverged => Ok(()),
             Run::Again { .. } => Err(self.diverge()),
@@ -196,12 +196,12 @@ impl History {
         }
     }
 
-    fn compare_piece(&mut self, piece: &Piece) -> Result<u64, Misfit> {
+    fn compare_piece(&mut self, piece: &Piece) -> Result<u64, HistoryError> {
         let mut known = 0;
         while known < piece.length() {
             match &mut self.run {
                 Run::First => break,
-                Run::Diverged => return Err(Misfit::Diverged),
+                Run::Diverged => return Err(HistoryError::Diverged),
                 Run::Again { at, next } => {
                     let room = target(&self.checkpoints, &self.end, *next).bytes - at.bytes;
                     if room == 0 {
@@ -219,7 +219,7 @@ impl History {
 
     /// Compares at each checkpoint that the replay stands on; at the end of what is known the
     /// replay is over.
-    fn pass_checkpoints(&mut self) -> Result<(), Misfit> {
+    fn pass_checkpoints(&mut self) -> Result<(), HistoryError> {
         while let Run::Again { at, next } = &mut self.run {
             let ahead = target(&self.checkpoints, &self.end, *next);
             if (at.bytes, at.points) != (ahead.bytes, ahead.points) {
@@ -252,7 +252,7 @@ impl History {
     }
 
     /// The offset is that of the last checkpoint that agreed: what differs lies behind it.
-    fn diverge(&mut self) -> Misfit {
+    fn diverge(&mut self) -> HistoryError {
         let passed = match &self.run {
             Run::Again { next, .. } => *next,
             Run::First | Run::Diverged => 0,
@@ -261,7 +261,7 @@ impl History {
             .checked_sub(1)
             .map_or(0, |last| self.checkpoints[last].bytes);
         self.run = Run::Diverged;
-        Misfit::Mismatch(self.bytes_before_mark + agreed)
+        HistoryError::Mismatch(self.bytes_before_mark + agreed)
     }
 }
 
@@ -277,7 +277,7 @@ fn target(checkpoints: &[Checkpoint], end: &Progress, next: usize) -> Checkpoint
 mod tests {
     use super::*;
 
-    fn write(history: &mut History, text: &str) -> Result<u64, Misfit> {
+    fn write(history: &mut History, text: &str) -> Result<u64, HistoryError> {
         history.take_piece(&Piece::Bytes(text.as_bytes().to_vec()))
     }
 
@@ -305,21 +305,24 @@ mod tests {
         let mut history = two_runs_of_text_and_a_child();
         write(&mut history, "before").unwrap();
         history.take_point(1).unwrap();
-        assert_eq!(write(&mut history, "AFTER"), Err(Misfit::Mismatch(6)));
-        assert_eq!(write(&mut history, "more"), Err(Misfit::Diverged));
+        assert_eq!(write(&mut history, "AFTER"), Err(HistoryError::Mismatch(6)));
+        assert_eq!(write(&mut history, "more"), Err(HistoryError::Diverged));
     }
 
     #[test]
     fn replay_without_the_child_is_reported() {
         let mut history = two_runs_of_text_and_a_child();
-        assert_eq!(write(&mut history, "beforeafter"), Err(Misfit::Mismatch(0)));
+        assert_eq!(
+            write(&mut history, "beforeafter"),
+            Err(HistoryError::Mismatch(0))
+        );
     }
 
     #[test]
     fn replay_that_ends_early_is_reported() {
         let mut history = two_runs_of_text_and_a_child();
         write(&mut history, "bef").unwrap();
-        assert_eq!(history.expect_complete(), Err(Misfit::Mismatch(0)));
+        assert_eq!(history.expect_complete(), Err(HistoryError::Mismatch(0)));
     }
 
     #[test]
@@ -346,7 +349,7 @@ mod tests {
         write(&mut history, "second").unwrap();
         history.roll_back(0, 0);
         assert_eq!(write(&mut history, "sec"), Ok(3));
-        assert_eq!(write(&mut history, "OND"), Err(Misfit::Mismatch(10)));
+        assert_eq!(write(&mut history, "OND"), Err(HistoryError::Mismatch(10)));
     }
 
     #[test]
@@ -359,7 +362,7 @@ mod tests {
         let other = "y".repeat(CHECKPOINT_BYTES_MAX as usize);
         assert_eq!(
             write(&mut history, &other),
-            Err(Misfit::Mismatch(CHECKPOINT_BYTES_MAX))
+            Err(HistoryError::Mismatch(CHECKPOINT_BYTES_MAX))
         );
     }
 

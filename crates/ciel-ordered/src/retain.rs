@@ -6,7 +6,7 @@
 use crate::error::OrderedError;
 use crate::piece::StrandKey;
 use crate::segment::{Segment, SegmentPart};
-use crate::strand::{Ending, Item, Place, Retention, Strand};
+use crate::strand::{Item, Retention, Strand, StrandEnd, StrandIndex};
 use crate::stream::OrderedStream;
 
 impl OrderedStream {
@@ -73,7 +73,7 @@ impl OrderedStream {
         }
     }
 
-    fn forget_beneath(&mut self, top: Place) {
+    fn forget_beneath(&mut self, top: StrandIndex) {
         let mut places = vec![top];
         while let Some(place) = places.pop() {
             let entry = &mut self.strands[place];
@@ -90,7 +90,7 @@ impl OrderedStream {
         }
     }
 
-    fn drop_retained(&mut self, place: Place, places: &mut Vec<Place>) {
+    fn drop_retained(&mut self, place: StrandIndex, places: &mut Vec<StrandIndex>) {
         let Some(body) = &mut self.strands[place].body else {
             return;
         };
@@ -114,7 +114,7 @@ impl OrderedStream {
 
 fn gives_segment(strand: &Strand) -> bool {
     let committed = |body: &crate::strand::Body| body.final_until >= body.end();
-    strand.ending == Ending::Closed
+    strand.ending == StrandEnd::Closed
         && strand.is_retained()
         && !strand.lost
         && (!strand.held || strand.body.as_ref().is_none_or(|body| committed(body)))

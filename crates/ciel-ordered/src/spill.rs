@@ -7,7 +7,7 @@
 use crate::error::OrderedError;
 use crate::limits::{HELD_BYTES_AFTER_SPILL, HELD_BYTES_MAX, SPILL_PIECE_BYTES_MIN};
 use crate::piece::{Extent, StrandKey};
-use crate::strand::{Item, NOWHERE, Place};
+use crate::strand::{Item, NOWHERE, StrandIndex};
 use crate::stream::OrderedStream;
 
 /// Names a piece that the caller is writing to a blob.
@@ -129,7 +129,7 @@ impl OrderedStream {
     }
 
     /// Roots not begun from the last one on, then the path of the frontier from its root down.
-    fn tops_from_the_far_end(&self) -> Vec<Place> {
+    fn tops_from_the_far_end(&self) -> Vec<StrandIndex> {
         let mut path = Vec::new();
         let mut place = self.at;
         while place != NOWHERE {
@@ -144,7 +144,7 @@ impl OrderedStream {
             .collect()
     }
 
-    fn items_of(&self, place: Place) -> usize {
+    fn items_of(&self, place: StrandIndex) -> usize {
         self.strands[place]
             .body
             .as_ref()
@@ -155,11 +155,11 @@ impl OrderedStream {
     /// which child that is and where it stands.
     fn spill_back_to_a_child(
         &mut self,
-        place: Place,
+        place: StrandIndex,
         end: usize,
         missing: &mut u64,
         spills: &mut Vec<Spill>,
-    ) -> Option<(Place, usize)> {
+    ) -> Option<(StrandIndex, usize)> {
         let taken = self.strands[place].body.as_ref()?.taken;
         for index in (taken..end).rev() {
             if *missing == 0 {
@@ -177,7 +177,7 @@ impl OrderedStream {
         None
     }
 
-    fn spill_item(&mut self, place: Place, index: usize) -> Option<Spill> {
+    fn spill_item(&mut self, place: StrandIndex, index: usize) -> Option<Spill> {
         let (strand, retained) = (self.strands[place].key, self.strands[place].is_retained());
         let body = self.strands[place].body();
         let part = if index == body.taken {

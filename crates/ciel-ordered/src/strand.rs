@@ -13,18 +13,18 @@ use crate::limits::COALESCED_BYTES_MAX;
 use crate::piece::{Extent, Piece, StrandKey};
 use crate::segment::Segment;
 
-/// Place of a strand in the slab. [`NOWHERE`] stands for none, to keep the links small.
-pub(crate) type Place = u32;
+/// StrandIndex of a strand in the slab. [`NOWHERE`] stands for none, to keep the links small.
+pub(crate) type StrandIndex = u32;
 
 /// An emptied row of more items than this gives its memory back.
 const ROOMY_ITEMS: usize = 64;
 
 /// No strand.
-pub(crate) const NOWHERE: Place = u32::MAX;
+pub(crate) const NOWHERE: StrandIndex = u32::MAX;
 
 /// How far a strand has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Ending {
+pub(crate) enum StrandEnd {
     /// More may come.
     Open,
     /// Nothing more comes; the frontier passes at its end.
@@ -51,9 +51,9 @@ pub(crate) enum Retention {
 pub(crate) struct Strand {
     pub(crate) key: StrandKey,
     pub(crate) body: Option<Box<Body>>,
-    pub(crate) up: Place,
-    pub(crate) down: Place,
-    pub(crate) ending: Ending,
+    pub(crate) up: StrandIndex,
+    pub(crate) down: StrandIndex,
+    pub(crate) ending: StrandEnd,
     pub(crate) retention: Retention,
     /// It was retained once, so a segment may use its extents.
     pub(crate) shared: bool,
@@ -71,7 +71,7 @@ pub(crate) enum Item {
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     Extent(Box<Extent>),
     /// A child, and which action of the strand it is.
-    Child(Place, u64),
+    Child(StrandIndex, u64),
     Segment(Segment),
     /// What follows was written after so many actions of the strand.
     After(u64),
@@ -204,7 +204,7 @@ impl Body {
     }
 
     /// Adds a child: the next action.
-    pub(crate) fn push_child(&mut self, child: Place) {
+    pub(crate) fn push_child(&mut self, child: StrandIndex) {
         let action = self.reached.max(self.actions);
         self.items.push_back(Item::Child(child, action));
         self.actions = action + 1;
@@ -286,13 +286,13 @@ fn extend_within_bound(buffer: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 impl Strand {
-    fn new(key: StrandKey, up: Place) -> Strand {
+    fn new(key: StrandKey, up: StrandIndex) -> Strand {
         Strand {
             key,
             body: None,
             up,
             down: NOWHERE,
-            ending: Ending::Open,
+            ending: StrandEnd::Open,
             retention: Retention::None,
             shared: false,
             lost: false,
@@ -312,7 +312,7 @@ impl Strand {
 
     /// The frontier has nothing to do here any more.
     pub(crate) fn is_finished(&self) -> bool {
-        self.ending == Ending::Closed && self.is_exhausted()
+        self.ending == StrandEnd::Closed && self.is_exhausted()
     }
 
     /// The next item is final.
@@ -333,7 +333,7 @@ impl Strand {
     }
 
     /// Nothing more comes: what only an open strand needs is dropped.
-    pub(crate) fn end(&mut self, ending: Ending) {
+    pub(crate) fn end(&mut self, ending: StrandEnd) {
         self.ending = ending;
         if let Some(body) = &mut self.body {
             body.history = None;
@@ -349,8 +349,8 @@ impl Strand {
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strands {
     entries: Vec<Strand>,
-    free: Vec<Place>,
-    places: FxHashMap<StrandKey, Place>,
+    free: Vec<StrandIndex>,
+    places: FxHashMap<StrandKey, StrandIndex>,
 }
 
 impl Strands {
@@ -363,12 +363,12 @@ impl Strands {
         self.places.values().map(|place| &self[*place])
     }
 
-    pub(crate) fn find(&self, key: StrandKey) -> Option<Place> {
+    pub(crate) fn find(&self, key: StrandKey) -> Option<StrandIndex> {
         self.places.get(&key).copied()
     }
 
     /// Adds a strand whose key is not known.
-    pub(crate) fn insert(&mut self, key: StrandKey, up: Place) -> Place {
+    pub(crate) fn insert(&mut self, key: StrandKey, up: StrandIndex) -> StrandIndex {
         let strand = Strand::new(key, up);
         let place = match self.free.pop() {
             Some(place) => {
@@ -377,7 +377,7 @@ impl Strands {
             }
             None => {
                 self.entries.push(strand);
-                Place::try_from(self.entries.len() - 1).expect("fewer than 2^32 strands live")
+                StrandIndex::try_from(self.entries.len() - 1).expect("fewer than 2^32 strands live")
             }
         };
         let before = self.places.insert(key, place);
@@ -386,7 +386,7 @@ impl Strands {
     }
 
     /// Takes a strand out; its items are the caller's to account for.
-    pub(crate) fn remove(&mut self, place: Place) -> Option<Box<Body>> {
+    pub(crate) fn remove(&mut self, place: StrandIndex) -> Option<Box<Body>> {
         let strand = &mut self[place];
         let (key, body) = (strand.key, strand.body.take());
         let known = self.places.remove(&key);
@@ -396,16 +396,16 @@ impl Strands {
     }
 }
 
-impl std::ops::Index<Place> for Strands {
+impl std::ops::Index<StrandIndex> for Strands {
     type Output = Strand;
 
-    fn index(&self, place: Place) -> &Strand {
+    fn index(&self, place: StrandIndex) -> &Strand {
         &self.entries[place as usize]
     }
 }
 
-impl std::ops::IndexMut<Place> for Strands {
-    fn index_mut(&mut self, place: Place) -> &mut Strand {
+impl std::ops::IndexMut<StrandIndex> for Strands {
+    fn index_mut(&mut self, place: StrandIndex) -> &mut Strand {
         &mut self.entries[place as usize]
     }
 }

@@ -13,11 +13,11 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::error::OrderedError;
-use crate::history::{History, Misfit};
+use crate::history::{History, HistoryError};
 use crate::piece::{Extent, Piece, StrandKey};
 use crate::segment::{Segment, SegmentWalk};
 use crate::spill::Spilled;
-use crate::strand::{Body, Ending, Item, NOWHERE, Place, Retention, Strands};
+use crate::strand::{Body, Item, NOWHERE, Retention, StrandEnd, StrandIndex, Strands};
 
 /// What the frontier does at the end of a discarded strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +50,9 @@ pub struct Gauges {
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct OrderedStream {
     pub(crate) strands: Strands,
-    pub(crate) roots: VecDeque<Place>,
+    pub(crate) roots: VecDeque<StrandIndex>,
     /// The strand at the serial frontier.
-    pub(crate) at: Place,
+    pub(crate) at: StrandIndex,
     pub(crate) root: Option<StrandKey>,
     pub(crate) walk: SegmentWalk,
     pub(crate) spilled: FxHashMap<u64, Spilled>,
@@ -166,7 +166,7 @@ impl OrderedStream {
     pub fn close(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
         self.expect_complete(place)?;
-        self.strands[place].end(Ending::Closed);
+        self.strands[place].end(StrandEnd::Closed);
         self.drop_out_if_finished(place);
         Ok(())
     }
@@ -177,8 +177,8 @@ impl OrderedStream {
         let place = self.open_place(strand)?;
         self.drop_uncommitted(place);
         self.strands[place].end(match after {
-            After::Stop => Ending::Stopped,
-            After::Skip => Ending::Closed,
+            After::Stop => StrandEnd::Stopped,
+            After::Skip => StrandEnd::Closed,
         });
         self.drop_out_if_finished(place);
         Ok(())
@@ -313,25 +313,25 @@ impl OrderedStream {
         std::mem::take(&mut self.dropped)
     }
 
-    pub(crate) fn place(&self, strand: StrandKey) -> Result<Place, OrderedError> {
+    pub(crate) fn place(&self, strand: StrandKey) -> Result<StrandIndex, OrderedError> {
         self.strands
             .find(strand)
             .ok_or(OrderedError::Unknown { strand })
     }
 
-    pub(crate) fn open_place(&self, strand: StrandKey) -> Result<Place, OrderedError> {
+    pub(crate) fn open_place(&self, strand: StrandKey) -> Result<StrandIndex, OrderedError> {
         let place = self.place(strand)?;
         match self.strands[place].ending {
-            Ending::Open => Ok(place),
-            Ending::Closed | Ending::Stopped => Err(OrderedError::Closed { strand }),
+            StrandEnd::Open => Ok(place),
+            StrandEnd::Closed | StrandEnd::Stopped => Err(OrderedError::Closed { strand }),
         }
     }
 
-    fn history(&mut self, place: Place) -> Option<&mut History> {
+    fn history(&mut self, place: StrandIndex) -> Option<&mut History> {
         self.strands[place].body.as_mut()?.history.as_deref_mut()
     }
 
-    fn take_point(&mut self, place: Place, key: u64) -> Result<bool, OrderedError> {
+    fn take_point(&mut self, place: StrandIndex, key: u64) -> Result<bool, OrderedError> {
         let strand = &mut self.strands[place];
         let key_of_strand = strand.key;
         strand
@@ -341,7 +341,7 @@ impl OrderedStream {
             .map_err(|misfit| refusal(key_of_strand, misfit))
     }
 
-    fn expect_complete(&mut self, place: Place) -> Result<(), OrderedError> {
+    fn expect_complete(&mut self, place: StrandIndex) -> Result<(), OrderedError> {
         let strand = self.strands[place].key;
         match self.history(place) {
             Some(history) => history
@@ -351,7 +351,7 @@ impl OrderedStream {
         }
     }
 
-    fn mark_place(&mut self, place: Place) -> Result<(), OrderedError> {
+    fn mark_place(&mut self, place: StrandIndex) -> Result<(), OrderedError> {
         self.expect_complete(place)?;
         if let Some(history) = self.history(place) {
             history.mark();
@@ -362,7 +362,7 @@ impl OrderedStream {
         Ok(())
     }
 
-    fn drop_uncommitted(&mut self, place: Place) {
+    fn drop_uncommitted(&mut self, place: StrandIndex) {
         let strand = &mut self.strands[place];
         let Some(body) = strand.body.as_mut().filter(|_| strand.held) else {
             return;
@@ -391,7 +391,7 @@ impl OrderedStream {
     }
 
     /// Removes a strand and all its descendants, released or not.
-    pub(crate) fn drop_beneath(&mut self, top: Place) {
+    pub(crate) fn drop_beneath(&mut self, top: StrandIndex) {
         let mut places = vec![top];
         while let Some(place) = places.pop() {
             let shared = self.strands[place].shared;
@@ -402,7 +402,7 @@ impl OrderedStream {
     }
 
     /// Extents of a strand that was retained may live on in a segment and are not reported.
-    fn drop_body(&mut self, body: Body, shared: bool, places: &mut Vec<Place>) {
+    fn drop_body(&mut self, body: Body, shared: bool, places: &mut Vec<StrandIndex>) {
         let (taken, part) = (body.taken, body.part_taken);
         for (index, item) in body.items.into_iter().enumerate() {
             let part = if index == taken { part } else { 0 };
@@ -427,9 +427,9 @@ impl OrderedStream {
     }
 }
 
-fn refusal(strand: StrandKey, misfit: Misfit) -> OrderedError {
+fn refusal(strand: StrandKey, misfit: HistoryError) -> OrderedError {
     match misfit {
-        Misfit::Mismatch(offset) => OrderedError::Mismatch { strand, offset },
-        Misfit::Diverged => OrderedError::Diverged { strand },
+        HistoryError::Mismatch(offset) => OrderedError::Mismatch { strand, offset },
+        HistoryError::Diverged => OrderedError::Diverged { strand },
     }
 }

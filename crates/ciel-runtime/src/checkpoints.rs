@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciel_graph::Checkpoint;
 use ciel_skywriting::code::Code;
-use ciel_skywriting::machine::{Machine, Surroundings};
+use ciel_skywriting::machine::{Machine, ScriptEnvironment};
 use ciel_skywriting::wire::LoadError;
 
 use crate::script::Script;
@@ -59,7 +59,7 @@ const HEAD_BYTES: usize = 5;
 pub(crate) fn load(
     state: &[u8],
     code: Arc<Code>,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ScriptEnvironment>,
 ) -> Result<Restored, LoadError> {
     let Some((&[printed, ref count @ ..], machine)) = state.split_first_chunk::<HEAD_BYTES>()
     else {

@@ -9,7 +9,7 @@ use ciel_store::{RunEntry, RunFolder, RunState, StateFolder, StoreError};
 use ciel_view::{RunDescription, ViewError, description};
 
 use crate::error::RunError;
-use crate::face::{Face, Report};
+use crate::observer::{Observer, Report};
 use crate::settings::{Resume, Settings};
 
 /// Chooses the folder for a run, of which `key` tells whether it is the same job as a former one;
@@ -24,11 +24,11 @@ pub(crate) fn choose_folder(
     runs: &[RunEntry],
     settings: &Settings,
     key: Option<&str>,
-    face: &dyn Face,
+    observer: &dyn Observer,
 ) -> Result<RunFolder, RunError> {
     match (&settings.resume, key) {
         (Resume::Run(id), key) => named(state, id, key),
-        (Resume::Auto, Some(key)) => match newest(state, runs, key, face)? {
+        (Resume::Auto, Some(key)) => match newest(state, runs, key, observer)? {
             Some(folder) => Ok(folder),
             None => new_folder(state, runs, settings, Some(key)),
         },
@@ -58,7 +58,7 @@ fn newest(
     state: &StateFolder,
     runs: &[RunEntry],
     key: &str,
-    face: &dyn Face,
+    observer: &dyn Observer,
 ) -> Result<Option<RunFolder>, RunError> {
     let unended = runs
         .iter()
@@ -72,7 +72,7 @@ fn newest(
             continue;
         }
         if !description.is_of_this_version() {
-            tell_of_other_version(face, &run.id, &description.version_in_words());
+            tell_of_other_version(observer, &run.id, &description.version_in_words());
             continue;
         }
         match RunFolder::reopen(state, &run.id, u64::MAX) {
@@ -113,13 +113,13 @@ pub(crate) fn seconds_now() -> u64 {
     now.unwrap_or_default().as_secs()
 }
 
-fn tell_of_other_version(face: &dyn Face, run: &str, version: &str) {
+fn tell_of_other_version(observer: &dyn Observer, run: &str, version: &str) {
     let this = description::this_version();
     let message = format!(
         "run {run} was broken off under version {version} of ciel, and this is {this}: the job \
          starts afresh"
     );
-    face.report(Report::Warning {
+    observer.report(Report::Warning {
         task: None,
         message: &message,
     });

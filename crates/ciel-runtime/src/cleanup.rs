@@ -1,17 +1,17 @@
 //! A run's folder after its run: what of it stays.
 //!
-//! It does not know what the run computed. Read next: `run`, `remains`.
+//! It does not know what the run computed. Read next: `run`, `orphans`.
 
 use std::path::Path;
 
-use ciel_view::Ending;
+use ciel_view::RunEndRecord;
 
 use crate::engine::Engine;
 use crate::layout::SCRATCH;
 
 /// Leaves the folder in order, and says whether the run can go on from there. A run that has come
 /// to its end says so; of one that was broken off everything stays that is needed to go on.
-pub(crate) fn leave_folder(engine: &Engine, ending: Option<Ending>) -> bool {
+pub(crate) fn leave_folder(engine: &Engine, ending: Option<RunEndRecord>) -> bool {
     let folder = &engine.folder;
     let Some(ending) = ending else {
         let resumable = folder.is_resumable().unwrap_or(false);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_graph::{Situation, TaskView};
-use ciel_model::{Attempt, Label, TaskKey};
-use ciel_node::{Place, Run};
+use ciel_model::{AttemptNumber, Label, TaskKey};
+use ciel_node::{AttemptKey, Slot};
 use ciel_view::limits::LIVE_TASKS_MAX;
 use ciel_view::records::{CountsRecord, Record, TaskRecord, TaskState, words_of};
 use ciel_view::socket::{self, Request};
@@ -202,9 +202,9 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             )
         }
         Situation::Ready(_) => {
-            let run = Run {
+            let run = AttemptKey {
                 task: view.task,
-                attempt: Attempt(view.attempts - 1),
+                attempt: AttemptNumber(view.attempts - 1),
             };
             let lacking = core.engine().node().waits_for(run, &view.options.resources);
             let reason = lacking.unwrap_or_else(|| "its turn".to_string());
@@ -218,21 +218,21 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {
-    let run = Run {
+    let run = AttemptKey {
         task: view.task,
-        attempt: Attempt(view.attempts - 1),
+        attempt: AttemptNumber(view.attempts - 1),
     };
     let place = core.engine().place_of(run);
     let seconds = engine.now().saturating_sub(since) as f64 / 1e6;
     let pid = match place {
-        Some(Place::Worker(worker)) => core.worker_pids.get(&worker),
+        Some(Slot::Worker(worker)) => core.worker_pids.get(&worker),
         _ => core.pids.get(&view.task),
     };
     match (place, pid) {
-        (Some(Place::Process | Place::Worker(_)), Some(pid)) => {
+        (Some(Slot::Process | Slot::Worker(_)), Some(pid)) => {
             format!("running in process {pid} for {seconds:.1} s")
         }
-        (Some(Place::Thread), _) => {
+        (Some(Slot::Thread), _) => {
             let line = core
                 .script_lines
                 .get(&view.task)

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Effect, Engine, Event, Known, Reply};
-use ciel_graph::{self as graph, Assignment, Ending, Entry, Graph};
+use ciel_graph::{self as graph, Assignment, Entry, Graph, JobOutcome};
 use ciel_model::{Class, Descriptor, Label, Micros, Options, StrandKey, TaskKey};
-use ciel_node::{Node, Run, WorkerKey};
+use ciel_node::{AttemptKey, Node, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -22,14 +22,14 @@ use crate::history::History;
 use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
 use crate::script::Script;
-use crate::turns::{Hand, Pace, Turns};
+use crate::turns::{Pace, ThreadState, Turns};
 
 /// Work that has a thread's place and waits for its thread.
 pub(crate) enum Due {
     /// A task to begin or to resume; nothing is promised to it before it has its thread.
-    Begin(Run),
+    Begin(AttemptKey),
     /// A preempted script to go on with.
-    Next(Run, Box<Script>),
+    Next(AttemptKey, Box<Script>),
 }
 
 /// Work for a thread.
@@ -39,7 +39,7 @@ pub(crate) enum Turn {
     /// A script that waited.
     Resume(Box<Assignment>, Box<Script>),
     /// A preempted script to go on with.
-    Next(Run, Box<Script>),
+    Next(AttemptKey, Box<Script>),
 }
 
 /// Changes of strands without any output after which the output thread clears them away.
@@ -57,7 +57,7 @@ pub(crate) struct Core {
     pub(crate) scripts: FxHashMap<TaskKey, Box<Script>>,
     /// Work that has a thread's place but not yet its thread.
     pub(crate) turns: Turns<Due>,
-    pub(crate) ending: Option<Ending>,
+    pub(crate) ending: Option<JobOutcome>,
     /// All threads are to go home.
     pub(crate) closed: bool,
     /// The output thread has something to do.
@@ -146,19 +146,19 @@ impl Core {
     }
 
     /// An attempt has come to its end, and has left its slot.
-    pub(crate) fn end(&mut self, now: Micros, run: Run, end: graph::Event) {
+    pub(crate) fn end(&mut self, now: Micros, run: AttemptKey, end: graph::Event) {
         let end = Some(end);
         self.tell(now, Event::TurnEnded { run, end });
     }
 
     /// An attempt of whose end the graph knows has left its slot.
-    pub(crate) fn leave(&mut self, now: Micros, run: Run) {
+    pub(crate) fn leave(&mut self, now: Micros, run: AttemptKey) {
         self.tell(now, Event::TurnEnded { run, end: None });
     }
 
     /// What is known of all that a task had asked for that was begun again and has done nothing.
-    pub(crate) fn recall(&mut self, now: Micros, run: Run) -> Known {
-        let Run { task, attempt } = run;
+    pub(crate) fn recall(&mut self, now: Micros, run: AttemptKey) -> Known {
+        let AttemptKey { task, attempt } = run;
         let event = graph::Event::TaskRecalled { task, attempt };
         match self.ask(now, event, Caller::Nobody) {
             Reply::Recalled(known) => known,
@@ -218,7 +218,7 @@ impl Core {
         let _ = self.orders.send(order);
     }
 
-    fn next_turn(&mut self, now: Micros, run: Run) {
+    fn next_turn(&mut self, now: Micros, run: AttemptKey) {
         let script = self.scripts.remove(&run.task);
         let script = script.expect("a preempted script is kept until its next turn or its end");
         self.turns.push(now, Pace::Long, Due::Next(run, script));
@@ -229,7 +229,7 @@ impl Core {
     pub(crate) fn take_turn(
         &mut self,
         now: Micros,
-        hand: &mut Hand,
+        hand: &mut ThreadState,
         registry: &Registry,
     ) -> Option<Turn> {
         loop {
@@ -246,7 +246,7 @@ impl Core {
 
     fn turn_of(
         &mut self,
-        hand: &mut Hand,
+        hand: &mut ThreadState,
         registry: &Registry,
         assignment: Box<Assignment>,
     ) -> Turn {
@@ -348,7 +348,7 @@ impl Core {
     }
 
     /// Whether that attempt is to end.
-    pub(crate) fn is_stopping(&self, run: Run) -> bool {
+    pub(crate) fn is_stopping(&self, run: AttemptKey) -> bool {
         self.engine.is_stopping(run)
     }
 

@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_store::{RunFolder, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
 
+use crate::blocked::{Blocked, ROOM_BYTES_MIN, free_bytes};
 use crate::core::Core;
 use crate::error::RunError;
 use crate::executors::Registry;
-use crate::face::{Face, Report};
 use crate::followers::{Follower, Followers};
-use crate::hindrance::{Hindrance, ROOM_BYTES_MIN, free_bytes};
 use crate::history_file::{self, HistoryFile};
 use crate::layout::SCRATCH;
+use crate::observer::{Observer, Report};
 use crate::programs::Programs;
 use crate::released::Released;
 use crate::settings::Settings;
 use crate::tracing::Trace;
-use crate::turns::Hand;
+use crate::turns::ThreadState;
 
 /// Records that may be made before the disk has taken them.
 const RECORDS_BEHIND_MAX: u64 = 1 << 18;
@@ -38,7 +38,7 @@ const RECORDS_BEHIND_MAX: u64 = 1 << 18;
 pub(crate) struct Engine {
     pub(crate) settings: Settings,
     pub(crate) folder: RunFolder,
-    pub(crate) face: Arc<dyn Face>,
+    pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
     pub(crate) history: HistoryFile,
@@ -66,14 +66,14 @@ pub(crate) struct Engine {
 
 /// What a run keeps beside its state; nothing for one that is not to be taken up later.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Persistence {
     pub(crate) journal: Option<Journal>,
     pub(crate) released: Option<Released>,
 }
 
 /// What a run is given by those around it.
 pub(crate) struct Equipment {
-    pub(crate) face: Arc<dyn Face>,
+    pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
     pub(crate) history: HistoryFile,
@@ -87,7 +87,7 @@ impl Engine {
         settings: Settings,
         folder: RunFolder,
         equipment: Equipment,
-        kept: Kept,
+        kept: Persistence,
         core: Core,
     ) -> Engine {
         Engine {
@@ -100,7 +100,7 @@ impl Engine {
             followers: Followers::new(),
             settings,
             folder,
-            face: equipment.face,
+            observer: equipment.observer,
             registry: equipment.registry,
             programs: equipment.programs,
             session: Mutex::new(equipment.session),
@@ -231,7 +231,7 @@ impl Engine {
     pub(crate) fn rest<'a>(
         &self,
         mut core: MutexGuard<'a, Core>,
-        hand: &mut Hand,
+        hand: &mut ThreadState,
     ) -> MutexGuard<'a, Core> {
         let mut core = match core.turns.rest(hand) {
             None => self.work.wait(core).unwrap_or_else(PoisonError::into_inner),
@@ -245,8 +245,8 @@ impl Engine {
     }
 
     /// A task failed by itself: tells the graph, and frees its place.
-    pub(crate) fn fail(&self, run: Run, failure: Failure) {
-        let Run { task, attempt } = run;
+    pub(crate) fn fail(&self, run: AttemptKey, failure: Failure) {
+        let AttemptKey { task, attempt } = run;
         self.with(|core, now| {
             let failed = ciel_graph::Event::TaskFailed {
                 task,
@@ -259,17 +259,17 @@ impl Engine {
 
     /// Reports a warning, about a task if it concerns one.
     pub(crate) fn warn(&self, task: Option<&Label>, message: &str) {
-        self.face.report(Report::Warning { task, message });
+        self.observer.report(Report::Warning { task, message });
     }
 
     /// Ends the work of this process if the store's trouble hinders a run that is recorded; what
     /// is told of the task after that is not recorded. Called without the machines.
     pub(crate) fn heed(&self, error: &StoreError) {
         let hindrance = match error {
-            StoreError::DiskFull { path } => Hindrance::disk_full(path.clone()),
+            StoreError::DiskFull { path } => Blocked::disk_full(path.clone()),
             StoreError::UnknownObject { .. }
             | StoreError::DamagedObject { .. }
-            | StoreError::ChangedObject { .. } => Hindrance::ObjectLost {
+            | StoreError::ChangedObject { .. } => Blocked::ObjectLost {
                 what: error.to_string(),
             },
             _ => return,
@@ -286,11 +286,11 @@ impl Engine {
         let path = self.folder.path().join(SCRATCH);
         if !path.exists() {
             let for_good = !self.folder.is_resumable().unwrap_or(false);
-            return self.hinder(Hindrance::Removed { path, for_good });
+            return self.hinder(Blocked::Removed { path, for_good });
         }
         let free_bytes = free_bytes(&path);
         if free_bytes.is_some_and(|free| free < ROOM_BYTES_MIN) {
-            self.hinder(Hindrance::NoRoomFor {
+            self.hinder(Blocked::NoRoomFor {
                 failure: failure.to_string(),
                 path,
                 free_bytes,
@@ -298,7 +298,7 @@ impl Engine {
         }
     }
 
-    fn hinder(&self, hindrance: Hindrance) {
+    fn hinder(&self, hindrance: Blocked) {
         if self.journal.is_some() {
             self.abandon(RunError::hindered(self.folder.id(), hindrance));
         }

@@ -1,18 +1,18 @@
 //! Why a run could not be begun or carried on, with codes and hints.
 //!
 //! Failures of jobs are no errors: they are outcomes. It does not know what was tried. Read next:
-//! `hindrance`, for trouble after which a run can go on.
+//! `blocked`, for trouble after which a run can go on.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-use ciel_coordinator::Corrupt;
+use ciel_coordinator::FoldError;
 use ciel_journal::JournalError;
 use ciel_store::StoreError;
 use ciel_view::ViewError;
 
-use crate::hindrance::Hindrance;
+use crate::blocked::Blocked;
 
 /// Why a run could not be begun or carried on.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub enum RunError {
         /// Its id.
         run: String,
         /// About what.
-        hindrance: Hindrance,
+        hindrance: Blocked,
     },
     /// The run to resume cannot be looked at.
     View(ViewError),
@@ -97,7 +97,7 @@ impl RunError {
     /// The journal's trouble as that of a run: a full disk hinders it.
     pub(crate) fn of_journal(run: &str, error: JournalError) -> RunError {
         match error {
-            JournalError::DiskFull { path } => RunError::hindered(run, Hindrance::disk_full(path)),
+            JournalError::DiskFull { path } => RunError::hindered(run, Blocked::disk_full(path)),
             error => RunError::Journal(error),
         }
     }
@@ -114,12 +114,12 @@ impl RunError {
     /// The store's trouble in a run that is recorded, likewise.
     pub(crate) fn of_store(run: &str, error: StoreError) -> RunError {
         match error {
-            StoreError::DiskFull { path } => RunError::hindered(run, Hindrance::disk_full(path)),
+            StoreError::DiskFull { path } => RunError::hindered(run, Blocked::disk_full(path)),
             error => RunError::State(error),
         }
     }
 
-    pub(crate) fn hindered(run: &str, hindrance: Hindrance) -> RunError {
+    pub(crate) fn hindered(run: &str, hindrance: Blocked) -> RunError {
         RunError::Hindered {
             run: run.to_string(),
             hindrance,
@@ -165,7 +165,7 @@ impl From<RecoveryError> for RunError {
 #[derive(Debug)]
 pub enum RecoveryError {
     /// The journal can be read, but it is not that of a run.
-    Corrupt(Corrupt),
+    Corrupt(FoldError),
     /// The records can be read, but tell of what cannot have happened.
     Absurd {
         /// What the machines said about it.
@@ -180,8 +180,8 @@ pub enum RecoveryError {
     Released(io::Error),
 }
 
-impl From<Corrupt> for RecoveryError {
-    fn from(corrupt: Corrupt) -> RecoveryError {
+impl From<FoldError> for RecoveryError {
+    fn from(corrupt: FoldError) -> RecoveryError {
         RecoveryError::Corrupt(corrupt)
     }
 }

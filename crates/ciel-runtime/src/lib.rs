@@ -4,58 +4,58 @@
 //! `ciel-ordered`) and decides nothing itself: what happened outside becomes an event, what a
 //! machine wants becomes an act. The door is [`run`]; `ciel-view` looks at runs.
 //! Where to read next: `core` (the machines under one lock), then `engine` (the threads),
-//! `scripts`, `processes`, `output`, `shell`.
+//! `scripts`, `processes`, `output`, `io_thread`.
 
+mod blocked;
+mod catch_panic;
 mod checkpoints;
 mod choice;
 mod cleanup;
 mod control;
 mod core;
-mod desk;
 mod engine;
 mod error;
 mod executors;
-mod face;
 mod failures;
 mod followers;
-mod guarded;
-mod hindrance;
 mod history;
 mod history_file;
+mod io_thread;
 mod job;
-mod keeping;
 mod key;
 mod layout;
 mod moments;
 mod objects;
+mod observer;
 mod options;
 mod orders;
+pub mod orphans;
 mod output;
 mod pipes;
-pub mod place;
 mod processes;
 mod programs;
 mod recovery;
 mod references;
 mod refused;
 mod released;
-pub mod remains;
+mod retention;
 mod run;
 mod script;
 mod script_numbers;
 mod scripts;
 mod settings;
-mod shell;
 mod spawning;
+pub mod state_location;
 mod tracing;
 mod translate;
 mod turns;
 mod user_files;
 mod workers;
+mod workspace;
 
+pub use blocked::Blocked;
 pub use error::RunError;
-pub use face::{Face, Progress, Report};
-pub use hindrance::Hindrance;
 pub use job::Job;
+pub use observer::{Observer, Progress, Report};
 pub use run::{Outcome, run};
-pub use settings::{Python, Resume, ScriptTrouble, Scripts, Settings};
+pub use settings::{Python, Resume, ScriptError, Scripts, Settings};

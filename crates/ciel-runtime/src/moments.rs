@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use ciel_graph::Happening;
-use ciel_node::Place;
+use ciel_node::Slot;
 
 /// Moments after which the input/output thread is asked to hand them on.
 const GATHERED_MOMENTS: usize = 1 << 10;
@@ -18,7 +18,7 @@ const WAITING_MOMENTS_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) happening: Box<Happening>,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Slot>,
 }
 
 /// What has gathered.
@@ -32,7 +32,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// Something happened. True if the input/output thread has to be asked to hand it on now.
-    pub(crate) fn add(&mut self, happening: Box<Happening>, place: Option<Place>) -> bool {
+    pub(crate) fn add(&mut self, happening: Box<Happening>, place: Option<Slot>) -> bool {
         if self.seen.len() == WAITING_MOMENTS_MAX {
             self.seen.pop_front();
             self.lost += 1;
@@ -50,7 +50,7 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use ciel_graph::Moment;
-    use ciel_model::{Attempt, Label, Name, TaskKey};
+    use ciel_model::{AttemptNumber, Label, Name, TaskKey};
 
     use super::*;
 
@@ -62,7 +62,7 @@ mod tests {
             let happening = Happening {
                 at,
                 task: TaskKey(at),
-                attempt: Attempt(0),
+                attempt: AttemptNumber(0),
                 label: Label {
                     what: "work".into(),
                     name: Name(1),

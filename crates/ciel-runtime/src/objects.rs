@@ -14,21 +14,21 @@ use crate::engine::Engine;
 
 /// The store could not do what was asked.
 #[derive(Debug)]
-pub(crate) struct StoreTrouble(pub(crate) StoreError);
+pub(crate) struct ObjectError(pub(crate) StoreError);
 
-impl std::fmt::Display for StoreTrouble {
+impl std::fmt::Display for ObjectError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl From<StoreError> for StoreTrouble {
+impl From<StoreError> for ObjectError {
     fn from(error: StoreError) -> Self {
-        StoreTrouble(error)
+        ObjectError(error)
     }
 }
 
-impl StoreTrouble {
+impl ObjectError {
     /// The failure of the task that wanted it. It hinders a run that is recorded, so the machines
     /// must be free.
     pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {
@@ -53,7 +53,7 @@ pub(crate) fn keep(
     engine: &Engine,
     name: impl FnOnce() -> Name,
     bytes: Bytes,
-) -> Result<Content, StoreTrouble> {
+) -> Result<Content, ObjectError> {
     if bytes.len() < limits::INLINE_BYTES_MAX {
         return Ok(Content::Inline(own(bytes)));
     }
@@ -83,7 +83,7 @@ fn own(bytes: Bytes) -> Bytes {
 }
 
 /// What is recorded of a run that survives a power failure must be on the disk by then.
-fn settle(engine: &Engine, name: Name) -> Result<(), StoreTrouble> {
+fn settle(engine: &Engine, name: Name) -> Result<(), ObjectError> {
     match engine.settings.durable {
         Durable::Power => Ok(engine.folder.objects().sync(ObjectName(name.0))?),
         Durable::Process | Durable::Never => Ok(()),
@@ -117,7 +117,7 @@ pub(crate) fn as_if_adopted(name: Name, path: &Path) -> Content {
 }
 
 /// Takes over a scratch file under `name`, or its bytes if they are few.
-pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content, StoreTrouble> {
+pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content, ObjectError> {
     let small = limits::INLINE_BYTES_MAX as u64;
     if let Ok(found) = std::fs::symlink_metadata(path)
         && found.is_file()
@@ -136,7 +136,7 @@ pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content,
 }
 
 /// The bytes of an object.
-pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Bytes, StoreTrouble> {
+pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Bytes, ObjectError> {
     match content {
         Content::Inline(bytes) => Ok(bytes.clone()),
         Content::File { name, .. } => {
@@ -148,7 +148,7 @@ pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Bytes, StoreTro
 
 /// Where an object's file is, which is there and as long as it was; an object in memory has none,
 /// and an empty path.
-pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, StoreTrouble> {
+pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, ObjectError> {
     match content {
         Content::Inline(_) => Ok(PathBuf::new()),
         Content::File { name, .. } => {
@@ -173,7 +173,7 @@ pub(crate) enum Json {
 
 /// A value of a script as JSON; none if it holds functions. Text that is a file is made by the
 /// first who asks for that of an object in the store, and shared by all later ones.
-pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Option<Json>, StoreTrouble> {
+pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Option<Json>, ObjectError> {
     let objects = engine.folder.objects();
     let shared = match content {
         Content::File { name, .. } => Some(ObjectName(name.json().0)),
@@ -206,32 +206,32 @@ pub(crate) fn remove(engine: &Engine, name: Name) {
 }
 
 /// The bytes that a program in another language reads for an object: scripts' values as JSON.
-pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Bytes, PlainTrouble> {
-    let bytes = load(engine, &value.content).map_err(PlainTrouble::Store)?;
+pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Bytes, PlainError> {
+    let bytes = load(engine, &value.content).map_err(PlainError::Store)?;
     if !value.references.is_empty() {
-        return Err(PlainTrouble::NotPlain("it contains references".to_string()));
+        return Err(PlainError::NotPlain("it contains references".to_string()));
     }
     match value.form {
         Form::Bytes | Form::Text | Form::Json | Form::Pickle => Ok(bytes),
         Form::Skywriting => match ciel_skywriting::wire::to_json(&bytes) {
             Ok(json) => Ok(json.to_string().into_bytes().into()),
-            Err(error) => Err(PlainTrouble::NotPlain(error.to_string())),
+            Err(error) => Err(PlainError::NotPlain(error.to_string())),
         },
     }
 }
 
 /// Why an object cannot be given to a program in another language.
 #[derive(Debug)]
-pub(crate) enum PlainTrouble {
-    Store(StoreTrouble),
+pub(crate) enum PlainError {
+    Store(ObjectError),
     NotPlain(String),
 }
 
-impl PlainTrouble {
+impl PlainError {
     pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {
         match self {
-            PlainTrouble::Store(trouble) => trouble.failure(engine, task),
-            PlainTrouble::NotPlain(why) => Failure::new(
+            PlainError::Store(trouble) => trouble.failure(engine, task),
+            PlainError::NotPlain(why) => Failure::new(
                 FailureKind::NotSerializable,
                 task.clone(),
                 format!("one of its inputs cannot be written as bytes: {why}"),

@@ -1,20 +1,20 @@
 //! What the core has others do: the orders to the input/output thread.
 //!
-//! Plain values. Read next: `core`, which gives them, and `shell`, which performs them.
+//! Plain values. Read next: `core`, which gives them, and `io_thread`, which performs them.
 
 use std::sync::Arc;
 
 use ciel_engine::Begun;
 use ciel_graph::Assignment;
 use ciel_model::{Failure, Handle, Label, Pool, TaskKey};
-use ciel_node::{Run, WorkerKey};
+use ciel_node::{AttemptKey, WorkerKey};
 
 /// What the input/output thread has to do.
 pub(crate) enum Order {
     /// Run a task in a process of its own.
     StartProcess(Box<Assignment>),
     /// End that process and everything it started.
-    StopProcess(Run),
+    StopProcess(AttemptKey),
     /// Start a worker.
     StartWorker { worker: WorkerKey, pool: Pool },
     /// End a worker that has nothing to do.
@@ -25,11 +25,11 @@ pub(crate) enum Order {
         begun: Box<Begun>,
     },
     /// End a task that runs in that worker.
-    StopInWorker { worker: WorkerKey, run: Run },
+    StopInWorker { worker: WorkerKey, run: AttemptKey },
     /// What a task that runs in that worker watched is ready, or failed.
     NotifyWatcher {
         worker: WorkerKey,
-        run: Run,
+        run: AttemptKey,
         handle: Handle,
     },
     /// Forget a parked strand.

@@ -1,6 +1,6 @@
 //! The door to the outside: the output thread, and what is held back on disk.
 //!
-//! The thread takes what the serial frontier has passed and hands it to the face, in order. Who
+//! The thread takes what the serial frontier has passed and hands it to the observer, in order. Who
 //! makes more output than may be held in memory writes the excess to disk itself, which slows it
 //! down and nobody else.
 
@@ -61,7 +61,7 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
     let mut released = engine.take_released();
     if let Some(released) = &released {
         // Who reads now has seen nothing yet, or tells what it has by its own content.
-        released.tell(|bytes| engine.face.output(bytes))?;
+        released.tell(|bytes| engine.observer.output(bytes))?;
     }
     loop {
         let mut core = engine.lock();
@@ -182,14 +182,14 @@ fn put_out(engine: &Engine, batch: Batch, released: Option<&mut Released>) -> Re
     }
     if !joined.is_empty() && !batch.is_shut {
         let bytes = pass_the_gate(engine, batch.causes, released, &joined)?;
-        engine.face.output(bytes)?;
+        engine.observer.output(bytes)?;
     }
     joined.clear();
     for chunk in &batch.errors {
         read(engine, chunk, &mut joined)?;
     }
     if !joined.is_empty() {
-        engine.face.error_output(None, &joined);
+        engine.observer.error_output(None, &joined);
     }
     if batch.is_shut {
         return Ok(());
@@ -314,7 +314,7 @@ fn write_down(engine: &Engine, spill: Spill) {
 pub(crate) fn adopt(
     engine: &Engine,
     path: &std::path::Path,
-) -> Result<ciel_ordered::Piece, crate::objects::StoreTrouble> {
+) -> Result<ciel_ordered::Piece, crate::objects::ObjectError> {
     let extent = engine.folder.spill().adopt(path)?;
     if engine.settings.durable == Durable::Power {
         engine.folder.spill().sync(extent)?;

@@ -194,7 +194,7 @@ impl TaskPipe {
 
     fn show(&mut self, engine: &Engine, count: usize) {
         engine
-            .face
+            .observer
             .error_output(Some(&self.label), &self.line[..count]);
         self.line.drain(..count);
     }

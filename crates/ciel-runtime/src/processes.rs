@@ -2,7 +2,7 @@
 //!
 //! Each is one straight-line future on the input/output thread. Processes are started and ended
 //! by the spawner; this module knows neither why a task runs nor what comes of it. Read next:
-//! `spawning` (the spawner's socket), `desk` (a task's files), `pipes` (its standard error).
+//! `spawning` (the spawner's socket), `workspace` (a task's files), `pipes` (its standard error).
 
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use ciel_graph::{Assignment, Entry, Event, Output};
 use ciel_model::{Failure, FailureKind, Form, Label, Value, limits};
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::desk::TaskDesk;
 use crate::engine::Engine;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
@@ -24,11 +23,12 @@ use crate::objects;
 use crate::output;
 use crate::pipes::Pipes;
 use crate::spawning::{ProcessEvent, Spawning};
+use crate::workspace::TaskWorkspace;
 
 type Failed<T> = Result<T, Box<Failure>>;
 
 /// How a process came to its end.
-enum Ended {
+enum ProcessEnd {
     Exited {
         exit: Exit,
         left: Vec<Left>,
@@ -45,17 +45,17 @@ enum Ended {
 
 /// Runs one task in a process of its own.
 pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment: Box<Assignment>) {
-    let run = Run {
+    let run = AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     };
-    let mut desk = TaskDesk::new(&engine, &assignment);
+    let mut desk = TaskWorkspace::new(&engine, &assignment);
     match run_to_end(&engine, &spawning, &assignment, &mut desk).await {
         Ok(Conclusion::Outputs { outputs, printed }) => {
             commit(&engine, &assignment, outputs, printed)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
-            let Run { task, attempt } = run;
+            let AttemptKey { task, attempt } = run;
             let lost = Event::TaskLost {
                 task,
                 attempt,
@@ -92,12 +92,12 @@ enum Printed {
 }
 
 fn commit(engine: &Engine, assignment: &Assignment, outputs: Vec<Output>, printed: Printed) {
-    let run = Run {
+    let run = AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     };
     engine.with(|core, now| {
-        let Run { task, attempt } = run;
+        let AttemptKey { task, attempt } = run;
         let has_printed = !matches!(printed, Printed::Nothing);
         if let Printed::Piece(piece) = printed
             && !core.is_stopping(run)
@@ -121,11 +121,11 @@ async fn run_to_end(
     engine: &Arc<Engine>,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
-    desk: &mut TaskDesk<'_>,
+    desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Conclusion> {
     let plan = plan(engine, assignment, desk)?;
     let stdin = desk.standard_input(&plan.stdin).await?;
-    let run = Run {
+    let run = AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     };
@@ -149,7 +149,7 @@ async fn run_to_end(
     conclude(engine, assignment, &plan, desk, &pipes, ended)
 }
 
-fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskDesk<'_>) -> Failed<Plan> {
+fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskWorkspace<'_>) -> Failed<Plan> {
     let Entry::Start(inputs) = &assignment.entry else {
         unreachable!("a process has only one turn");
     };
@@ -173,28 +173,28 @@ fn start_request(
     assignment: &Assignment,
     plan: &Plan,
     stdin: Option<std::path::PathBuf>,
-    desk: &mut TaskDesk<'_>,
+    desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Start> {
     let program = plan
         .program
         .iter()
-        .map(|word| crate::desk::c_string(word.as_ref()))
+        .map(|word| crate::workspace::c_string(word.as_ref()))
         .collect();
     let task = format!("{}.{}", assignment.label.name, assignment.attempt.0);
     let mut start = Start::new(0, &task, program);
     start.environment = message::Environment::Additions(environment(assignment, plan));
     start.stdin = match stdin {
-        Some(path) => message::Input::Path(crate::desk::c_string(path.as_os_str())),
+        Some(path) => message::Input::Path(crate::workspace::c_string(path.as_os_str())),
         None => message::Input::Null,
     };
     let stdout = match plan.stdout {
         Stdout::Output(index) => desk.output_path(index)?,
         Stdout::Printed => desk.printed_path()?,
     };
-    start.stdout = message::Output::Path(crate::desk::c_string(stdout.as_os_str()));
+    start.stdout = message::Output::Path(crate::workspace::c_string(stdout.as_os_str()));
     start.stderr = message::Output::Fd(0);
     let folder = plan.folder.as_ref();
-    start.folder = folder.map(|folder| crate::desk::c_string(folder.as_os_str()));
+    start.folder = folder.map(|folder| crate::workspace::c_string(folder.as_os_str()));
     Ok(start)
 }
 
@@ -216,11 +216,11 @@ fn environment(assignment: &Assignment, plan: &Plan) -> Vec<std::ffi::CString> {
     }
     let own = entries
         .into_iter()
-        .map(|entry| crate::desk::c_string(entry.as_ref()));
+        .map(|entry| crate::workspace::c_string(entry.as_ref()));
     let planned = plan.environment.iter().map(|(name, value)| {
         let mut entry = std::ffi::OsString::from(format!("{name}="));
         entry.push(value);
-        crate::desk::c_string(&entry)
+        crate::workspace::c_string(&entry)
     });
     own.chain(planned).collect()
 }
@@ -230,10 +230,10 @@ async fn watch(
     engine: &Engine,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
-    run: Run,
+    run: AttemptKey,
     events: &mut UnboundedReceiver<ProcessEvent>,
     pipes: &mut Pipes,
-) -> Option<Ended> {
+) -> Option<ProcessEnd> {
     let limit = assignment.memory_limit();
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
     let mut stopped = false;
@@ -248,14 +248,14 @@ async fn watch(
                     engine.lock().pids.insert(run.task, started);
                 }
                 Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
-                    return Some(Ended::Refused(refusal));
+                    return Some(ProcessEnd::Refused(refusal));
                 }
                 Some(ProcessEvent::Report(Report::Exited { exit, left, left_count, .. })) => {
                     engine.lock().spent(run.task, exit.user_us + exit.system_us);
                     return match (stopped, too_large) {
                         (true, _) => None,
-                        (false, Some(bytes)) => Some(Ended::TooLarge { bytes }),
-                        (false, None) => Some(Ended::Exited { exit, left, left_count }),
+                        (false, Some(bytes)) => Some(ProcessEnd::TooLarge { bytes }),
+                        (false, None) => Some(ProcessEnd::Exited { exit, left, left_count }),
                     };
                 }
                 Some(ProcessEvent::Stop) => {
@@ -264,7 +264,7 @@ async fn watch(
                 }
                 Some(ProcessEvent::Lost) | None => {
                     engine.lock().spent(run.task, 0);
-                    return if stopped { None } else { Some(Ended::Lost) };
+                    return if stopped { None } else { Some(ProcessEnd::Lost) };
                 }
             },
             () = pipes.read(engine, assignment) => {}
@@ -283,16 +283,16 @@ fn conclude(
     engine: &Engine,
     assignment: &Assignment,
     plan: &Plan,
-    desk: &mut TaskDesk<'_>,
+    desk: &mut TaskWorkspace<'_>,
     pipes: &Pipes,
-    ended: Option<Ended>,
+    ended: Option<ProcessEnd>,
 ) -> Failed<Conclusion> {
     let label = &assignment.label;
     let Some(ended) = ended else {
         return Ok(Conclusion::Stopped);
     };
     let status = match ended {
-        Ended::Exited {
+        ProcessEnd::Exited {
             exit,
             left,
             left_count,
@@ -300,13 +300,13 @@ fn conclude(
             warn_of_left(engine, label, &left, left_count);
             exit.status
         }
-        Ended::Lost => {
+        ProcessEnd::Lost => {
             let message = "the process that watched it died";
             let failure = Failure::new(FailureKind::WorkerLost, label.clone(), message);
             return Ok(Conclusion::Lost(failure));
         }
-        Ended::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
-        Ended::TooLarge { bytes } => return Err(Box::new(too_large(assignment, bytes))),
+        ProcessEnd::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
+        ProcessEnd::TooLarge { bytes } => return Err(Box::new(too_large(assignment, bytes))),
     };
     if status != Status::Code(0) {
         desk.keep_printed();
@@ -335,7 +335,7 @@ fn conclude(
 fn gather(
     engine: &Engine,
     assignment: &Assignment,
-    desk: &mut TaskDesk<'_>,
+    desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Vec<Output>> {
     let label = &assignment.label;
     let count = assignment.descriptor.outputs;
@@ -415,7 +415,7 @@ fn bad_status(label: &Label, plan: &Plan, status: Status, pipes: &Pipes) -> Fail
             hint_of(code),
         ),
         Status::Signal(number, dumped) => {
-            let name = crate::desk::signal_name(number);
+            let name = crate::workspace::signal_name(number);
             let core = if dumped { ", core dumped" } else { "" };
             let hint = (number == libc::SIGKILL).then(|| {
                 "nobody in this run killed it: perhaps the machine ran out of memory".to_string()

@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::hir::{self, Source};
-use ciel_skywriting::machine::{Role, Surroundings};
+use ciel_skywriting::machine::{Role, ScriptEnvironment};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::references::reference;
 use crate::refused::Refused;
-use crate::settings::{ScriptTrouble, Settings};
+use crate::settings::{ScriptError, Settings};
 
 /// A script, ready to be run by whoever calls it.
 pub(crate) struct Program {
@@ -39,7 +39,7 @@ impl Program {
 /// What the payload of a script's task says.
 pub(crate) struct Entry<'a> {
     pub(crate) program: Arc<Program>,
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) surroundings: Arc<ScriptEnvironment>,
     /// What the payloads of functions that it spawns begin with.
     pub(crate) origin: Bytes,
     /// The call of a function; the whole script if it is empty.
@@ -47,16 +47,16 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Why a task of a script cannot begin.
-pub(crate) enum Trouble {
+pub(crate) enum ProgramError {
     /// Its arguments.
     Refused(Refused),
     /// Its file.
-    Script(ScriptTrouble),
+    Script(ScriptError),
 }
 
-impl From<Refused> for Trouble {
-    fn from(refused: Refused) -> Trouble {
-        Trouble::Refused(refused)
+impl From<Refused> for ProgramError {
+    fn from(refused: Refused) -> ProgramError {
+        ProgramError::Refused(refused)
     }
 }
 
@@ -67,9 +67,9 @@ type Slot = Arc<Mutex<Option<Arc<Program>>>>;
 pub(crate) struct Programs {
     own: Option<Arc<Program>>,
     /// For the job's own root.
-    root: Arc<Surroundings>,
+    root: Arc<ScriptEnvironment>,
     /// For all that it spawns.
-    inner: Arc<Surroundings>,
+    inner: Arc<ScriptEnvironment>,
     /// Where relative names of files begin.
     folder: PathBuf,
     called: Mutex<BTreeMap<PathBuf, Slot>>,
@@ -82,7 +82,7 @@ impl Programs {
         settings: &Settings,
         env: BTreeMap<String, String>,
     ) -> Programs {
-        let root = Surroundings {
+        let root = ScriptEnvironment {
             argv: settings.arguments.clone(),
             env: Arc::new(env),
             role: Role::Job,
@@ -90,7 +90,7 @@ impl Programs {
         };
         Programs {
             own: own.map(|checked| Arc::new(Program::new(checked))),
-            inner: Arc::new(Surroundings {
+            inner: Arc::new(ScriptEnvironment {
                 role: Role::Function,
                 ..root.clone()
             }),
@@ -109,7 +109,7 @@ impl Programs {
         settings: &Settings,
         payload: &'a [u8],
         outputs: u32,
-    ) -> Result<Entry<'a>, Trouble> {
+    ) -> Result<Entry<'a>, ProgramError> {
         let (origin, call) = parted(payload);
         if origin.is_empty() {
             return Ok(self.enter_own(call));
@@ -123,13 +123,15 @@ impl Programs {
             [] => Role::Script,
             _ => Role::Function,
         };
-        let surroundings = Surroundings {
+        let surroundings = ScriptEnvironment {
             argv,
             role,
             ..(*self.inner).clone()
         };
         Ok(Entry {
-            program: self.program(settings, &file).map_err(Trouble::Script)?,
+            program: self
+                .program(settings, &file)
+                .map_err(ProgramError::Script)?,
             surroundings: Arc::new(surroundings),
             origin: Bytes::copy_from_slice(origin),
             call,
@@ -152,7 +154,7 @@ impl Programs {
 
     /// The program in a file. Who comes while another thread reads it waits for that. A file that
     /// cannot be had is tried again by the next task: somebody may have mended it.
-    fn program(&self, settings: &Settings, file: &str) -> Result<Arc<Program>, ScriptTrouble> {
+    fn program(&self, settings: &Settings, file: &str) -> Result<Arc<Program>, ScriptError> {
         let path = self.path(file);
         let slot = {
             let mut called = self.called.lock().unwrap_or_else(PoisonError::into_inner);

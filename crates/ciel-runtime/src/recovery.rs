@@ -16,11 +16,11 @@ use ciel_store::{Object, ObjectName, RunFolder};
 use ciel_view::Durable;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::catch_panic::{PanicError, catch_panic};
 use crate::core::Order;
-use crate::engine::Kept;
+use crate::engine::Persistence;
 use crate::error::{RecoveryError, RunError};
-use crate::face::Face;
-use crate::guarded::{Panicked, guarded};
+use crate::observer::Observer;
 use crate::output::stored;
 use crate::released::Released;
 use crate::settings::Settings;
@@ -28,7 +28,7 @@ use crate::settings::Settings;
 /// A run as this process begins with it.
 pub(crate) struct Begun {
     pub(crate) state: Coordinator,
-    pub(crate) kept: Kept,
+    pub(crate) kept: Persistence,
     /// No task of it is known.
     pub(crate) is_new: bool,
     /// What the end of the journal lacked.
@@ -40,10 +40,10 @@ pub(crate) struct Begun {
 impl Begun {
     /// A run that ends with this process.
     pub(crate) fn unrecorded(settings: &Settings) -> Begun {
-        Begun::new(settings, Kept::default())
+        Begun::new(settings, Persistence::default())
     }
 
-    fn new(settings: &Settings, kept: Kept) -> Begun {
+    fn new(settings: &Settings, kept: Persistence) -> Begun {
         Begun {
             state: Coordinator::new(settings.policy(), settings.ordered_errors),
             kept,
@@ -58,9 +58,9 @@ impl Begun {
 ///
 /// # Errors
 /// What the run's folder refuses.
-pub(crate) fn keep_sinks(folder: &RunFolder, face: &dyn Face) -> Result<(), RunError> {
+pub(crate) fn keep_sinks(folder: &RunFolder, observer: &dyn Observer) -> Result<(), RunError> {
     let kept = folder.sinks()?;
-    let sinks = face.sinks(kept.clone());
+    let sinks = observer.sinks(kept.clone());
     match sinks {
         Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
         Some(_) | None => Ok(()),
@@ -104,7 +104,7 @@ pub(crate) fn begin_recorded(
         true => {
             let released = Some(open_released(folder)?);
             let journal = Some(journal);
-            Begun::new(settings, Kept { journal, released })
+            Begun::new(settings, Persistence { journal, released })
         }
         false => recover(folder, journal, recorded)?,
     };
@@ -197,7 +197,7 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
         mut state,
         late,
         files,
-    } = guarded(|| fold(&recorded, &mut released))??;
+    } = catch_panic(|| fold(&recorded, &mut released))??;
     let lost = folder
         .objects()
         .restore(files, VERIFIED_AT_RESUME_BYTES_MAX)?;
@@ -205,7 +205,7 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
     Ok(Begun {
         is_new: state.graph().counts().spawned == 0,
         state,
-        kept: Kept {
+        kept: Persistence {
             journal: Some(journal),
             released: Some(released),
         },
@@ -315,8 +315,8 @@ impl Late {
     }
 }
 
-impl From<Panicked> for RunError {
-    fn from(Panicked(message): Panicked) -> RunError {
+impl From<PanicError> for RunError {
+    fn from(PanicError(message): PanicError) -> RunError {
         RecoveryError::Absurd { message }.into()
     }
 }

@@ -21,16 +21,16 @@ use crate::core::Core;
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
 use crate::executors::{Registry, python, session, skywriting};
-use crate::face::{Face, Report};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
+use crate::observer::{Observer, Report};
+use crate::orphans::{self, KilledRun};
 use crate::programs::Programs;
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
-use crate::remains::{self, KilledRun};
 use crate::settings::Settings;
 use crate::tracing::Trace;
-use crate::{keeping, key, output, scripts, shell, user_files};
+use crate::{io_thread, key, output, retention, scripts, user_files};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -63,24 +63,28 @@ pub struct Outcome {
 /// # Errors
 /// Those of the state folder, of the output, and of a system that is out of threads or files.
 /// A job that fails is an [`Outcome`], not an error.
-pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outcome, RunError> {
+pub fn run(
+    settings: Settings,
+    job: Job<'_>,
+    observer: Arc<dyn Observer>,
+) -> Result<Outcome, RunError> {
     let state = StateFolder::open(&settings.state)?;
-    tell_of_killed(&*face, &remains::clear(&state)?);
+    tell_of_killed(&*observer, &orphans::clear(&state)?);
     let key = key::run_key(&settings, &job);
     let runs = state.runs()?;
-    let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*face)?;
+    let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*observer)?;
     let id = folder.id().to_string();
-    keeping::make_room(&state, &runs, &id, settings.keep_bytes, &*face)?;
-    face.report(Report::Started { run: &id });
+    retention::make_room(&state, &runs, &id, settings.keep_bytes, &*observer)?;
+    observer.report(Report::Started { run: &id });
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
     let begun = match key {
         Some(_) => {
-            keep_sinks(&folder, &*face)?;
+            keep_sinks(&folder, &*observer)?;
             begin_recorded(&folder, &settings, orders.clone())?
         }
         None => Begun::unrecorded(&settings),
     };
-    tell_of_recovery(&*face, &id, &begun);
+    tell_of_recovery(&*observer, &id, &begun);
     let (is_new, state) = (begun.is_new, begun.state);
     let mut core = new_core(&settings, state, orders);
     if settings.trace.is_some() {
@@ -99,7 +103,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
         history: HistoryFile::begin(&folder.history_path(), &record),
         trace: Trace::begin(settings.trace.clone(), &record),
         programs: Programs::new(own, &settings, script_environment(&settings)),
-        face,
+        observer,
         registry,
         session,
     };
@@ -114,7 +118,7 @@ pub fn run(settings: Settings, job: Job<'_>, face: Arc<dyn Face>) -> Result<Outc
     finish(&engine, id, ended)
 }
 
-fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {
+fn tell_of_killed(observer: &dyn Observer, killed: &[KilledRun]) {
     for KilledRun { run, processes } in killed {
         if let Some((pid, command)) = processes.first() {
             let count = processes.len();
@@ -123,7 +127,7 @@ fn tell_of_killed(face: &dyn Face, killed: &[KilledRun]) {
                  {command} ({pid})…"
             );
             let task = None;
-            face.report(Report::Warning {
+            observer.report(Report::Warning {
                 task,
                 message: &message,
             });
@@ -143,7 +147,7 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
 }
 
 /// Says what there was of a run that is taken up.
-fn tell_of_recovery(face: &dyn Face, run: &str, begun: &Begun) {
+fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
     if let Some(cut) = &begun.cut {
         let message = format!(
             "the last {} bytes of {} were incomplete and are cut off, with {} records; what they \
@@ -153,14 +157,14 @@ fn tell_of_recovery(face: &dyn Face, run: &str, begun: &Begun) {
             cut.records
         );
         let task = None;
-        face.report(Report::Warning {
+        observer.report(Report::Warning {
             task,
             message: &message,
         });
     }
     if !begun.is_new {
         let committed = begun.state.graph().counts().finished;
-        face.report(Report::Resumed { run, committed });
+        observer.report(Report::Resumed { run, committed });
     }
 }
 
@@ -264,7 +268,7 @@ fn run_threads(
                 act: "start a thread",
                 source,
             })?;
-        let ended = shell::run_thread(engine.clone(), orders, cookie);
+        let ended = io_thread::run_thread(engine.clone(), orders, cookie);
         engine.close();
         let output = writer
             .join()

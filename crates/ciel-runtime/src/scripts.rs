@@ -9,7 +9,7 @@ use std::path::Path;
 use ciel_engine::{Answers, Caller, Reply};
 use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
 use ciel_model::{Failure, Handle, ReceivedFailures, Resolution, Value, limits};
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ use crate::failures;
 use crate::script::Script;
 use crate::script_numbers::ScriptNumbers;
 use crate::translate;
-use crate::turns::Hand;
+use crate::turns::ThreadState;
 use crate::user_files;
 
 /// What a script did since its last report, in program order.
@@ -34,7 +34,7 @@ enum Act {
 }
 
 /// The surroundings of one script for one stretch of running.
-struct Surroundings<'a> {
+struct ScriptHost<'a> {
     engine: &'a Engine,
     executor: &'a dyn Executor,
     origin: &'a [u8],
@@ -44,7 +44,7 @@ struct Surroundings<'a> {
     packages: &'a mut FxHashMap<String, ScriptHandle>,
 }
 
-impl Host for Surroundings<'_> {
+impl Host for ScriptHost<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
         let first = self.numbers.make(request.outputs);
         self.spawned = true;
@@ -90,7 +90,7 @@ impl Host for Surroundings<'_> {
 
 /// The life of a script thread.
 pub(crate) fn run_thread(engine: &Engine) {
-    let mut hand = Hand::default();
+    let mut hand = ThreadState::default();
     while let Some(turn) = next_turn(engine, &mut hand) {
         let mut next = Some(turn);
         while let Some(turn) = next {
@@ -100,7 +100,7 @@ pub(crate) fn run_thread(engine: &Engine) {
 }
 
 /// Does a turn. Gives the next one, if it was taken on the way.
-fn run_turn(engine: &Engine, hand: &mut Hand, turn: Turn) -> Option<Turn> {
+fn run_turn(engine: &Engine, hand: &mut ThreadState, turn: Turn) -> Option<Turn> {
     match turn {
         Turn::Begin(assignment) => begin(engine, hand, assignment),
         Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
@@ -109,7 +109,7 @@ fn run_turn(engine: &Engine, hand: &mut Hand, turn: Turn) -> Option<Turn> {
 }
 
 /// Waits for a turn; none when all is over.
-fn next_turn(engine: &Engine, hand: &mut Hand) -> Option<Turn> {
+fn next_turn(engine: &Engine, hand: &mut ThreadState) -> Option<Turn> {
     let mut core = engine.lock();
     core.turns.put_down(engine.now(), hand);
     loop {
@@ -124,8 +124,8 @@ fn next_turn(engine: &Engine, hand: &mut Hand) -> Option<Turn> {
     }
 }
 
-fn begin(engine: &Engine, hand: &mut Hand, assignment: Box<Assignment>) -> Option<Turn> {
-    let run = Run {
+fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -> Option<Turn> {
+    let run = AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     };
@@ -147,8 +147,8 @@ fn begin(engine: &Engine, hand: &mut Hand, assignment: Box<Assignment>) -> Optio
 }
 
 /// A task has ended in its first step.
-fn finish(engine: &Engine, run: Run, outputs: Vec<Output>) {
-    let Run { task, attempt } = run;
+fn finish(engine: &Engine, run: AttemptKey, outputs: Vec<Output>) {
+    let AttemptKey { task, attempt } = run;
     let finished = Event::TaskFinished {
         task,
         attempt,
@@ -172,11 +172,11 @@ impl coroutine::Host for Engine {
 
 fn resume(
     engine: &Engine,
-    hand: &mut Hand,
+    hand: &mut ThreadState,
     assignment: Box<Assignment>,
     mut script: Box<Script>,
 ) -> Option<Turn> {
-    let run = Run {
+    let run = AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     };
@@ -185,7 +185,12 @@ fn resume(
 }
 
 /// Tells the script what its assignment brings, and runs it.
-fn go_on(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Option<Turn> {
+fn go_on(
+    engine: &Engine,
+    hand: &mut ThreadState,
+    run: AttemptKey,
+    mut script: Box<Script>,
+) -> Option<Turn> {
     let answers = match std::mem::replace(&mut script.assignment.entry, Entry::Start(Vec::new())) {
         Entry::Start(answers) | Entry::Resume(answers) => answers,
         Entry::Replay { inputs, .. } => inputs,
@@ -239,7 +244,12 @@ fn answer(engine: &Engine, script: &mut Script, answers: Answers) {
     }
 }
 
-fn run_script(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Option<Turn> {
+fn run_script(
+    engine: &Engine,
+    hand: &mut ThreadState,
+    run: AttemptKey,
+    mut script: Box<Script>,
+) -> Option<Turn> {
     loop {
         match run_stretch(engine, hand, run, script) {
             Next::Again(same) => script = same,
@@ -262,11 +272,16 @@ enum Next {
 }
 
 /// Runs until something has to be told, and tells it.
-fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Script>) -> Next {
+fn run_stretch(
+    engine: &Engine,
+    hand: &mut ThreadState,
+    run: AttemptKey,
+    mut script: Box<Script>,
+) -> Next {
     let script_mut = &mut *script;
     let executor = &script_mut.assignment.descriptor.executor;
     let executor = engine.registry.find(executor);
-    let mut host = Surroundings {
+    let mut host = ScriptHost {
         engine,
         executor: &*executor,
         origin: &script_mut.origin,
@@ -282,12 +297,12 @@ fn run_stretch(engine: &Engine, hand: &mut Hand, run: Run, mut script: Box<Scrip
     };
     let acts = std::mem::take(&mut host.acts);
     let step = match step {
-        Step::Finished(ended) => Told::Finished(translate::outputs(engine, &script, ended)),
+        Step::Finished(ended) => StretchEnd::Finished(translate::outputs(engine, &script, ended)),
         Step::Failed { thrown, place } => {
-            Told::Failed(Box::new(translate::failure(&script, *thrown, &place)))
+            StretchEnd::Failed(Box::new(translate::failure(&script, *thrown, &place)))
         }
-        Step::Blocked { on } => Told::Stays(blocked(&mut script, &on)),
-        Step::Preempted => Told::Stays(Stay::Preempted),
+        Step::Blocked { on } => StretchEnd::Stays(blocked(&mut script, &on)),
+        Step::Preempted => StretchEnd::Stays(Stay::Preempted),
     };
     tell(engine, hand, run, script, acts, step)
 }
@@ -314,7 +329,7 @@ fn blocked(script: &mut Script, on: &[ScriptHandle]) -> Stay {
 }
 
 /// In the serial program a script stops at each spawn until all that it spawned is done.
-fn run_until_spawn(machine: &mut Machine, host: &mut Surroundings<'_>) -> Step {
+fn run_until_spawn(machine: &mut Machine, host: &mut ScriptHost<'_>) -> Step {
     for _ in 0..limits::SCRIPT_FUEL {
         match machine.run(host, 1) {
             Step::Preempted if !host.spawned => {}
@@ -325,7 +340,7 @@ fn run_until_spawn(machine: &mut Machine, host: &mut Surroundings<'_>) -> Step {
 }
 
 /// The outcome of a stretch in the graph's words.
-enum Told {
+enum StretchEnd {
     Finished(Result<Vec<Output>, Box<Failure>>),
     Failed(Box<Failure>),
     Stays(Stay),
@@ -343,11 +358,11 @@ enum Stay {
 
 fn tell(
     engine: &Engine,
-    hand: &mut Hand,
-    run: Run,
+    hand: &mut ThreadState,
+    run: AttemptKey,
     mut script: Box<Script>,
     acts: Vec<Act>,
-    told: Told,
+    told: StretchEnd,
 ) -> Next {
     let over = engine.now();
     let mut core = engine.lock();
@@ -372,12 +387,12 @@ fn tell(
 fn tell_core(
     core: &mut Core,
     now: u64,
-    run: Run,
+    run: AttemptKey,
     script: &mut Script,
     acts: Vec<Act>,
-    told: Told,
+    told: StretchEnd,
 ) -> Option<Stay> {
-    let Run { task, attempt } = run;
+    let AttemptKey { task, attempt } = run;
     if core.is_stopping(run) {
         core.leave(now, run);
         return None;
@@ -388,14 +403,15 @@ fn tell_core(
             core.leave(now, run);
             return None;
         }
-        (Ok(()), Told::Stays(stay)) => return Some(stay),
-        (Ok(()), Told::Finished(Ok(outputs))) => Event::TaskFinished {
+        (Ok(()), StretchEnd::Stays(stay)) => return Some(stay),
+        (Ok(()), StretchEnd::Finished(Ok(outputs))) => Event::TaskFinished {
             task,
             attempt,
             outputs,
             printed: script.printed,
         },
-        (Err(failure), _) | (Ok(()), Told::Failed(failure) | Told::Finished(Err(failure))) => {
+        (Err(failure), _)
+        | (Ok(()), StretchEnd::Failed(failure) | StretchEnd::Finished(Err(failure))) => {
             Event::TaskFailed {
                 task,
                 attempt,
@@ -411,12 +427,12 @@ fn tell_core(
 fn wait(
     core: &mut Core,
     now: u64,
-    run: Run,
+    run: AttemptKey,
     mut script: Box<Script>,
     on: Vec<Handle>,
     kept: Option<Vec<Handle>>,
 ) -> Option<Next> {
-    let Run { task, attempt } = run;
+    let AttemptKey { task, attempt } = run;
     let checkpoint = core
         .wants_checkpoint(&script.assignment)
         .then(|| checkpoints::take(&mut script));
@@ -444,8 +460,8 @@ fn wait(
 fn step_aside(
     core: &mut Core,
     now: u64,
-    hand: &mut Hand,
-    run: Run,
+    hand: &mut ThreadState,
+    run: AttemptKey,
     script: Box<Script>,
 ) -> Option<Next> {
     core.script_lines
@@ -463,11 +479,11 @@ fn step_aside(
 fn tell_acts(
     core: &mut Core,
     now: u64,
-    run: Run,
+    run: AttemptKey,
     script: &mut Script,
     acts: Vec<Act>,
 ) -> Result<(), Box<Failure>> {
-    let Run { task, attempt } = run;
+    let AttemptKey { task, attempt } = run;
     for act in acts {
         let step = match act {
             Act::Print(after, bytes) => {

@@ -111,7 +111,7 @@ pub struct Python {
 }
 
 /// What reads a script that a task calls, with all that it includes, and checks it.
-type ReadScript = dyn Fn(&Path) -> Result<Program, ScriptTrouble> + Send + Sync;
+type ReadScript = dyn Fn(&Path) -> Result<Program, ScriptError> + Send + Sync;
 
 /// How scripts are read that tasks call by the names of their files.
 #[derive(Clone)]
@@ -120,7 +120,7 @@ pub struct Scripts(Arc<ReadScript>);
 impl Scripts {
     /// Reads them by that function; threads of the engine call it, several at a time.
     pub fn new(
-        read: impl Fn(&Path) -> Result<Program, ScriptTrouble> + Send + Sync + 'static,
+        read: impl Fn(&Path) -> Result<Program, ScriptError> + Send + Sync + 'static,
     ) -> Scripts {
         Scripts(Arc::new(read))
     }
@@ -129,7 +129,7 @@ impl Scripts {
     ///
     /// # Errors
     /// The file cannot be read, or the program has mistakes.
-    pub fn read(&self, path: &Path) -> Result<Program, ScriptTrouble> {
+    pub fn read(&self, path: &Path) -> Result<Program, ScriptError> {
         (self.0)(path)
     }
 }
@@ -142,7 +142,7 @@ impl fmt::Debug for Scripts {
 
 /// Why a called script cannot run, as the failure of the task that called it shows it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScriptTrouble {
+pub struct ScriptError {
     /// What is wrong, without a full stop.
     pub message: String,
     /// Where it begins, `file:line:column`; empty if no line is to blame.

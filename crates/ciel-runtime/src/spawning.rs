@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_model::limits;
-use ciel_node::{Run, WorkerKey};
+use ciel_node::{AttemptKey, WorkerKey};
 use ciel_spawner::{Cookie, Report, Request, Spawner, Start};
 use rustc_hash::FxHashMap;
 use tokio::io::Interest;
@@ -34,13 +34,13 @@ pub(crate) enum ProcessEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// It is an attempt of a task.
-    Run(Run),
+    Run(AttemptKey),
     /// It runs tasks of an executor.
     Worker(WorkerKey),
 }
 
-impl From<Run> for Owner {
-    fn from(run: Run) -> Owner {
+impl From<AttemptKey> for Owner {
+    fn from(run: AttemptKey) -> Owner {
         Owner::Run(run)
     }
 }
@@ -110,7 +110,7 @@ impl Spawning {
     }
 
     /// The process is to end; whoever runs it hears of it first.
-    pub(crate) fn ask_to_stop(&self, run: Run) {
+    pub(crate) fn ask_to_stop(&self, run: AttemptKey) {
         let id = self.ids.borrow().get(&Owner::Run(run)).copied();
         if let Some(id) = id
             && let Some(running) = self.running.borrow().get(&id)
@@ -121,7 +121,7 @@ impl Spawning {
     }
 
     /// Asks the process group to end, and kills what is left of it after the time of grace.
-    pub(crate) fn stop(self: &Rc<Self>, run: Run) {
+    pub(crate) fn stop(self: &Rc<Self>, run: AttemptKey) {
         if self.hurried.get() {
             return self.kill(run);
         }
@@ -247,7 +247,7 @@ fn base_environment(engine: &Engine) -> Vec<CString> {
     let mut add = |name: &str, value: &OsStr| {
         let mut entry = std::ffi::OsString::from(format!("{name}="));
         entry.push(value);
-        environment.push(crate::desk::c_string(&entry));
+        environment.push(crate::workspace::c_string(&entry));
     };
     for name in THREAD_VARIABLES {
         if std::env::var_os(name).is_none() {

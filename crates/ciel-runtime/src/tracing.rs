@@ -7,7 +7,7 @@ use std::io::{self, BufWriter};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ciel_model::Micros;
-use ciel_node::Place;
+use ciel_node::Slot;
 use ciel_view::records::RunRecord;
 use ciel_view::trace::{Spot, TRACE_BYTES_MAX, Tracer};
 
@@ -70,10 +70,10 @@ impl Trace {
     }
 }
 
-fn spot(place: Place) -> Spot {
+fn spot(place: Slot) -> Spot {
     match place {
-        Place::Thread => Spot::Script,
-        Place::Process => Spot::Command,
-        Place::Worker(worker) => Spot::Worker(worker.0),
+        Slot::Thread => Spot::Script,
+        Slot::Process => Spot::Command,
+        Slot::Worker(worker) => Spot::Worker(worker.0),
     }
 }

@@ -17,7 +17,7 @@ use ciel_skywriting::wire::LoadError;
 use crate::engine::Engine;
 use crate::executors::Executor;
 use crate::executors::request::Request;
-use crate::objects::{self, StoreTrouble};
+use crate::objects::{self, ObjectError};
 use crate::script::Script;
 use crate::script_numbers::ScriptNumbers;
 use crate::{options, programs};
@@ -58,7 +58,7 @@ pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> (Answer, u32) {
     }
 }
 
-fn lost(engine: &Engine, trouble: &StoreTrouble) -> Thrown {
+fn lost(engine: &Engine, trouble: &ObjectError) -> Thrown {
     engine.heed(&trouble.0);
     Thrown {
         kind: FailureKind::ObjectLost.code().to_string(),
@@ -187,10 +187,10 @@ fn excerpt(sources: &[Source], place: &Diagnostic) -> String {
 }
 
 /// A script that cannot begin.
-pub(crate) fn entry_failure(label: &Label, trouble: programs::Trouble) -> Failure {
+pub(crate) fn entry_failure(label: &Label, trouble: programs::ProgramError) -> Failure {
     let trouble = match trouble {
-        programs::Trouble::Refused(refused) => return refused.failure(label),
-        programs::Trouble::Script(trouble) => trouble,
+        programs::ProgramError::Refused(refused) => return refused.failure(label),
+        programs::ProgramError::Script(trouble) => trouble,
     };
     let mut failure = Failure::new(FailureKind::Refused, label.clone(), trouble.message);
     failure.hint = trouble.hint;

@@ -32,7 +32,7 @@ struct Waiting<T> {
 
 /// One thread's side: the turn it has in hand, or what its last one was like.
 #[derive(Debug)]
-pub(crate) enum Hand {
+pub(crate) enum ThreadState {
     /// It works on a turn since then.
     Full {
         /// Of what kind.
@@ -49,9 +49,9 @@ pub(crate) enum Hand {
     },
 }
 
-impl Default for Hand {
-    fn default() -> Hand {
-        Hand::Empty {
+impl Default for ThreadState {
+    fn default() -> ThreadState {
+        ThreadState::Empty {
             was_short: false,
             has_rested: false,
         }
@@ -120,7 +120,7 @@ impl<T> Turns<T> {
     pub(crate) fn retake(
         &mut self,
         now: Micros,
-        hand: &mut Hand,
+        hand: &mut ThreadState,
         is_own: impl FnOnce(&T) -> bool,
     ) -> Option<T> {
         self.waiting.back().filter(|newest| is_own(&newest.turn))?;
@@ -129,20 +129,20 @@ impl<T> Turns<T> {
         Some(self.hand_out(now, hand, newest))
     }
 
-    fn hand_out(&mut self, now: Micros, hand: &mut Hand, waiting: Waiting<T>) -> T {
+    fn hand_out(&mut self, now: Micros, hand: &mut ThreadState, waiting: Waiting<T>) -> T {
         let Waiting { pace, turn, .. } = waiting;
         self.fresh += usize::from(pace == Pace::Fresh);
-        *hand = Hand::Full { pace, since: now };
+        *hand = ThreadState::Full { pace, since: now };
         turn
     }
 
     /// The turn in hand is over.
-    pub(crate) fn put_down(&mut self, now: Micros, hand: &mut Hand) {
-        if let Hand::Full { pace, since } = *hand {
+    pub(crate) fn put_down(&mut self, now: Micros, hand: &mut ThreadState) {
+        if let ThreadState::Full { pace, since } = *hand {
             self.fresh -= usize::from(pace == Pace::Fresh);
             let was_short = now.saturating_sub(since) < TURN_SHORT_US;
             self.long_turns.add(was_short);
-            *hand = Hand::Empty {
+            *hand = ThreadState::Empty {
                 was_short,
                 has_rested: false,
             };
@@ -150,12 +150,12 @@ impl<T> Turns<T> {
     }
 
     /// The oldest turn, unless it is better left to another thread. An empty hand asks.
-    pub(crate) fn take(&mut self, now: Micros, hand: &mut Hand) -> Option<T> {
+    pub(crate) fn take(&mut self, now: Micros, hand: &mut ThreadState) -> Option<T> {
         let oldest = self.waiting.front()?;
         let is_young = now.saturating_sub(oldest.since) < TURN_SHORT_US;
         let was_short = matches!(
             *hand,
-            Hand::Empty {
+            ThreadState::Empty {
                 was_short: true,
                 ..
             }
@@ -168,8 +168,8 @@ impl<T> Turns<T> {
     }
 
     /// The turn in hand turns out to be one that can take long.
-    pub(crate) fn may_take_long(&mut self, hand: &mut Hand) {
-        if let Hand::Full { pace, .. } = hand {
+    pub(crate) fn may_take_long(&mut self, hand: &mut ThreadState) {
+        if let ThreadState::Full { pace, .. } = hand {
             self.fresh -= usize::from(*pace == Pace::Fresh);
             *pace = Pace::Long;
         }
@@ -177,10 +177,10 @@ impl<T> Turns<T> {
 
     /// How long a thread that got no turn sleeps, if nobody wakes it: as long as one that it left
     /// to another needs to become old, but only once. For ever if `None`.
-    pub(crate) fn rest(&mut self, hand: &mut Hand) -> Option<Duration> {
+    pub(crate) fn rest(&mut self, hand: &mut ThreadState) -> Option<Duration> {
         self.asleep += 1;
         match hand {
-            Hand::Empty { has_rested, .. } if !*has_rested && !self.waiting.is_empty() => {
+            ThreadState::Empty { has_rested, .. } if !*has_rested && !self.waiting.is_empty() => {
                 *has_rested = true;
                 Some(Duration::from_micros(TURN_SHORT_US))
             }
@@ -220,8 +220,8 @@ mod tests {
         turns
     }
 
-    fn after_a_short_turn() -> Hand {
-        Hand::Empty {
+    fn after_a_short_turn() -> ThreadState {
+        ThreadState::Empty {
             was_short: true,
             has_rested: false,
         }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn young_turn_is_left_to_a_thread_that_will_be_back_soon() {
         let mut turns = with_turns(2);
-        let (mut one, mut other) = (Hand::default(), after_a_short_turn());
+        let (mut one, mut other) = (ThreadState::default(), after_a_short_turn());
         assert_eq!(turns.take(1, &mut one), Some(0));
         assert_eq!(turns.take(2, &mut other), None);
         turns.put_down(3, &mut one);
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn old_turn_is_taken_by_whoever_comes() {
         let mut turns = with_turns(2);
-        let (mut one, mut other) = (Hand::default(), after_a_short_turn());
+        let (mut one, mut other) = (ThreadState::default(), after_a_short_turn());
         assert_eq!(turns.take(1, &mut one), Some(0));
         assert_eq!(turns.take(OLD, &mut other), Some(1));
     }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn thread_whose_turn_took_long_takes_young_turns_too() {
         let mut turns = with_turns(3);
-        let (mut one, mut other) = (Hand::default(), Hand::default());
+        let (mut one, mut other) = (ThreadState::default(), ThreadState::default());
         assert_eq!(turns.take(0, &mut one), Some(0));
         assert_eq!(turns.take(0, &mut other), Some(1));
         turns.put_down(OLD, &mut other);
@@ -263,7 +263,7 @@ mod tests {
         let mut turns = Turns::new();
         turns.push(0, Pace::Long, 0);
         turns.push(0, Pace::Fresh, 1);
-        let (mut one, mut other) = (Hand::default(), after_a_short_turn());
+        let (mut one, mut other) = (ThreadState::default(), after_a_short_turn());
         assert_eq!(turns.take(0, &mut one), Some(0));
         assert_eq!(turns.take(1, &mut other), Some(1));
     }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn thread_that_left_a_turn_looks_again_once_and_then_sleeps_for_ever() {
         let mut turns = with_turns(2);
-        let (mut one, mut other) = (Hand::default(), after_a_short_turn());
+        let (mut one, mut other) = (ThreadState::default(), after_a_short_turn());
         assert_eq!(turns.take(0, &mut one), Some(0));
         assert_eq!(turns.take(0, &mut other), None);
         assert_eq!(
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn sleepers_are_woken_for_young_turns_when_long_turns_are_common() {
         let mut turns = with_turns(0);
-        let (mut one, mut other) = (Hand::default(), Hand::default());
+        let (mut one, mut other) = (ThreadState::default(), ThreadState::default());
         assert_eq!(turns.rest(&mut other), None);
         let mut wanting = Vec::new();
         for now in [0, OLD, 2 * OLD] {
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn turn_that_may_take_long_is_not_waited_for() {
         let mut turns = with_turns(2);
-        let (mut one, mut other) = (Hand::default(), after_a_short_turn());
+        let (mut one, mut other) = (ThreadState::default(), after_a_short_turn());
         assert_eq!(turns.take(0, &mut one), Some(0));
         turns.may_take_long(&mut one);
         assert_eq!(turns.take(1, &mut other), Some(1));
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn threads_without_turns_sleep_until_they_are_woken() {
         let mut turns = with_turns(0);
-        assert_eq!(turns.rest(&mut Hand::default()), None);
+        assert_eq!(turns.rest(&mut ThreadState::default()), None);
         assert_eq!(turns.wanting(OLD), 0);
         turns.push(OLD, Pace::Fresh, 0);
         assert_eq!(turns.wanting(OLD), 1);
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn sleepers_are_woken_for_old_turns_only_while_another_will_be_back() {
         let mut turns = with_turns(3);
-        let (mut one, mut other) = (Hand::default(), Hand::default());
+        let (mut one, mut other) = (ThreadState::default(), ThreadState::default());
         assert_eq!(turns.rest(&mut other), Some(Duration::from_micros(OLD)));
         assert_eq!(turns.wanting(0), 1);
         assert_eq!(turns.take(0, &mut one), Some(0));

@@ -9,7 +9,7 @@ use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, FailureKind, Form, Handle, Name, Value, limits};
 
 use crate::engine::Engine;
-use crate::objects::{self, StoreTrouble};
+use crate::objects::{self, ObjectError};
 
 /// A file as the first output of a task.
 pub(crate) fn import(
@@ -19,8 +19,8 @@ pub(crate) fn import(
 ) -> Result<Value<Handle>, Box<Failure>> {
     let label = &assignment.label;
     copy_in(engine, label.name.output(0), path).map_err(|trouble| match trouble {
-        Trouble::Store(trouble) => Box::new(trouble.failure(engine, label)),
-        Trouble::File(error) => {
+        CopyError::Store(trouble) => Box::new(trouble.failure(engine, label)),
+        CopyError::File(error) => {
             let message = format!("cannot read {path:?}: {error}");
             let folder = std::env::current_dir().unwrap_or_default();
             let hint = format!("paths begin at the folder of the run, {}", folder.display());
@@ -38,27 +38,27 @@ pub(crate) fn name_of(path: &Path) -> Name {
 /// A file of the user's as an object of the run.
 pub(crate) fn bring_in(engine: &Engine, path: &Path) -> std::io::Result<Value<Handle>> {
     copy_in(engine, name_of(path), path).map_err(|trouble| match trouble {
-        Trouble::File(error) => error,
-        Trouble::Store(trouble) => {
+        CopyError::File(error) => error,
+        CopyError::Store(trouble) => {
             engine.heed(&trouble.0);
             std::io::Error::other(trouble.to_string())
         }
     })
 }
 
-enum Trouble {
+enum CopyError {
     File(std::io::Error),
-    Store(StoreTrouble),
+    Store(ObjectError),
 }
 
-fn copy_in(engine: &Engine, name: Name, path: &Path) -> Result<Value<Handle>, Trouble> {
-    let found = std::fs::metadata(path).map_err(Trouble::File)?;
+fn copy_in(engine: &Engine, name: Name, path: &Path) -> Result<Value<Handle>, CopyError> {
+    let found = std::fs::metadata(path).map_err(CopyError::File)?;
     if found.is_dir() {
-        return Err(Trouble::File(std::io::ErrorKind::IsADirectory.into()));
+        return Err(CopyError::File(std::io::ErrorKind::IsADirectory.into()));
     }
     if found.len() < limits::INLINE_BYTES_MAX as u64 {
-        let bytes = std::fs::read(path).map_err(Trouble::File)?;
-        let content = objects::keep(engine, || name, bytes.into()).map_err(Trouble::Store)?;
+        let bytes = std::fs::read(path).map_err(CopyError::File)?;
+        let content = objects::keep(engine, || name, bytes.into()).map_err(CopyError::Store)?;
         return Ok(Value {
             form: Form::Bytes,
             content,
@@ -69,10 +69,10 @@ fn copy_in(engine: &Engine, name: Name, path: &Path) -> Result<Value<Handle>, Tr
         .folder
         .scratch()
         .path(name.0, 0, "import")
-        .map_err(|error| Trouble::Store(error.into()))?;
+        .map_err(|error| CopyError::Store(error.into()))?;
     let copied = std::fs::copy(path, &scratch).map_err(|error| copy_trouble(&scratch, error));
     let adopted = copied
-        .and_then(|_| objects::adopt(engine, name, &scratch).map_err(Trouble::Store))
+        .and_then(|_| objects::adopt(engine, name, &scratch).map_err(CopyError::Store))
         .inspect_err(|_| {
             // Half a file would keep a full disk full; what cannot be removed goes with the run.
             let _ = std::fs::remove_file(&scratch);
@@ -86,12 +86,12 @@ fn copy_in(engine: &Engine, name: Name, path: &Path) -> Result<Value<Handle>, Tr
 }
 
 /// A failed copy is the file's trouble, unless there is no room for the copy.
-fn copy_trouble(scratch: &Path, error: std::io::Error) -> Trouble {
+fn copy_trouble(scratch: &Path, error: std::io::Error) -> CopyError {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     match error.kind() {
         StorageFull | QuotaExceeded | FileTooLarge => {
-            Trouble::Store(crate::desk::disk_error(scratch.to_path_buf(), error).into())
+            CopyError::Store(crate::workspace::disk_error(scratch.to_path_buf(), error).into())
         }
-        _ => Trouble::File(error),
+        _ => CopyError::File(error),
     }
 }

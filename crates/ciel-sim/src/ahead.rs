@@ -6,7 +6,7 @@
 
 use ciel_engine::{Begun, Caller, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Entry, Output};
-use ciel_node::{Place, Run, WorkerKey};
+use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 use crate::world::World;
 
@@ -18,7 +18,10 @@ impl World<'_> {
             return;
         }
         let first = self.random.below(starts.len());
-        let gone: Vec<Run> = starts.drain(first..).map(|ahead| run_of(&ahead)).collect();
+        let gone: Vec<AttemptKey> = starts
+            .drain(first..)
+            .map(|ahead| attempt_of(&ahead))
+            .collect();
         self.return_starts(worker, gone);
     }
 
@@ -26,19 +29,19 @@ impl World<'_> {
     pub(crate) fn give_all_back(&mut self, worker: WorkerKey) {
         let starts = self.workers.entry(worker).or_default();
         if !starts.is_empty() {
-            let gone = starts.drain(..).map(|ahead| run_of(&ahead)).collect();
+            let gone = starts.drain(..).map(|ahead| attempt_of(&ahead)).collect();
             self.return_starts(worker, gone);
         }
     }
 
     /// Of starts that do not begin the engine is told the first: those behind it go with it.
-    fn return_starts(&mut self, worker: WorkerKey, runs: Vec<Run>) {
+    fn return_starts(&mut self, worker: WorkerKey, runs: Vec<AttemptKey>) {
         self.submit(Event::PrefetchReturned { worker, runs });
     }
 
     /// What a worker received to follow a task does not begin.
-    pub(crate) fn forget_starts(&mut self, place: Place) {
-        if let Place::Worker(worker) = place
+    pub(crate) fn forget_starts(&mut self, place: Slot) {
+        if let Slot::Worker(worker) = place
             && let Some(starts) = self.workers.get_mut(&worker)
         {
             starts.clear();
@@ -46,7 +49,7 @@ impl World<'_> {
     }
 
     /// A task in a worker ends; perhaps the worker has begun the next one.
-    pub(crate) fn end_in_worker(&mut self, worker: WorkerKey, run: Run, end: graph::Event) {
+    pub(crate) fn end_in_worker(&mut self, worker: WorkerKey, run: AttemptKey, end: graph::Event) {
         let goes_on = gives_plain_values(&end) && !self.random.one_in(4);
         let starts = self.workers.get_mut(&worker).expect("it runs a task");
         let follower = match goes_on {
@@ -58,7 +61,7 @@ impl World<'_> {
         }
         let caller = Caller::Worker {
             worker,
-            follows: follower.as_ref().map(run_of),
+            follows: follower.as_ref().map(attempt_of),
         };
         let end = Some(end);
         match self.tell(Event::TurnEnded { run, end }, caller) {
@@ -66,7 +69,7 @@ impl World<'_> {
                 self.check_follower(follower, &begun);
                 self.begin_in_worker(worker, *begun);
             }
-            Reply::FollowerStopped => self.leave(run, Place::Worker(worker)),
+            Reply::FollowerStopped => self.leave(run, Slot::Worker(worker)),
             reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
         }
     }
@@ -92,8 +95,8 @@ impl World<'_> {
     }
 }
 
-fn run_of(ahead: &Ahead) -> Run {
-    Run {
+fn attempt_of(ahead: &Ahead) -> AttemptKey {
+    AttemptKey {
         task: ahead.assignment.task,
         attempt: ahead.assignment.attempt,
     }

@@ -5,11 +5,11 @@
 //! not recorded is forgotten, and the graph is told. It does not know how bytes lie on a disk.
 //! Read next: `kept`.
 
-use ciel_coordinator::{Coordinator, Corrupt};
+use ciel_coordinator::{Coordinator, FoldError};
 use ciel_engine::Engine;
 use ciel_graph::{Action, Event, Policy, Situation};
-use ciel_model::Attempt;
-use ciel_node::{Node, Run};
+use ciel_model::AttemptNumber;
+use ciel_node::{AttemptKey, Node};
 use ciel_ordered::{OrderedStream, Piece};
 
 use crate::kept::{Attempts, Noted, Snapshot};
@@ -67,7 +67,7 @@ impl World<'_> {
         let torn = last[..self.kept.chance.below(last.len())].to_vec();
         let records: Vec<Vec<u8>> = whole.iter().cloned().chain([torn]).collect();
         let refused = fold(None, &records).expect_err("a torn record is no record");
-        assert_eq!(refused, Corrupt::Record);
+        assert_eq!(refused, FoldError::Record);
     }
 
     /// From the beginning; it must give out again all that was let out.
@@ -117,7 +117,7 @@ impl World<'_> {
             if !running && !graph.keeps_live_copy(task) {
                 return true;
             }
-            let attempt = Attempt(view.attempts - 1);
+            let attempt = AttemptNumber(view.attempts - 1);
             let definition = definition_of(self.scenario, &view.label.what);
             let held = !definition.live || definition.retries > 0;
             let raced = definition
@@ -128,7 +128,7 @@ impl World<'_> {
                 .acts
                 .iter()
                 .any(|act| matches!(act, Act::Publish(_)));
-            let spawned = noted.spawned.contains(&Run { task, attempt });
+            let spawned = noted.spawned.contains(&AttemptKey { task, attempt });
             definition.replayable || (held || !spawned) && !(raced && gave)
         })
     }
@@ -167,13 +167,13 @@ impl World<'_> {
     }
 }
 
-fn fold(snapshot: Option<&[u8]>, records: &[Vec<u8>]) -> Result<Folded, Corrupt> {
+fn fold(snapshot: Option<&[u8]>, records: &[Vec<u8>]) -> Result<Folded, FoldError> {
     let (mut output, mut actions) = (String::new(), Vec::new());
     let records = records.iter().map(Vec::as_slice);
     let mut coordinator = Coordinator::fold(snapshot, records, |coordinator, done| {
         actions.push(done.to_vec());
         take_out(coordinator.output_mut(), &mut output);
-        Ok::<(), Corrupt>(())
+        Ok::<(), FoldError>(())
     })?;
     take_out(coordinator.output_mut(), &mut output);
     assert_eq!(coordinator.refusal(), None, "in the fold");

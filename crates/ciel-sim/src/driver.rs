@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use ciel_engine::{Begun, Caller, Effect, Event, Known, Reply};
 use ciel_graph::{self as graph, Assignment, Continuation, Entry};
 use ciel_model::StrandKey;
-use ciel_node::{Place, Run, WorkerKey};
+use ciel_node::{AttemptKey, Slot, WorkerKey};
 use ciel_ordered::Piece;
 
 use crate::crash::take_out;
@@ -64,7 +64,7 @@ impl World<'_> {
                 self.processes
                     .retain(|run, process| run.task != task || process.mood != Mood::Preempted);
             }
-            Effect::StartProcess(assignment) => self.begin(assignment, Place::Process),
+            Effect::StartProcess(assignment) => self.begin(assignment, Slot::Process),
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(worker, *begun),
             Effect::StopProcess(run) | Effect::StopInWorker { run, .. } => self.stop(run),
             Effect::StartWorker { worker, .. } => {
@@ -91,23 +91,23 @@ impl World<'_> {
     }
 
     /// A thread takes up a task, if it has not been given up meanwhile.
-    pub(crate) fn take_turn(&mut self, run: Run) {
+    pub(crate) fn take_turn(&mut self, run: AttemptKey) {
         match self.tell(Event::TurnTaken { run }, Caller::Thread) {
-            Reply::Begin(begun) => self.begin(begun.assignment, Place::Thread),
+            Reply::Begin(begun) => self.begin(begun.assignment, Slot::Thread),
             reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
         }
     }
 
     /// A worker receives a task, and what may follow it.
     pub(crate) fn begin_in_worker(&mut self, worker: WorkerKey, begun: Begun) {
-        self.begin(begun.assignment, Place::Worker(worker));
+        self.begin(begun.assignment, Slot::Worker(worker));
         let starts = self.workers.get_mut(&worker).expect("it has been started");
         starts.extend(begun.ahead);
     }
 
-    fn begin(&mut self, assignment: Box<Assignment>, place: Place) {
+    fn begin(&mut self, assignment: Box<Assignment>, place: Slot) {
         self.attempts.begun(&assignment);
-        let run = Run {
+        let run = AttemptKey {
             task: assignment.task,
             attempt: assignment.attempt,
         };
@@ -124,7 +124,7 @@ impl World<'_> {
         self.schedule_soon(Happening::Act(run));
     }
 
-    fn enter(&mut self, run: Run, assignment: Assignment, place: Place) -> Script {
+    fn enter(&mut self, run: AttemptKey, assignment: Assignment, place: Slot) -> Script {
         let Assignment {
             task,
             label,
@@ -184,11 +184,11 @@ impl World<'_> {
 
     /// What a task that replays in a worker is told of what it had asked for; scripts on threads
     /// ask again.
-    fn recall(&mut self, run: Run, place: Place) -> Known {
-        let Place::Worker(worker) = place else {
+    fn recall(&mut self, run: AttemptKey, place: Slot) -> Known {
+        let Slot::Worker(worker) = place else {
             return Known::new();
         };
-        let Run { task, attempt } = run;
+        let AttemptKey { task, attempt } = run;
         let caller = Caller::Worker {
             worker,
             follows: None,
@@ -203,7 +203,7 @@ impl World<'_> {
     }
 
     /// An attempt waits; what it keeps while it does is parked.
-    pub(crate) fn suspend(&mut self, run: Run) {
+    pub(crate) fn suspend(&mut self, run: AttemptKey) {
         let process = self.processes.remove(&run).expect("it asked");
         if process.continuation == Continuation::Live {
             self.parked.insert(run.task, process.script);
@@ -211,7 +211,7 @@ impl World<'_> {
         self.forget_starts(process.place);
     }
 
-    fn stop(&mut self, run: Run) {
+    fn stop(&mut self, run: AttemptKey) {
         let process = self.processes.get_mut(&run).expect("what is stopped runs");
         process.stopped = true;
         if self.random.one_in(2) {

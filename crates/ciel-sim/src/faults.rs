@@ -6,7 +6,7 @@
 use ciel_engine::Event;
 use ciel_graph as graph;
 use ciel_model::{Failure, FailureKind, Label, Name, TaskKey};
-use ciel_node::{Place, Run, WorkerKey};
+use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 use crate::kept::Note;
 use crate::program::{Act, Fault, Kind};
@@ -20,7 +20,7 @@ impl World<'_> {
         }
         match fault {
             Fault::KillProcess => {
-                let victims: Vec<Run> = self.in_processes();
+                let victims: Vec<AttemptKey> = self.in_processes();
                 if !victims.is_empty() {
                     let victim = victims[self.random.below(victims.len())];
                     self.kill_process(victim);
@@ -49,11 +49,11 @@ impl World<'_> {
         }
     }
 
-    fn in_processes(&self) -> Vec<Run> {
+    fn in_processes(&self) -> Vec<AttemptKey> {
         let living = self
             .processes
             .iter()
-            .filter(|(_, process)| process.place == Place::Process && !process.stopped);
+            .filter(|(_, process)| process.place == Slot::Process && !process.stopped);
         living.map(|(run, _)| *run).collect()
     }
 
@@ -75,7 +75,7 @@ impl World<'_> {
         }
     }
 
-    fn kill_process(&mut self, run: Run) {
+    fn kill_process(&mut self, run: AttemptKey) {
         if self.may_lose(run.task, &self.processes[&run].script) {
             self.processes.remove(&run);
             self.lose(run);
@@ -83,7 +83,7 @@ impl World<'_> {
     }
 
     fn lose_worker(&mut self, worker: WorkerKey) {
-        let busy = |process: &&Process| process.place == Place::Worker(worker);
+        let busy = |process: &&Process| process.place == Slot::Worker(worker);
         let allowed = self.processes.iter().all(|(run, process)| {
             !busy(&process) || process.stopped || self.may_lose(run.task, &process.script)
         });
@@ -95,10 +95,10 @@ impl World<'_> {
     /// The worker is gone; so is what ran in it, and the node tells what was parked there.
     pub(crate) fn kill_worker(&mut self, worker: WorkerKey) {
         self.workers.remove(&worker);
-        let victims: Vec<Run> = self
+        let victims: Vec<AttemptKey> = self
             .processes
             .iter()
-            .filter(|(_, process)| process.place == Place::Worker(worker))
+            .filter(|(_, process)| process.place == Slot::Worker(worker))
             .map(|(run, _)| *run)
             .collect();
         self.submit(Event::WorkerGone { worker });
@@ -111,10 +111,10 @@ impl World<'_> {
         }
     }
 
-    fn lose(&mut self, run: Run) {
+    fn lose(&mut self, run: AttemptKey) {
         self.kept.note(Note::Lost(run.task));
         let failure = Failure::new(FailureKind::WorkerLost, self.label(run.task), "it died");
-        let Run { task, attempt } = run;
+        let AttemptKey { task, attempt } = run;
         let end = Some(graph::Event::TaskLost {
             task,
             attempt,

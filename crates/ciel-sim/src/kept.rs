@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ciel_coordinator::Recorder;
 use ciel_graph::{Action, Assignment};
 use ciel_model::{Label, Name, TaskKey};
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 
 use crate::oracle::Races;
 use crate::program::{Fault, Scenario};
@@ -53,7 +53,7 @@ pub(crate) enum Note {
     /// What a task did from that action on was undone.
     RolledBack(Name, u64),
     /// An attempt spawned something.
-    Spawned(Run),
+    Spawned(AttemptKey),
     /// A task lost its worker.
     Lost(TaskKey),
     /// A single task was cancelled.
@@ -64,7 +64,7 @@ pub(crate) enum Note {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
     races: BTreeMap<Name, Vec<(u64, Vec<u32>)>>,
-    pub(crate) spawned: BTreeSet<Run>,
+    pub(crate) spawned: BTreeSet<AttemptKey>,
     pub(crate) losses: BTreeMap<TaskKey, u32>,
     pub(crate) cancelled: bool,
 }
@@ -136,7 +136,7 @@ impl Attempts {
 
 /// Everything that is kept.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct Saved {
     /// Whether the engine will be lost at all; else nothing is recorded.
     pub(crate) records_all: bool,
     pub(crate) records: Records,
@@ -149,10 +149,10 @@ pub(crate) struct Kept {
     pub(crate) chance: Random,
 }
 
-impl Kept {
-    pub(crate) fn new(scenario: &Scenario) -> Kept {
+impl Saved {
+    pub(crate) fn new(scenario: &Scenario) -> Saved {
         let lost = |(_, fault): &(u64, Fault)| *fault == Fault::KillEngine;
-        Kept {
+        Saved {
             records_all: scenario.faults.iter().any(lost),
             records: Records::default(),
             gated: 0,

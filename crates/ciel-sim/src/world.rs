@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Engine, Event, Reply};
-use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, Ending, Policy, Step, Wait};
+use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Policy, Step, Wait};
 use ciel_model::{Handle, Name, Resources, StrandKey, TaskKey};
-use ciel_node::{Capacity, Node, Place, Run, WorkerKey};
+use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 
-use crate::kept::{Attempts, Kept, Note};
+use crate::kept::{Attempts, Note, Saved};
 use crate::oracle::Races;
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
@@ -35,9 +35,9 @@ pub(crate) const CHECKPOINT: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Happening {
-    Turn(Run),
-    Act(Run),
-    Dead(Run),
+    Turn(AttemptKey),
+    Act(AttemptKey),
+    Dead(AttemptKey),
     Hello(WorkerKey),
     Tick,
     Fault(usize),
@@ -56,7 +56,7 @@ pub(crate) enum Mood {
 pub(crate) struct Process {
     pub(crate) script: Script,
     pub(crate) strand: StrandKey,
-    pub(crate) place: Place,
+    pub(crate) place: Slot,
     pub(crate) mood: Mood,
     pub(crate) continuation: Continuation,
     /// The graph has ended it; it does not know yet.
@@ -70,14 +70,14 @@ pub struct World<'a> {
     pub(crate) now: u64,
     pub(crate) random: Random,
     pub(crate) engine: Engine,
-    pub(crate) processes: BTreeMap<Run, Process>,
+    pub(crate) processes: BTreeMap<AttemptKey, Process>,
     pub(crate) parked: BTreeMap<TaskKey, Script>,
     pub(crate) saved: Vec<Script>,
     /// Living workers, and the starts that each has received and not begun.
     pub(crate) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
     pub(crate) attempts: Attempts,
     pub(crate) summaries: Summaries,
-    pub(crate) kept: Kept,
+    pub(crate) kept: Saved,
     pub(crate) trace: Trace,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
@@ -85,7 +85,7 @@ pub struct World<'a> {
     /// What came out in order.
     pub output: String,
     /// How the job ended.
-    pub ending: Option<Ending>,
+    pub ending: Option<JobOutcome>,
     /// How often the engine was lost.
     pub crashes: u64,
     /// How often a strand went on from a checkpoint.
@@ -104,7 +104,7 @@ impl<'a> World<'a> {
     /// The world of `scenario`, before anything happened.
     pub fn new(scenario: &'a Scenario, keeps_trace: bool) -> World<'a> {
         let random = Random::new(scenario.seed);
-        let kept = Kept::new(scenario);
+        let kept = Saved::new(scenario);
         let mut coordinator = Coordinator::new(policy_of(scenario), false);
         coordinator.watch(true);
         if kept.records_all {
@@ -249,13 +249,13 @@ impl<'a> World<'a> {
         }
     }
 
-    fn act(&mut self, run: Run) {
+    fn act(&mut self, run: AttemptKey) {
         let failures = self.attempts.failures_of(run.task);
         let Some(process) = self.processes.get_mut(&run) else {
             return;
         };
         let place = process.place;
-        if place == Place::Thread && self.engine.is_stopping(run) {
+        if place == Slot::Thread && self.engine.is_stopping(run) {
             self.processes.remove(&run);
             return self.leave(run, place);
         }
@@ -282,19 +282,19 @@ impl<'a> World<'a> {
             Move::Finish(_) | Move::Tail(..) | Move::Fail(_) => self.end(run, next),
             Move::Hang => {
                 process.mood = Mood::Hanging;
-                if place == Place::Thread {
+                if place == Slot::Thread {
                     self.schedule_soon(Happening::Act(run));
                 }
             }
         }
-        if let Place::Worker(worker) = place
+        if let Slot::Worker(worker) = place
             && self.processes.contains_key(&run)
         {
             self.give_back_starts(worker);
         }
     }
 
-    fn step(&mut self, run: Run, step: Step) {
+    fn step(&mut self, run: AttemptKey, step: Step) {
         let spawns = matches!(step, Step::Spawn { .. });
         let process = self.processes.get(&run).expect("it acts");
         if matches!(step, Step::Input { .. }) && !process.stopped {
@@ -304,7 +304,7 @@ impl<'a> World<'a> {
         if spawns {
             self.kept.note(Note::Spawned(run));
         }
-        let Run { task, attempt } = run;
+        let AttemptKey { task, attempt } = run;
         self.submit(graph::Event::TaskStepped {
             task,
             attempt,
@@ -314,7 +314,7 @@ impl<'a> World<'a> {
         let Some(process) = self.processes.get_mut(&run) else {
             return;
         };
-        if aside && process.place == Place::Thread {
+        if aside && process.place == Slot::Thread {
             process.mood = Mood::Preempted;
             self.submit(Event::TaskPreempted { run });
         } else {
@@ -322,8 +322,8 @@ impl<'a> World<'a> {
         }
     }
 
-    fn watch(&mut self, run: Run, handle: Handle) {
-        let Run { task, attempt } = run;
+    fn watch(&mut self, run: AttemptKey, handle: Handle) {
+        let AttemptKey { task, attempt } = run;
         self.submit(graph::Event::TaskWatched {
             task,
             attempt,
@@ -332,7 +332,7 @@ impl<'a> World<'a> {
         self.schedule_soon(Happening::Act(run));
     }
 
-    fn block(&mut self, run: Run, on: Vec<Handle>, wait: Wait) {
+    fn block(&mut self, run: AttemptKey, on: Vec<Handle>, wait: Wait) {
         let continuation = self.choose_continuation(run);
         let compacts = continuation != Continuation::Replay && self.random.one_in(2);
         let process = self.processes.get_mut(&run).expect("it acts");
@@ -366,18 +366,18 @@ impl<'a> World<'a> {
     }
 
     /// In whose name a task in its slot speaks.
-    fn caller(&self, run: Run) -> Caller {
+    fn caller(&self, run: AttemptKey) -> Caller {
         match self.processes[&run].place {
-            Place::Thread => Caller::Thread,
-            Place::Process => Caller::Nobody,
-            Place::Worker(worker) => Caller::Worker {
+            Slot::Thread => Caller::Thread,
+            Slot::Process => Caller::Nobody,
+            Slot::Worker(worker) => Caller::Worker {
                 worker,
                 follows: None,
             },
         }
     }
 
-    fn after_block(&mut self, run: Run, reply: Reply) {
+    fn after_block(&mut self, run: AttemptKey, reply: Reply) {
         let place = self.processes[&run].place;
         match reply {
             Reply::Continue { answers, ended } => {
@@ -385,14 +385,14 @@ impl<'a> World<'a> {
                 process.script.answer(answers, ended);
                 process.mood = Mood::Acting;
                 self.schedule_soon(Happening::Act(run));
-                if let Place::Worker(worker) = place {
+                if let Slot::Worker(worker) = place {
                     self.give_all_back(worker);
                 }
             }
             Reply::Suspended => self.suspend(run),
             Reply::Begin(begun) => {
                 self.suspend(run);
-                let Place::Worker(worker) = place else {
+                let Slot::Worker(worker) = place else {
                     unreachable!("only a worker gets the next task with a reply");
                 };
                 self.begin_in_worker(worker, *begun);
@@ -407,7 +407,7 @@ impl<'a> World<'a> {
 
     /// Sometimes a strand that waits for one thing can be run again from there. One whose output
     /// has not come as far as before must not: what it is compared with began earlier.
-    fn take_checkpoint(&mut self, run: Run, wait: Wait) -> Option<Checkpoint> {
+    fn take_checkpoint(&mut self, run: AttemptKey, wait: Wait) -> Option<Checkpoint> {
         let process = &self.processes[&run];
         let replayable = self.scenario.tasks[process.script.definition].replayable;
         let behind = self.engine.state().is_behind(process.strand);
@@ -427,7 +427,7 @@ impl<'a> World<'a> {
     }
 
     /// A live copy needs a home; a strand that cannot be replayed must not depend on one.
-    fn choose_continuation(&mut self, run: Run) -> Continuation {
+    fn choose_continuation(&mut self, run: AttemptKey) -> Continuation {
         let definition = &self.scenario.tasks[self.processes[&run].script.definition];
         let thread = definition.kind == Kind::Thread;
         let homeless = definition.kind == Kind::Process;
@@ -438,8 +438,8 @@ impl<'a> World<'a> {
         }
     }
 
-    fn end(&mut self, run: Run, last: Move) {
-        let Run { task, attempt } = run;
+    fn end(&mut self, run: AttemptKey, last: Move) {
+        let AttemptKey { task, attempt } = run;
         let process = self.processes.remove(&run).expect("it acts");
         let printed = process.script.printed;
         self.called += process.script.called;
@@ -463,18 +463,18 @@ impl<'a> World<'a> {
             },
             _ => unreachable!("not an end"),
         };
-        if let Place::Worker(worker) = process.place {
+        if let Slot::Worker(worker) = process.place {
             return self.end_in_worker(worker, run, event);
         }
         let end = Some(event);
         self.submit(Event::TurnEnded { run, end });
     }
 
-    fn die(&mut self, run: Run) {
+    fn die(&mut self, run: AttemptKey) {
         let Some(process) = self.processes.get(&run) else {
             return;
         };
-        if let Place::Worker(worker) = process.place {
+        if let Slot::Worker(worker) = process.place {
             return self.kill_worker(worker);
         }
         let place = process.place;
@@ -483,7 +483,7 @@ impl<'a> World<'a> {
     }
 
     /// An attempt that the graph has ended leaves its slot.
-    pub(crate) fn leave(&mut self, run: Run, place: Place) {
+    pub(crate) fn leave(&mut self, run: AttemptKey, place: Slot) {
         self.forget_starts(place);
         self.submit(Event::TurnEnded { run, end: None });
     }

@@ -5,7 +5,7 @@
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{self, Loader};
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Work};
-use ciel_skywriting::machine::{Machine, Returned, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn tasks(criterion: &mut Criterion) {
     let code = compile(
         "f = lambda n: n + 1; x = 0; while (true) { x = *spawn(f, [x]); if (x == -1) { x = 0; } }",
     );
-    let surroundings: Arc<Surroundings> = Arc::default();
+    let surroundings: Arc<ScriptEnvironment> = Arc::default();
     let mut group = criterion.benchmark_group("task");
     group.throughput(Throughput::Elements(TASKS));
     group.bench_function("spawn, run, dereference", |bencher| {

@@ -5,7 +5,7 @@ mod machine_support;
 
 use bytes::Bytes;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
-use ciel_skywriting::machine::{Machine, Returned, Role, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire;
 use machine_support::{Plan, compile, run_as, value};
 use num_bigint::BigInt;
@@ -27,10 +27,10 @@ impl Host for Silent {
 
 fn small(mebibytes: usize) -> Plan {
     let heap_bytes_max = mebibytes * 1024 * 1024;
-    let surroundings = Surroundings {
+    let surroundings = ScriptEnvironment {
         role: Role::Job,
         heap_bytes_max,
-        ..Surroundings::default()
+        ..ScriptEnvironment::default()
     };
     Plan {
         surroundings,

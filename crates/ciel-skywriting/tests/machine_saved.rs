@@ -4,7 +4,7 @@ mod machine_support;
 
 use ciel_skywriting::code::Code;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
-use ciel_skywriting::machine::{Machine, Returned, Role, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire::LoadError;
 use machine_support::{compile, surroundings};
 use proptest::prelude::*;
@@ -292,9 +292,9 @@ fn a_waiting_machine_is_small() {
 fn a_driver_that_loops_and_forgets_stays_small() {
     let code =
         compile("f = lambda x: x; x = 0; while (x < 2000) { x = *spawn(f, [x]) + 1; } return x;");
-    let surroundings = Surroundings {
+    let surroundings = ScriptEnvironment {
         role: Role::Job,
-        ..Surroundings::default()
+        ..ScriptEnvironment::default()
     };
     let mut machine = Machine::for_script(code, Arc::new(surroundings));
     let (mut most, mut round) = (0, 0);

@@ -3,7 +3,7 @@
 mod machine_support;
 
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Work};
-use ciel_skywriting::machine::{Machine, Returned, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, failure, run, run_as, value};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -332,7 +332,7 @@ impl Host for Recorder {
 }
 
 fn machine(source: &str) -> Machine {
-    Machine::for_script(compile(source), Arc::new(Surroundings::default()))
+    Machine::for_script(compile(source), Arc::new(ScriptEnvironment::default()))
 }
 
 /// What the script first waits for.

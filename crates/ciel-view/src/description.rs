@@ -84,7 +84,7 @@ pub enum Durable {
 
 /// What a run says when it has come to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct RunEndRecord {
     /// Why the job failed; absent when it ended well.
     pub failure: Option<String>,
     /// How many tasks it had.

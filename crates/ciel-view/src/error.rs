@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ciel_coordinator::Corrupt;
+use ciel_coordinator::FoldError;
 use ciel_journal::JournalError;
 use ciel_store::StoreError;
 
@@ -19,7 +19,7 @@ pub enum ViewError {
     /// The journal cannot be read.
     Journal(JournalError),
     /// The journal can be read, but it is not that of a run.
-    Corrupt(Corrupt),
+    Corrupt(FoldError),
 }
 
 impl ViewError {

@@ -15,5 +15,5 @@ pub mod records;
 pub mod socket;
 pub mod trace;
 
-pub use description::{Durable, Ending, GivenOptions, RunDescription};
+pub use description::{Durable, GivenOptions, RunDescription, RunEndRecord};
 pub use error::ViewError;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ciel_store::{RunEntry, RunState, StateFolder};
 
-use crate::description::{Ending, RunDescription};
+use crate::description::{RunDescription, RunEndRecord};
 use crate::error::ViewError;
 use crate::history::Reader;
 use crate::inspect::HISTORY;
@@ -84,7 +84,7 @@ pub fn description(state: &Path, id: &str) -> Result<RunDescription, ViewError> 
 
 fn summary(entry: &RunEntry) -> RunSummary {
     let ending = entry.ending().ok().flatten().unwrap_or_default();
-    let ending = serde_json::from_slice::<Ending>(&ending).ok();
+    let ending = serde_json::from_slice::<RunEndRecord>(&ending).ok();
     let history = Reader::new(&entry.path.join(HISTORY));
     let (command, folder, started_s) = beginning(entry, &history);
     let counted = match (&ending, entry.state) {
@@ -112,11 +112,11 @@ fn summary(entry: &RunEntry) -> RunSummary {
 /// Bytes on disk of a run that has ended, as it said or else as they are found.
 pub fn bytes_of_ended(run: &RunEntry) -> u64 {
     let ending = run.ending().ok().flatten().unwrap_or_default();
-    let ending = serde_json::from_slice::<Ending>(&ending);
+    let ending = serde_json::from_slice::<RunEndRecord>(&ending);
     ending.map_or_else(|_| run.bytes_on_disk(), |ending| ending.bytes)
 }
 
-fn standing(state: RunState, ending: Option<Ending>) -> Standing {
+fn standing(state: RunState, ending: Option<RunEndRecord>) -> Standing {
     match (state, ending) {
         (RunState::Alive { process }, _) => Standing::Running { process },
         (RunState::Unended, _) => Standing::Resumable,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ciel_view::journal::{self, Act, Entry};
 use ciel_view::listing::{self, RunSummary, Standing};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::{self, counted, duration, size};
 use crate::options::{JournalOptions, Shared};
 use crate::paint::{Paint, paint_output};
@@ -18,7 +18,7 @@ use crate::resume;
 const GATHERED_BYTES_MAX: usize = 64 << 10;
 
 /// Shows the records of one run.
-pub fn show(shared: &Shared, options: &JournalOptions) -> Result<ExitCode, Complaint> {
+pub fn show(shared: &Shared, options: &JournalOptions) -> Result<ExitCode, CliError> {
     let runs = listing::runs(&shared.state)?;
     let run = meant(&runs, options.run.as_deref())?;
     let paint = paint_output(shared.colour);
@@ -43,7 +43,7 @@ pub fn show(shared: &Shared, options: &JournalOptions) -> Result<ExitCode, Compl
 }
 
 /// The run whose id begins so, or the newest that has a journal.
-fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunSummary, Complaint> {
+fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunSummary, CliError> {
     if let Some(beginning) = beginning {
         return resume::called(runs, beginning);
     }
@@ -52,7 +52,7 @@ fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunS
         Standing::EndedWell | Standing::Failed { .. } | Standing::BrokenOff => false,
     };
     runs.iter().rev().find(has_journal).ok_or_else(|| {
-        Complaint::usage(
+        CliError::usage(
             "journal.none",
             "no run of this folder lives or can be resumed",
         )
@@ -60,12 +60,12 @@ fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunS
     })
 }
 
-fn none(run: &RunSummary) -> Complaint {
+fn none(run: &RunSummary) -> CliError {
     let message = format!("run {} has no journal", run.id);
     let hint = "a run that has ended keeps none, nor does one with --serial or --durable never, \
                 or a session of Python; `ciel ps --all` and `ciel why` tell what is known of its \
                 tasks";
-    Complaint::usage("journal.none", message).with_hint(hint)
+    CliError::usage("journal.none", message).with_hint(hint)
 }
 
 fn json(entry: &Entry) -> String {

@@ -7,12 +7,12 @@ use ciel_view::records::LogRecord;
 use serde_json::{Value, json};
 
 use super::find;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display;
 use crate::options::{Shared, TaskOptions};
 
 /// Prints the kept output of a task.
-pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, Complaint> {
+pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, CliError> {
     let (run, task) = find(shared, &options.task)?;
     let label = task.label();
     let logs = inspect::logs(&shared.state, &run.run.run, &label);

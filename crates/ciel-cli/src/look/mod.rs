@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use ciel_view::inspect::{self, Found, RunView};
 use ciel_view::records::{TaskRecord, TaskState};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::counted;
 use crate::nearest::nearest;
 use crate::options::Shared;
@@ -23,7 +23,7 @@ use crate::options::Shared;
 const LISTED_MAX: usize = 20;
 
 /// The one task that `text` means, in the first run that has any such.
-fn find(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), Complaint> {
+fn find(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), CliError> {
     match inspect::find(&shared.state, text)? {
         Found::Run(run) => match run.tasks.as_slice() {
             [task] => {
@@ -36,7 +36,7 @@ fn find(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), Complaint>
     }
 }
 
-fn several(run: &RunView, text: &str) -> Complaint {
+fn several(run: &RunView, text: &str) -> CliError {
     let matching = &run.tasks;
     let line = |task: &TaskRecord| format!("\n  {}  {}", task.label(), task.state.words());
     let mut message = format!(
@@ -48,16 +48,16 @@ fn several(run: &RunView, text: &str) -> Complaint {
     if matching.len() > LISTED_MAX {
         message.push_str(&format!("\n  … and {} more", matching.len() - LISTED_MAX));
     }
-    Complaint::usage("task.several", message).with_hint("give the digits behind the @ too")
+    CliError::usage("task.several", message).with_hint("give the digits behind the @ too")
 }
 
-fn unknown(names: Option<&BTreeSet<String>>, text: &str) -> Complaint {
+fn unknown(names: Option<&BTreeSet<String>>, text: &str) -> CliError {
     let Some(names) = names else {
-        return Complaint::usage("run.none", "there are no runs in this folder's state").with_hint(
+        return CliError::usage("run.none", "there are no runs in this folder's state").with_hint(
             "go to the folder where the job was started, or name its state with --state",
         );
     };
-    let complaint = Complaint::usage("task.unknown", format!("no run has a task {text}"));
+    let complaint = CliError::usage("task.unknown", format!("no run has a task {text}"));
     let what = text.split('@').next().unwrap_or(text);
     match nearest(what, names.iter().map(String::as_str)) {
         Some(name) if name != what => complaint.with_hint(format!("did you mean {name}?")),

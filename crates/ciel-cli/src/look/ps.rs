@@ -8,7 +8,7 @@ use ciel_view::records::{FunctionRecord, TaskRecord};
 use serde_json::{Value, json};
 
 use super::own_failure;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::{self, columns, counted, duration, shortened};
 use crate::options::{PsOptions, Shared};
 use crate::paint::{Paint, paint_output};
@@ -23,7 +23,7 @@ const ENDED_RUNS_SHOWN_MAX: usize = 10;
 const CELL_CHARACTERS_MAX: usize = 60;
 
 /// Shows all runs.
-pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, Complaint> {
+pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, CliError> {
     let tasks = match options.all || options.output.json {
         true => Tasks::All,
         false => Tasks::First(TASKS_SHOWN_MAX),

@@ -9,17 +9,17 @@ use std::process::{Command, ExitCode};
 use ciel_view::inspect;
 
 use super::find;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::options::{ReplayOptions, Shared};
 use crate::python;
 
 /// Becomes the interpreter that runs the task.
-pub fn start(shared: &Shared, options: &ReplayOptions) -> Result<ExitCode, Complaint> {
+pub fn start(shared: &Shared, options: &ReplayOptions) -> Result<ExitCode, CliError> {
     let (run, task) = find(shared, &options.task)?;
     let label = task.label();
     let Some(file) = inspect::failed_task(&shared.state, &run.run.run, &label) else {
         let message = format!("nothing is kept of {label}: it is {}", task.state.words());
-        return Err(Complaint::usage("replay.none", message).with_hint(
+        return Err(CliError::usage("replay.none", message).with_hint(
             "only Python tasks that failed themselves can be replayed; see `ciel why`",
         ));
     };
@@ -29,5 +29,5 @@ pub fn start(shared: &Shared, options: &ReplayOptions) -> Result<ExitCode, Compl
         .arg(file)
         .exec();
     let message = format!("cannot start {}: {error}", found.interpreter.display());
-    Err(Complaint::usage("replay.start", message))
+    Err(CliError::usage("replay.start", message))
 }

@@ -6,7 +6,7 @@ use ciel_view::listing::{self, RunSummary, Standing};
 use serde_json::{Value, json};
 
 use super::ps::age;
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::{self, columns, counted, duration, shortened, size};
 use crate::options::{JsonOption, Shared};
 use crate::paint::{Paint, paint_output};
@@ -15,7 +15,7 @@ use crate::paint::{Paint, paint_output};
 const COMMAND_CHARACTERS_MAX: usize = 60;
 
 /// Shows all runs, live ones first, of each kind the newest first.
-pub fn show(shared: &Shared, options: &JsonOption) -> Result<ExitCode, Complaint> {
+pub fn show(shared: &Shared, options: &JsonOption) -> Result<ExitCode, CliError> {
     let mut runs = listing::runs(&shared.state)?;
     runs.reverse();
     runs.sort_by_key(|run| !matches!(run.standing, Standing::Running { .. }));

@@ -7,13 +7,13 @@ use ciel_view::records::{TaskRecord, TaskState};
 use serde_json::json;
 
 use super::{find, has_ended, own_failure};
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::{self, counted, duration};
 use crate::options::{Shared, TaskOptions};
 use crate::paint::{Paint, paint_output};
 
 /// Explains a task.
-pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, Complaint> {
+pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, CliError> {
     let (run, task) = find(shared, &options.task)?;
     let reasons = reasons(&run, &task);
     if options.output.json {

@@ -79,8 +79,9 @@ fn done_before(ended: &Ended) -> Option<u64> {
     words.split_once(' ')?.0.replace(',', "").parse().ok()
 }
 
-/// Steps that were made by the time when it showed this. The first of them is the root's, which ends
-/// last; and each kill may leave a task that has spawned its successor and is replayed after it.
+/// Steps that were made by the time when it showed this. The first of them is the root's, which
+/// ends last; and each kill may leave a task that has spawned its successor and is replayed after
+/// it.
 fn steps_shown(stdout: &str) -> u64 {
     let last = stdout
         .lines()

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ciel_coordinator::{Coordinator, Corrupt};
+use ciel_coordinator::{Coordinator, FoldError};
 use ciel_journal::{Journal, Options};
 
 use crate::support::{Ended, Live, Place};
@@ -218,7 +218,7 @@ fn committed(place: &Place) -> BTreeSet<String> {
     let mut known = BTreeSet::new();
     let look = |state: &mut Coordinator, _: &[_]| {
         known.extend(pending(state));
-        Ok::<(), Corrupt>(())
+        Ok::<(), FoldError>(())
     };
     let records = recorded.records.iter().map(|(_, record)| record);
     match Coordinator::fold(recorded.snapshot.as_deref(), records, look) {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{
-    ActionKey, Attempt, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
-    Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
+    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -67,14 +67,14 @@ impl Conversation {
     }
 
     fn place(&mut self, task: TaskKey, attempt: u32) {
-        let attempt = Attempt(attempt);
+        let attempt = AttemptNumber(attempt);
         self.tell(Event::TaskPlaced { task, attempt });
     }
 
     fn step(&mut self, step: Step) {
         self.tell(Event::TaskStepped {
             task: ROOT,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             step,
         });
     }
@@ -135,7 +135,7 @@ impl Conversation {
         });
         self.tell(Event::TaskWatched {
             task: ROOT,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             handle: Handle(1),
         });
     }
@@ -143,7 +143,7 @@ impl Conversation {
     /// The child fails, is lost, and hands over; the root waits meanwhile.
     pub fn work(&mut self) {
         self.place(CHILD, 0);
-        let (task, attempt) = (CHILD, Attempt(0));
+        let (task, attempt) = (CHILD, AttemptNumber(0));
         let failure = failure(FailureKind::TaskError);
         self.tell(Event::TaskFailed {
             task,
@@ -159,7 +159,7 @@ impl Conversation {
             length: 3,
         });
         self.coordinator.write(StrandKey(1), 0, piece).unwrap();
-        let (attempt, failure) = (Attempt(1), self::failure(FailureKind::WorkerLost));
+        let (attempt, failure) = (AttemptNumber(1), self::failure(FailureKind::WorkerLost));
         self.tell(Event::TaskLost {
             task,
             attempt,
@@ -169,7 +169,7 @@ impl Conversation {
         self.write(CHILD, 0, "abc");
         self.tell(Event::TaskTailSpawned {
             task,
-            attempt: Attempt(2),
+            attempt: AttemptNumber(2),
             descriptor: Descriptor::plain(
                 "python",
                 Class::Pooled(Pool::new("python", 1)),
@@ -181,7 +181,7 @@ impl Conversation {
         self.place(SUCCESSOR, 0);
         self.tell(Event::TaskFinished {
             task: SUCCESSOR,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             outputs: vec![Output::Value(Value::inline(Form::Text, b"seven".to_vec()))],
             printed: true,
         });
@@ -196,7 +196,7 @@ impl Conversation {
         self.place(ROOT, 0);
         self.tell(Event::TaskRecalled {
             task: ROOT,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
         });
         let wait = Wait {
             first: true,
@@ -212,7 +212,7 @@ impl Conversation {
         // Too late: it concerns nobody any more.
         self.tell(Event::TaskRefused {
             task: TaskKey(2),
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             failure: failure(FailureKind::Refused),
         });
     }
@@ -220,7 +220,7 @@ impl Conversation {
     fn block(&mut self, continuation: Continuation, wait: Wait, checkpoint: Option<Checkpoint>) {
         self.tell(Event::TaskBlocked {
             task: ROOT,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             kept: Some(vec![Handle(1), Handle(0)]),
             on: vec![Handle(0)],
             wait,

@@ -9,12 +9,12 @@ use ciel_coordinator::Coordinator;
 use ciel_engine::{Begun, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Continuation, Output, Policy, Step, Wait};
 use ciel_model::{
-    Attempt, Class, Descriptor, Failure, FailureKind, Form, Handle, Input, Label, Micros, Name,
-    Options, Pool, Resources, TaskKey, Value,
+    AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Handle, Input, Label, Micros,
+    Name, Options, Pool, Resources, TaskKey, Value,
 };
-use ciel_node::{Capacity, Node, Run, WorkerKey};
+use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
-pub const ROOT: Run = run(0);
+pub const ROOT: AttemptKey = run(0);
 
 pub struct House {
     pub engine: Engine,
@@ -32,10 +32,10 @@ pub fn spawn(action: u64, descriptor: Descriptor) -> Step {
     }
 }
 
-pub const fn run(task: u64) -> Run {
-    Run {
+pub const fn run(task: u64) -> AttemptKey {
+    AttemptKey {
         task: TaskKey(task),
-        attempt: Attempt(0),
+        attempt: AttemptNumber(0),
     }
 }
 
@@ -146,8 +146,8 @@ impl House {
         self.step(ROOT, spawn(action, descriptor))
     }
 
-    pub fn step(&mut self, run: Run, step: Step) -> String {
-        let Run { task, attempt } = run;
+    pub fn step(&mut self, run: AttemptKey, step: Step) -> String {
+        let AttemptKey { task, attempt } = run;
         self.tell(graph::Event::TaskStepped {
             task,
             attempt,
@@ -161,8 +161,8 @@ impl House {
     }
 
     /// A task waits for that handle.
-    pub fn block(&mut self, run: Run, on: u32, caller: Caller) -> String {
-        let Run { task, attempt } = run;
+    pub fn block(&mut self, run: AttemptKey, on: u32, caller: Caller) -> String {
+        let AttemptKey { task, attempt } = run;
         let event = graph::Event::TaskBlocked {
             task,
             attempt,
@@ -193,14 +193,14 @@ impl House {
     }
 }
 
-pub fn worker(key: u64, follows: Option<Run>) -> Caller {
+pub fn worker(key: u64, follows: Option<AttemptKey>) -> Caller {
     Caller::Worker {
         worker: WorkerKey(key),
         follows,
     }
 }
 
-pub fn finished(run: Run) -> graph::Event {
+pub fn finished(run: AttemptKey) -> graph::Event {
     graph::Event::TaskFinished {
         task: run.task,
         attempt: run.attempt,

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// Members up to which a list is looked through.
 const SHORT_MAX: usize = 16;
 
-/// A list in the order in which its members came. A member may stand in it several times.
+/// A list in the order in which its members came. A member may stored in it several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Members<T> {
     /// None where a member was taken.

@@ -40,7 +40,7 @@ struct SavedStored {
     origin: Option<u32>,
 }
 
-/// Numbers stand for places in the lists of what is shared.
+/// Numbers stored for places in the lists of what is shared.
 #[derive(Serialize, Deserialize)]
 enum SavedState {
     Future {

@@ -11,14 +11,14 @@ use ciel_graph::{
     StrandChange, TaskSummary, Wait, WaitEnd,
 };
 use ciel_model::{
-    ActionKey, Attempt, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Input,
-    InputMode, Label, Name, Options, Resolution, TaskKey, Value,
+    ActionKey, AttemptNumber, Class, Content, Descriptor, Failure, FailureKind, Form, Handle,
+    Input, InputMode, Label, Name, Options, Resolution, TaskKey, Value,
 };
 
 pub struct Conversation {
     graph: Graph,
     now: u64,
-    attempts: BTreeMap<TaskKey, Attempt>,
+    attempts: BTreeMap<TaskKey, AttemptNumber>,
     /// What each task counts as a worker does: actions and handles so far.
     counted: BTreeMap<TaskKey, (u64, u32)>,
 }
@@ -209,7 +209,7 @@ impl Conversation {
         }
     }
 
-    fn block(&mut self, task: TaskKey, attempt: Attempt, text: &str) -> Event {
+    fn block(&mut self, task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
         let event = blocked(task, attempt, text);
         if let Event::TaskBlocked {
             kept: Some(kept),
@@ -222,15 +222,15 @@ impl Conversation {
         event
     }
 
-    fn run(&self, text: &str) -> (TaskKey, Attempt) {
+    fn run(&self, text: &str) -> (TaskKey, AttemptNumber) {
         let (task, attempt) = text.split_once('/').unwrap_or((text, ""));
         let task = TaskKey(task.parse().unwrap());
         let latest = self.attempts.get(&task).copied().unwrap_or_default();
-        (task, attempt.parse().map_or(latest, Attempt))
+        (task, attempt.parse().map_or(latest, AttemptNumber))
     }
 }
 
-fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
+fn blocked(task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
     let mut kept = None;
     let mut on = Vec::new();
     let mut continuation = Continuation::Live;
@@ -258,7 +258,7 @@ fn blocked(task: TaskKey, attempt: Attempt, text: &str) -> Event {
     }
 }
 
-fn refused(task: TaskKey, attempt: Attempt, why: &str) -> Event {
+fn refused(task: TaskKey, attempt: AttemptNumber, why: &str) -> Event {
     let failure = failure(FailureKind::Refused, why);
     Event::TaskRefused {
         task,
@@ -267,7 +267,7 @@ fn refused(task: TaskKey, attempt: Attempt, why: &str) -> Event {
     }
 }
 
-fn lost(task: TaskKey, attempt: Attempt) -> Event {
+fn lost(task: TaskKey, attempt: AttemptNumber) -> Event {
     let failure = failure(FailureKind::WorkerLost, "its worker died");
     Event::TaskLost {
         task,
@@ -276,7 +276,7 @@ fn lost(task: TaskKey, attempt: Attempt) -> Event {
     }
 }
 
-fn watched(task: TaskKey, attempt: Attempt, text: &str) -> Event {
+fn watched(task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
     let handle = handles(text)[0];
     Event::TaskWatched {
         task,
@@ -386,7 +386,7 @@ fn failure(kind: FailureKind, message: &str) -> Failure {
     Failure::new(kind, origin, message)
 }
 
-fn run(task: &TaskKey, attempt: &Attempt) -> String {
+fn run(task: &TaskKey, attempt: &AttemptNumber) -> String {
     match attempt.0 {
         0 => task.0.to_string(),
         attempt => format!("{}/{attempt}", task.0),
@@ -416,7 +416,7 @@ fn print(action: &Action) -> String {
             format!("continue {run}{}{}", told(answers), end(ended.as_ref()))
         }
         Action::Recalled { task, attempt, .. } => format!("recalled {}", run(task, attempt)),
-        Action::Told {
+        Action::Notify {
             task,
             attempt,
             handle,

@@ -3,13 +3,13 @@
 //! It does not know what is made of it. Read next: `history`, `moments`.
 
 use ciel_graph::{Happening, TaskSummary};
-use ciel_node::Place;
+use ciel_node::Slot;
 
 use super::{Core, Order};
 
 impl Core {
     /// Something happened to a task while somebody watches.
-    pub(super) fn note(&mut self, happening: Box<Happening>, place: Option<Place>) {
+    pub(super) fn note(&mut self, happening: Box<Happening>, place: Option<Slot>) {
         if self.moments.add(happening, place) {
             self.order(Order::WriteHistory);
         }

@@ -35,7 +35,7 @@ pub(crate) struct Plan {
 }
 
 /// What an executor may ask for while it plans: files of the task.
-pub(crate) trait Desk {
+pub(crate) trait Workspace {
     /// A file that holds input `index`.
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused>;
     /// Input `index` as text: a string's characters, anything else as it is spelt.
@@ -57,7 +57,12 @@ pub(crate) trait CommandLine: Send + Sync {
     /// What people would call a task with these arguments.
     fn label_of(&self, arguments: &Value) -> Option<String>;
     /// The process for a call with `outputs` outputs.
-    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused>;
+    fn plan(
+        &self,
+        arguments: &Value,
+        outputs: u32,
+        desk: &mut dyn Workspace,
+    ) -> Result<Plan, Refused>;
 }
 
 /// An executor whose tasks are such processes.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::command::{CommandLine, Desk, Plan, Stdout};
+use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::ENVIRON;
 use super::words;
 use crate::refused::Refused;
@@ -26,7 +26,12 @@ impl CommandLine for Environ {
         words::program_name(arguments)
     }
 
-    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused> {
+    fn plan(
+        &self,
+        arguments: &Value,
+        outputs: u32,
+        desk: &mut dyn Workspace,
+    ) -> Result<Plan, Refused> {
         let program = words::command_line(arguments, desk)?;
         let inputs: Vec<PathBuf> = words::inputs(arguments, "inputs")?
             .into_iter()

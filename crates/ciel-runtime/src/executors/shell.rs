@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
-use super::command::{CommandLine, Desk, Plan, Stdout};
+use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
 use super::words;
 use crate::references::reference;
@@ -28,7 +28,12 @@ impl CommandLine for Shell {
         (!name.is_empty() && name.chars().all(plain)).then(|| name.to_string())
     }
 
-    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused> {
+    fn plan(
+        &self,
+        arguments: &Value,
+        outputs: u32,
+        desk: &mut dyn Workspace,
+    ) -> Result<Plan, Refused> {
         let Some(Value::String(command)) = arguments.get("command") else {
             return Err(Refused::new("its arguments have no \"command\" string")
                 .hint("for example {\"command\": \"sort {in.text} > {out.sorted}\", …}"));
@@ -99,7 +104,7 @@ enum Quotes {
 struct Template<'a> {
     inputs: Map<String, Value>,
     names: &'a [String],
-    desk: &'a mut dyn Desk,
+    desk: &'a mut dyn Workspace,
     variables: Vec<(String, OsString)>,
     quotes: Quotes,
 }
@@ -108,7 +113,7 @@ impl<'a> Template<'a> {
     fn new(
         arguments: &Value,
         names: &'a [String],
-        desk: &'a mut dyn Desk,
+        desk: &'a mut dyn Workspace,
     ) -> Result<Template<'a>, Refused> {
         let inputs = match arguments.get("inputs") {
             None | Some(Value::Null) => Map::new(),
@@ -236,7 +241,7 @@ mod tests {
 
     struct Paths;
 
-    impl Desk for Paths {
+    impl Workspace for Paths {
         fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
             Ok(format!("/in/{index}").into())
         }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::command::{CommandLine, Desk, Plan, Stdout};
+use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::STDINOUT;
 use super::words;
 use crate::refused::Refused;
@@ -19,7 +19,12 @@ impl CommandLine for Stdinout {
         words::program_name(arguments)
     }
 
-    fn plan(&self, arguments: &Value, outputs: u32, desk: &mut dyn Desk) -> Result<Plan, Refused> {
+    fn plan(
+        &self,
+        arguments: &Value,
+        outputs: u32,
+        desk: &mut dyn Workspace,
+    ) -> Result<Plan, Refused> {
         if outputs != 1 {
             return Err(
                 Refused::new(format!("stdinout has one output, not {outputs}"))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::command::Desk;
+use super::command::Workspace;
 use crate::references::reference;
 use crate::refused::Refused;
 
@@ -23,7 +23,7 @@ pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused
 /// The words of a command line, references replaced by their texts.
 pub(super) fn command_line(
     arguments: &Value,
-    desk: &mut dyn Desk,
+    desk: &mut dyn Workspace,
 ) -> Result<Vec<OsString>, Refused> {
     let words = match arguments.get("command_line") {
         Some(Value::Array(words)) if !words.is_empty() => words,
@@ -40,7 +40,7 @@ pub(super) fn command_line(
 }
 
 /// A word as text.
-pub(super) fn spelt(word: &Value, desk: &mut dyn Desk) -> Result<String, Refused> {
+pub(super) fn spelt(word: &Value, desk: &mut dyn Workspace) -> Result<String, Refused> {
     let text = match word {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
@@ -61,7 +61,7 @@ pub(super) fn spelt(word: &Value, desk: &mut dyn Desk) -> Result<String, Refused
 /// The variables under `environment`, by name; none if the key is absent.
 pub(super) fn variables(
     arguments: &Value,
-    desk: &mut dyn Desk,
+    desk: &mut dyn Workspace,
 ) -> Result<Vec<(String, OsString)>, Refused> {
     let given = match arguments.get("environment") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -84,7 +84,10 @@ pub(super) fn variables(
 }
 
 /// The folder under `folder`, if it is there.
-pub(super) fn folder(arguments: &Value, desk: &mut dyn Desk) -> Result<Option<PathBuf>, Refused> {
+pub(super) fn folder(
+    arguments: &Value,
+    desk: &mut dyn Workspace,
+) -> Result<Option<PathBuf>, Refused> {
     match arguments.get("folder") {
         None | Some(Value::Null) => Ok(None),
         Some(given) => Ok(Some(spelt(given, desk)?.into())),

@@ -3,7 +3,7 @@
 //! It does not know what came before. Read next: `cleanup`.
 
 use ciel_journal::Journal;
-use ciel_view::Ending;
+use ciel_view::RunEndRecord;
 use ciel_view::records::EndRecord;
 use serde_json::Value as Json;
 
@@ -58,7 +58,7 @@ pub(super) fn finish(
         true => tell_end(engine, result.as_ref().ok()),
         false => Ok(()),
     };
-    let ending_told = (came_to_its_end && told.is_ok()).then(|| Ending {
+    let ending_told = (came_to_its_end && told.is_ok()).then(|| RunEndRecord {
         failure,
         tasks: counts.spawned,
         elapsed_us,
@@ -93,11 +93,11 @@ pub(super) fn finish(
 /// Tells the end of a job that has come to it, with its result if it has one. Whoever takes the run
 /// up before it is marked as ended tells it once more.
 fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
-    let told = result.map_or(Ok(()), |result| engine.face.result(result));
+    let told = result.map_or(Ok(()), |result| engine.observer.result(result));
     let told = told.or_else(|error| match error.kind() {
         std::io::ErrorKind::BrokenPipe => Ok(()),
         _ => Err(error),
     });
-    told.and_then(|()| engine.face.settle())
+    told.and_then(|()| engine.observer.settle())
         .map_err(RunError::Output)
 }

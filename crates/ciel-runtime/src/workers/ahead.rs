@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 use ciel_engine::{Event, Reply};
 use ciel_graph::{Ahead, Entry};
 use ciel_model::TaskKey;
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self, Awaited};
 
-use super::conversation::{Conversation, Ending, Talked};
+use super::conversation::{Conversation, Talked, WorkerExitReason};
 use super::held::Held;
-use super::{run_of, start};
+use super::{attempt_of, start};
 
 /// The starts that a worker has received and not begun: each follows the one before it, the first
 /// the task that runs.
@@ -39,7 +39,7 @@ impl Conversation<'_> {
     }
 
     /// Sends a start that is to follow the last one; false if there is none.
-    fn send_one_ahead(&mut self, ahead: Ahead) -> Result<bool, Ending> {
+    fn send_one_ahead(&mut self, ahead: Ahead) -> Result<bool, WorkerExitReason> {
         let Some(running) = &self.running else {
             return Ok(false);
         };
@@ -56,7 +56,7 @@ impl Conversation<'_> {
                 })
                 .collect(),
         };
-        let run = run_of(&ahead.assignment);
+        let run = attempt_of(&ahead.assignment);
         let Ok((held, mut start)) = start::start(self.workers, ahead.assignment, self.features)
         else {
             // It fails the same way when it begins, and then it counts.
@@ -81,10 +81,10 @@ impl Conversation<'_> {
 
     /// The running task has waited for no time: the worker has dropped what was to follow it.
     pub(super) fn drop_line(&mut self) {
-        let gone: Vec<Run> = self
+        let gone: Vec<AttemptKey> = self
             .line
             .drain(..)
-            .map(|held| run_of(&held.assignment))
+            .map(|held| attempt_of(&held.assignment))
             .collect();
         self.return_starts(gone);
     }
@@ -94,12 +94,12 @@ impl Conversation<'_> {
         let is_gone = |held: &Held| epochs.contains(&held.tag.epoch);
         if let Some(first) = self.line.iter().position(is_gone) {
             let gone = self.line.drain(first..);
-            let gone = gone.map(|held| run_of(&held.assignment)).collect();
+            let gone = gone.map(|held| attempt_of(&held.assignment)).collect();
             self.return_starts(gone);
         }
     }
 
-    fn return_starts(&self, runs: Vec<Run>) {
+    fn return_starts(&self, runs: Vec<AttemptKey>) {
         if !runs.is_empty() {
             let worker = self.worker;
             let event = Event::PrefetchReturned { worker, runs };
@@ -111,7 +111,7 @@ impl Conversation<'_> {
     ///
     /// # Errors
     /// It has not received that start, or another one comes first.
-    pub(super) fn follower(&mut self, kind: &Kind) -> Result<Option<Held>, Ending> {
+    pub(super) fn follower(&mut self, kind: &Kind) -> Result<Option<Held>, WorkerExitReason> {
         let Kind::Exit(word) = kind else {
             return Ok(None);
         };
@@ -119,7 +119,8 @@ impl Conversation<'_> {
             return Ok(None);
         };
         let next = self.line.pop_front_if(|first| first.tag.epoch == epoch);
-        let untold = || Ending::Breach("it continued with a start that it never received".into());
+        let untold =
+            || WorkerExitReason::Breach("it continued with a start that it never received".into());
         next.map(Some).ok_or_else(untold)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ciel_engine::{Begun, Event, Reply};
 use ciel_graph::{Ahead, Assignment, Entry};
 use ciel_model::{Handle, Pool, TaskKey, limits};
-use ciel_node::{Run, WorkerKey};
+use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
     Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Tag, WorkerMessage, engine_message,
@@ -26,7 +26,7 @@ use super::greeting::{Greeted, greeted, refuse_tasks};
 use super::held::Held;
 use super::peer::{Heard, Peer};
 use super::verbs::{self, Said};
-use super::{Word, Workers, run_of, start};
+use super::{Word, Workers, attempt_of, start};
 
 /// The life of one worker.
 pub(super) async fn run(
@@ -58,7 +58,7 @@ pub(super) async fn run(
 }
 
 /// Why a conversation ends.
-pub(super) enum Ending {
+pub(super) enum WorkerExitReason {
     /// The engine has no more use for the worker.
     Dismissed,
     /// The worker said what is no message, or must not be said.
@@ -94,7 +94,7 @@ pub(super) struct Conversation<'a> {
     pub(super) used_up: bool,
 }
 
-pub(super) type Talked = Result<(), Ending>;
+pub(super) type Talked = Result<(), WorkerExitReason>;
 
 impl<'a> Conversation<'a> {
     fn new(
@@ -121,7 +121,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn talk(&mut self, words: &mut UnboundedReceiver<Word>) -> Ending {
+    async fn talk(&mut self, words: &mut UnboundedReceiver<Word>) -> WorkerExitReason {
         if let Err(ending) = self.welcome() {
             return ending;
         }
@@ -130,8 +130,8 @@ impl<'a> Conversation<'a> {
             let talked = match self.peer.hear(words, deadline).await {
                 Heard::Word(word) => self.on_word(word),
                 Heard::Message(message) => self.on_message(*message),
-                Heard::Garbage(error) => Err(Ending::Breach(error.to_string())),
-                Heard::Closed => Err(Ending::Died),
+                Heard::Garbage(error) => Err(WorkerExitReason::Breach(error.to_string())),
+                Heard::Closed => Err(WorkerExitReason::Died),
                 Heard::Expired => self.on_time(),
             };
             if let Err(ending) = talked {
@@ -176,13 +176,13 @@ impl<'a> Conversation<'a> {
                 Some(held) => self.forget(held).and_then(|()| self.rest()),
                 None => Ok(()),
             },
-            Word::Dismiss => Err(Ending::Dismissed),
+            Word::Dismiss => Err(WorkerExitReason::Dismissed),
         }
     }
 
     /// A task comes by way of the orders: it may have been stopped on that way.
     fn begin_unless_stopped(&mut self, begun: Begun) -> Talked {
-        let run = run_of(&begun.assignment);
+        let run = attempt_of(&begun.assignment);
         let stopping = self.workers.engine.with(|core, now| {
             let stopping = core.is_stopping(run);
             if stopping {
@@ -216,7 +216,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn start(&mut self, assignment: Box<Assignment>, ahead: Vec<Ahead>) -> Talked {
-        let run = run_of(&assignment);
+        let run = attempt_of(&assignment);
         match start::start(self.workers, assignment, self.features) {
             Ok((held, start)) => {
                 let tag = held.tag.clone();
@@ -245,18 +245,20 @@ impl<'a> Conversation<'a> {
                 self.say(&tag, resume)
             }
             Err(failure) => {
-                self.workers.engine.fail(run_of(&held.assignment), *failure);
+                self.workers
+                    .engine
+                    .fail(attempt_of(&held.assignment), *failure);
                 self.forget(held).and_then(|()| self.rest())
             }
         }
     }
 
     /// Something that the running task watches is there.
-    fn tell_watcher(&mut self, run: Run, handle: Handle) -> Talked {
+    fn tell_watcher(&mut self, run: AttemptKey, handle: Handle) -> Talked {
         let Some(held) = &mut self.running else {
             return Ok(());
         };
-        if run_of(&held.assignment) != run || held.over {
+        if attempt_of(&held.assignment) != run || held.over {
             return Ok(());
         }
         let tag = held.tag.clone();
@@ -282,9 +284,9 @@ impl<'a> Conversation<'a> {
         self.say(&tag, Forget {})
     }
 
-    fn stop(&mut self, run: Run) -> Talked {
+    fn stop(&mut self, run: AttemptKey) -> Talked {
         match &self.running {
-            Some(held) if run_of(&held.assignment) == run => self.cancel(),
+            Some(held) if attempt_of(&held.assignment) == run => self.cancel(),
             _ => Ok(()),
         }
     }
@@ -312,7 +314,7 @@ impl<'a> Conversation<'a> {
     /// A worker that is used up ends when it runs and keeps nothing more.
     fn rest(&self) -> Talked {
         match self.used_up && self.running.is_none() && self.parked.is_empty() {
-            true => Err(Ending::Dismissed),
+            true => Err(WorkerExitReason::Dismissed),
             false => Ok(()),
         }
     }
@@ -325,12 +327,16 @@ impl<'a> Conversation<'a> {
                 self.give_back(&word.epochs);
                 return Ok(());
             }
-            Some(Kind::Hello(_)) => return Err(Ending::Breach("it sent hello twice".into())),
+            Some(Kind::Hello(_)) => {
+                return Err(WorkerExitReason::Breach("it sent hello twice".into()));
+            }
             Some(kind) => kind,
             None => unreachable!("every message that was decoded has a kind"),
         };
         let Some(tag) = message.tag else {
-            return Err(Ending::Breach(format!("`{name}` came without a tag")));
+            return Err(WorkerExitReason::Breach(format!(
+                "`{name}` came without a tag"
+            )));
         };
         match self.running.take_if(|held| held.tag == tag) {
             Some(held) => self.on_said(held, kind),
@@ -355,7 +361,7 @@ impl<'a> Conversation<'a> {
             features: self.features,
             parked: self.parked.len(),
             used_up: self.used_up,
-            next: follower.as_ref().map(|next| run_of(&next.assignment)),
+            next: follower.as_ref().map(|next| attempt_of(&next.assignment)),
         };
         ending::used_up_by(&mut seat, &kind);
         let (last, parks) = (ending::is_last(&kind), ending::parks(&kind));
@@ -436,7 +442,7 @@ impl<'a> Conversation<'a> {
     fn on_time(&mut self) -> Talked {
         let now = Instant::now();
         if self.cancelled_at.is_some_and(|at| at <= now) {
-            return Err(Ending::Overdue);
+            return Err(WorkerExitReason::Overdue);
         }
         let Some(held) = &self.running else {
             self.sample_at = None;
@@ -447,14 +453,14 @@ impl<'a> Conversation<'a> {
         let pids: Vec<u32> = self.peer.pid.into_iter().collect();
         let bytes = ciel_spawner::resident_anonymous(&pids).into_iter().sum();
         match bytes > most {
-            true => Err(Ending::TooLarge(bytes)),
+            true => Err(WorkerExitReason::TooLarge(bytes)),
             false => Ok(()),
         }
     }
 }
 
-fn unsayable(error: &EncodeError) -> Ending {
-    Ending::Breach(format!(
+fn unsayable(error: &EncodeError) -> WorkerExitReason {
+    WorkerExitReason::Breach(format!(
         "the message to send to it cannot be encoded: {error}"
     ))
 }

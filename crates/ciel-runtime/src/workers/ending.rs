@@ -6,15 +6,15 @@
 use ciel_engine::{Caller, Event as Heard, Reply};
 use ciel_graph::{Continuation, Event, Output, Wait};
 use ciel_model::{Content, Failure, Form, Handle, Pool, Value};
-use ciel_node::{Run, WorkerKey};
-use ciel_protocol::wire::block_on::Continuation as Kept;
+use ciel_node::{AttemptKey, WorkerKey};
+use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self as words, Keep, PoolPolicy, Reference, SavedContinuation};
 
 use super::features::Features;
 use super::held::{Failed, Held, Purpose};
 use super::start::{pack, parked_max};
 use super::verbs::{Said, value};
-use super::{Workers, run_of, wire};
+use super::{Workers, attempt_of, wire};
 use crate::core::Core;
 use crate::objects;
 use crate::refused::Refused;
@@ -42,7 +42,7 @@ pub(super) struct Seat<'a> {
     /// The worker gets no new task.
     pub(super) used_up: bool,
     /// With what the worker goes on by itself.
-    pub(super) next: Option<Run>,
+    pub(super) next: Option<AttemptKey>,
 }
 
 impl Seat<'_> {
@@ -72,7 +72,7 @@ impl Seat<'_> {
 
     /// Tells the end of a task, which frees its place.
     fn end(&self, held: &Held, event: Event) -> Said {
-        let run = run_of(&held.assignment);
+        let run = attempt_of(&held.assignment);
         Said::Over(Over::Gone, self.turn_ended(run, Some(event)))
     }
 
@@ -84,7 +84,7 @@ impl Seat<'_> {
         }
     }
 
-    fn turn_ended(&self, run: Run, end: Option<Event>) -> Reply {
+    fn turn_ended(&self, run: AttemptKey, end: Option<Event>) -> Reply {
         self.workers.engine.with(|core, now| {
             self.retire(core, now);
             core.ask(now, Heard::TurnEnded { run, end }, self.caller())
@@ -94,7 +94,7 @@ impl Seat<'_> {
 
 /// Tells the graph that a task failed; its place is freed with its last word.
 pub(super) fn fail(workers: &Workers, held: &Held, failure: Failure) {
-    let Run { task, attempt } = run_of(&held.assignment);
+    let AttemptKey { task, attempt } = attempt_of(&held.assignment);
     workers.engine.with(|core, now| {
         core.tell(
             now,
@@ -132,7 +132,7 @@ pub(super) fn is_last(kind: &words::worker_message::Kind) -> bool {
 pub(super) fn parks(kind: &words::worker_message::Kind) -> bool {
     match kind {
         words::worker_message::Kind::BlockOn(word) => {
-            matches!(word.continuation, Some(Kept::Parked(_)))
+            matches!(word.continuation, Some(Persistence::Parked(_)))
         }
         _ => false,
     }
@@ -162,7 +162,7 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
         }
     }
     let published = |output: Option<Output>| output.unwrap_or(Output::Published);
-    let run = run_of(&held.assignment);
+    let run = attempt_of(&held.assignment);
     let event = Event::TaskFinished {
         task: run.task,
         attempt: run.attempt,
@@ -198,7 +198,7 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
     let asked = word.task.unwrap_or_default();
     let made = wire::descriptor(engine, &held.handles, &asked);
     let descriptor = made.map_err(|refused| held.refuse(refused))?;
-    let run = run_of(&held.assignment);
+    let run = attempt_of(&held.assignment);
     let event = Event::TaskTailSpawned {
         task: run.task,
         attempt: run.attempt,
@@ -216,14 +216,14 @@ pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -
     let on = found.map_err(|refused| held.refuse(refused))?;
     held.watches.clear();
     match word.continuation {
-        Some(Kept::Parked(_)) => {
+        Some(Persistence::Parked(_)) => {
             if wait != Wait::ALL {
                 held.waits = word.references;
             }
             park(seat, held, on, wait)
         }
-        Some(Kept::Saved(saved)) => save(seat, held, on, wait, saved),
-        Some(Kept::Replay(_)) => {
+        Some(Persistence::Saved(saved)) => save(seat, held, on, wait, saved),
+        Some(Persistence::Replay(_)) => {
             let is_told = |number: &u32| held.told.contains(number);
             if wait == Wait::ALL && word.references.iter().all(is_told) {
                 let refused = Refused::new("it blocked on references that are already resolved")
@@ -262,7 +262,7 @@ fn block(
     continuation: Continuation,
     over: Over,
 ) -> Failed<Said> {
-    let Run { task, attempt } = run_of(&held.assignment);
+    let AttemptKey { task, attempt } = attempt_of(&held.assignment);
     let engine = &seat.workers.engine;
     let reply = engine.with(|core, now| {
         seat.retire(core, now);

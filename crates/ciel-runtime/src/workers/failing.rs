@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Call, Exception, Failure, FailureKind, Frame, Label, ReceivedFailures, Told, limits,
+    Call, Exception, Failure, FailureDetails, FailureKind, Frame, Label, ReceivedFailures, limits,
 };
 use ciel_protocol::{form, wire};
 
@@ -65,7 +65,7 @@ fn own_failure(label: &Label, said: wire::Failure) -> Failure {
         .filter(|data| data.form == form::JSON);
     failure.value = json.and_then(|data| String::from_utf8(data.data.to_vec()).ok());
     let failure = through_calls(failure, label, &said.traceback);
-    with_told(failure, said, Told::default())
+    with_told(failure, said, FailureDetails::default())
 }
 
 /// A failure of another task that was this one's end. Of the calls that it tells, those that it was
@@ -87,7 +87,7 @@ fn passed_on(mut original: Failure, label: &Label, mut said: wire::Failure) -> F
 }
 
 /// Keeps what the worker said for those who ask; what it left out stays as it was `before`.
-fn with_told(mut failure: Failure, said: wire::Failure, before: Told) -> Failure {
+fn with_told(mut failure: Failure, said: wire::Failure, before: FailureDetails) -> Failure {
     let excess = said
         .traceback
         .len()
@@ -99,7 +99,7 @@ fn with_told(mut failure: Failure, said: wire::Failure, before: Told) -> Failure
             bytes: data.data.to_vec(),
         })
     };
-    let told = Told {
+    let told = FailureDetails {
         language: match said.language.is_empty() {
             true => before.language,
             false => said.language,
@@ -108,7 +108,7 @@ fn with_told(mut failure: Failure, said: wire::Failure, before: Told) -> Failure
         exception: said.exception.map_or(before.exception, carried),
         retryable: said.retryable.or(before.retryable),
     };
-    failure.told = (told != Told::default()).then(|| Arc::new(told));
+    failure.told = (told != FailureDetails::default()).then(|| Arc::new(told));
     failure
 }
 

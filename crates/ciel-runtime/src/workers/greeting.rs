@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use ciel_graph::Event;
 use ciel_model::{FailureKind, Pool, limits};
-use ciel_node::{Run, WorkerKey};
+use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{EngineMessage, Hello, Refusal};
 use ciel_protocol::{WireMessage, limits as protocol};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use super::peer::{Ended, Heard, Peer};
-use super::{Broken, Word, Workers, run_of};
+use super::peer::{Heard, Peer, ProcessEnd};
+use super::{Broken, Word, Workers, attempt_of};
 use crate::executors::worker::WorkerStart;
 use crate::refused::Refused;
 
@@ -39,7 +39,7 @@ pub(super) async fn refuse_tasks(
         match word {
             Word::Begin(begun) => {
                 let assignment = begun.assignment;
-                let Run { task, attempt } = run_of(&assignment);
+                let AttemptKey { task, attempt } = attempt_of(&assignment);
                 let failure = why.failure(&assignment.label);
                 // A process that died on its way may be none of the executor's fault.
                 let lost = again && why.kind == FailureKind::WorkerLost;
@@ -60,7 +60,7 @@ pub(super) async fn refuse_tasks(
                     if again {
                         core.tell(now, ciel_engine::Event::WorkerGone { worker });
                     }
-                    core.leave(now, Run { task, attempt });
+                    core.leave(now, AttemptKey { task, attempt });
                 });
                 if again {
                     break;
@@ -172,7 +172,7 @@ fn why_not(peer: &Peer, why: Ungreeted) -> Broken {
             },
             _,
         ) => (kind, message, hint),
-        (_, Some(Ended::Refused(refusal))) => {
+        (_, Some(ProcessEnd::Refused(refusal))) => {
             let hint = refusal.hint().map(str::to_string);
             (FailureKind::Refused, peer.end_in_words(), hint)
         }

@@ -10,7 +10,7 @@ use ciel_graph::{Assignment, WaitEnd};
 use ciel_model::{
     Content, Failure, Form, Handle, Label, Name, ReceivedFailures, Resolution, limits,
 };
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,9 +18,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::handles::Handles;
 use super::lines::Lines;
 use super::recording::Cursor;
-use super::{Workers, failing, recording, run_of, start, wire};
+use super::{Workers, attempt_of, failing, recording, start, wire};
 use crate::engine::Engine;
-use crate::objects::{self, Json, StoreTrouble};
+use crate::objects::{self, Json, ObjectError};
 use crate::refused::Refused;
 
 /// The outcome of what may fail the task.
@@ -56,7 +56,7 @@ pub(super) struct Held {
     /// [`Engine::stops`] when this attempt was last found not to stop.
     pub(super) stops_seen: u64,
     /// The task whose place it has, if that is another's: it began by itself and was not to.
-    pub(super) place_of: Option<Run>,
+    pub(super) place_of: Option<AttemptKey>,
 }
 
 impl Held {
@@ -91,8 +91,9 @@ impl Held {
     }
 
     /// The run whose place is free when this one is over.
-    pub(super) fn seat(&self) -> Run {
-        self.place_of.unwrap_or_else(|| run_of(&self.assignment))
+    pub(super) fn seat(&self) -> AttemptKey {
+        self.place_of
+            .unwrap_or_else(|| attempt_of(&self.assignment))
     }
 
     /// Whether its attempt is over, so that what it says concerns nobody.
@@ -101,7 +102,7 @@ impl Held {
         if self.over || self.stops_seen == stops {
             return self.over;
         }
-        let is_stopping = engine.lock().is_stopping(run_of(&self.assignment));
+        let is_stopping = engine.lock().is_stopping(attempt_of(&self.assignment));
         if !is_stopping {
             self.stops_seen = stops;
         }
@@ -118,7 +119,7 @@ impl Held {
     }
 
     /// The store's trouble as the task's failure.
-    pub(super) fn trouble(&self, engine: &Engine, trouble: StoreTrouble) -> Box<Failure> {
+    pub(super) fn trouble(&self, engine: &Engine, trouble: ObjectError) -> Box<Failure> {
         Box::new(trouble.failure(engine, self.label()))
     }
 
@@ -251,7 +252,7 @@ impl Held {
         let rest = self.errors.finish();
         if !rest.is_empty() {
             let label = Some(self.label());
-            workers.engine.face.error_output(label, &rest);
+            workers.engine.observer.error_output(label, &rest);
         }
         self.files.clear(&workers.engine);
         workers.forget_shown(self.assignment.task);
@@ -304,7 +305,7 @@ impl Files {
     }
 
     /// Makes the scratch folder.
-    pub(super) fn folder(&self, engine: &Engine) -> Result<PathBuf, StoreTrouble> {
+    pub(super) fn folder(&self, engine: &Engine) -> Result<PathBuf, ObjectError> {
         let path = self.path(engine, "work")?;
         std::fs::create_dir(&path).map_err(|error| disk(&path, error))?;
         Ok(path)
@@ -316,21 +317,21 @@ impl Files {
         engine: &Engine,
         request: u32,
         purpose: Purpose,
-    ) -> Result<PathBuf, StoreTrouble> {
+    ) -> Result<PathBuf, ObjectError> {
         let path = self.path(engine, &format!("file.{request}"))?;
         std::fs::write(&path, b"").map_err(|error| disk(&path, error))?;
         self.opened.insert(request, (purpose, path.clone()));
         Ok(path)
     }
 
-    fn write(&mut self, engine: &Engine, bytes: &[u8]) -> Result<PathBuf, StoreTrouble> {
+    fn write(&mut self, engine: &Engine, bytes: &[u8]) -> Result<PathBuf, ObjectError> {
         self.made += 1;
         let path = self.path(engine, &format!("told.{}", self.made))?;
         std::fs::write(&path, bytes).map_err(|error| disk(&path, error))?;
         Ok(path)
     }
 
-    fn path(&self, engine: &Engine, what: &str) -> Result<PathBuf, StoreTrouble> {
+    fn path(&self, engine: &Engine, what: &str) -> Result<PathBuf, ObjectError> {
         self.touched.set(true);
         Ok(engine
             .folder
@@ -348,6 +349,6 @@ impl Files {
     }
 }
 
-fn disk(path: &std::path::Path, error: std::io::Error) -> StoreTrouble {
-    StoreTrouble(crate::desk::disk_error(path.to_path_buf(), error))
+fn disk(path: &std::path::Path, error: std::io::Error) -> ObjectError {
+    ObjectError(crate::workspace::disk_error(path.to_path_buf(), error))
 }

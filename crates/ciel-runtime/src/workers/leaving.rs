@@ -4,19 +4,23 @@
 
 use ciel_graph::Event;
 use ciel_model::{Failure, FailureKind, limits};
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_protocol::wire::{self, Shutdown};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::conversation::{Conversation, Ending};
+use super::conversation::{Conversation, WorkerExitReason};
 use super::failing::failure_told;
 use super::held::Held;
-use super::{Word, run_of};
+use super::{Word, attempt_of};
 
 impl Conversation<'_> {
     /// The worker goes, with what it ran and what it kept.
-    pub(super) async fn end(mut self, ending: Ending, mut words: UnboundedReceiver<Word>) {
-        if matches!(ending, Ending::Died) {
+    pub(super) async fn end(
+        mut self,
+        ending: WorkerExitReason,
+        mut words: UnboundedReceiver<Word>,
+    ) {
+        if matches!(ending, WorkerExitReason::Died) {
             self.peer.finish(limits::KILL_GRACE_MS).await;
         }
         self.workers.forget(self.worker);
@@ -31,10 +35,10 @@ impl Conversation<'_> {
             }
         }
         let grace_ms = match ending {
-            Ending::Dismissed => limits::KILL_GRACE_MS,
+            WorkerExitReason::Dismissed => limits::KILL_GRACE_MS,
             _ => 0,
         };
-        if matches!(ending, Ending::Dismissed) {
+        if matches!(ending, WorkerExitReason::Dismissed) {
             // A worker that cannot be told is killed.
             let failures = self.failures_told();
             let _ = self.say_plainly(Shutdown { failures });
@@ -53,12 +57,12 @@ impl Conversation<'_> {
     }
 
     /// Tells the core that the worker is gone, and what became of the task that it ran.
-    fn part(&mut self, ending: &Ending) {
+    fn part(&mut self, ending: &WorkerExitReason) {
         let worker = self.worker;
         let held = self.running.take();
         let event = held.as_ref().and_then(|held| self.outcome(held, ending));
         self.workers.engine.with(|core, now| {
-            let run = held.as_ref().map(|held| run_of(&held.assignment));
+            let run = held.as_ref().map(|held| attempt_of(&held.assignment));
             let stopping = run.is_some_and(|run| core.is_stopping(run));
             if let Some(event) = event.filter(|_| !stopping) {
                 core.tell(now, event);
@@ -79,8 +83,8 @@ impl Conversation<'_> {
     }
 
     /// What the graph is told of a task whose worker ended; nothing if it knows.
-    fn outcome(&self, held: &Held, ending: &Ending) -> Option<Event> {
-        let Run { task, attempt } = run_of(&held.assignment);
+    fn outcome(&self, held: &Held, ending: &WorkerExitReason) -> Option<Event> {
+        let AttemptKey { task, attempt } = attempt_of(&held.assignment);
         let failure = |kind, message: String| {
             let mut failure = Failure::new(kind, held.label().clone(), message);
             failure.excerpt = self.peer.last_lines();
@@ -88,7 +92,7 @@ impl Conversation<'_> {
         };
         let (kind, message) = match ending {
             _ if held.over => return None,
-            Ending::Died | Ending::Dismissed | Ending::Overdue => {
+            WorkerExitReason::Died | WorkerExitReason::Dismissed | WorkerExitReason::Overdue => {
                 let message = format!("its worker {}", self.peer.end_in_words());
                 let failure = failure(FailureKind::WorkerLost, message);
                 return Some(Event::TaskLost {
@@ -97,11 +101,11 @@ impl Conversation<'_> {
                     failure,
                 });
             }
-            Ending::Breach(what) => {
+            WorkerExitReason::Breach(what) => {
                 let message = format!("its worker broke the executor protocol: {what}");
                 (FailureKind::TaskError, message)
             }
-            Ending::TooLarge(bytes) => {
+            WorkerExitReason::TooLarge(bytes) => {
                 let most = held.assignment.descriptor.options.resources.memory_bytes;
                 let (used, most) = (bytes >> 20, most.unwrap_or(0) >> 20);
                 let message =

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use ciel_engine::Begun;
 use ciel_graph::{Assignment, Event};
 use ciel_model::{Failure, FailureKind, Handle, Label, Pool, TaskKey};
-use ciel_node::{Run, WorkerKey};
+use ciel_node::{AttemptKey, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -47,9 +47,9 @@ pub(super) enum Word {
     /// Run a task, or go on with one that is parked.
     Begin(Box<Begun>),
     /// End a task that runs.
-    Stop(Run),
+    Stop(AttemptKey),
     /// What a task that runs watched is there.
-    Told(Run, Handle),
+    Told(AttemptKey, Handle),
     /// Forget a parked strand.
     Drop(TaskKey),
     /// End the worker process.
@@ -133,12 +133,12 @@ impl Workers {
     }
 
     /// Ends a running task.
-    pub(crate) fn stop(&self, worker: WorkerKey, run: Run) {
+    pub(crate) fn stop(&self, worker: WorkerKey, run: AttemptKey) {
         self.tell(worker, Word::Stop(run));
     }
 
     /// What a running task watched is there.
-    pub(crate) fn tell_watcher(&self, worker: WorkerKey, run: Run, handle: Handle) {
+    pub(crate) fn tell_watcher(&self, worker: WorkerKey, run: AttemptKey, handle: Handle) {
         self.tell(worker, Word::Told(run, handle));
     }
 
@@ -173,9 +173,9 @@ impl Workers {
     pub(super) fn lost(&self, assignment: &Assignment) {
         let message = "the worker that was to run it is gone";
         let failure = Failure::new(FailureKind::WorkerLost, assignment.label.clone(), message);
-        let run = run_of(assignment);
+        let run = attempt_of(assignment);
         self.engine.with(|core, now| {
-            let Run { task, attempt } = run;
+            let AttemptKey { task, attempt } = run;
             let lost = Event::TaskLost {
                 task,
                 attempt,
@@ -234,8 +234,8 @@ impl Workers {
 }
 
 /// The attempt that an assignment is for.
-pub(super) fn run_of(assignment: &Assignment) -> Run {
-    Run {
+pub(super) fn attempt_of(assignment: &Assignment) -> AttemptKey {
+    AttemptKey {
         task: assignment.task,
         attempt: assignment.attempt,
     }

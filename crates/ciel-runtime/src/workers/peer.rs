@@ -26,10 +26,10 @@ use tokio::time::Instant;
 
 use super::lines::Lines;
 use super::{Word, Workers};
-use crate::desk::c_string;
 use crate::executors::worker::WorkerCommand;
 use crate::pipes::read_now;
 use crate::spawning::ProcessEvent;
+use crate::workspace::c_string;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -53,7 +53,7 @@ pub(super) enum Heard {
 
 /// How a process ended.
 #[derive(Clone, Debug)]
-pub(super) enum Ended {
+pub(super) enum ProcessEnd {
     Exited(Exit),
     Refused(Refusal),
     /// The spawner died, and the process with it.
@@ -77,7 +77,7 @@ pub(super) struct Peer {
     printing: bool,
     lines: Lines,
     pub(super) pid: Option<u32>,
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<ProcessEnd>,
     /// It closed its end of the socket.
     closed: bool,
     /// When a process that has ended is not listened to any more.
@@ -124,7 +124,7 @@ impl Peer {
         socket.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(socket)?.into_split();
         rustix::io::ioctl_fionbio(&printed, true)?;
-        let ended = events.is_none().then_some(Ended::Unwatched);
+        let ended = events.is_none().then_some(ProcessEnd::Unwatched);
         Ok(Peer {
             workers: workers.clone(),
             worker,
@@ -223,13 +223,15 @@ impl Peer {
                 return self.pid = Some(pid);
             }
             Some(ProcessEvent::Stop) => return,
-            Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => Ended::Refused(refusal),
+            Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
+                ProcessEnd::Refused(refusal)
+            }
             Some(ProcessEvent::Report(Report::Exited { exit, .. })) => {
                 let us = exit.user_us + exit.system_us;
                 self.workers.engine.lock().spent_by_worker(us);
-                Ended::Exited(exit)
+                ProcessEnd::Exited(exit)
             }
-            Some(ProcessEvent::Lost) | None => Ended::Lost,
+            Some(ProcessEvent::Lost) | None => ProcessEnd::Lost,
         };
         self.ended = Some(ended);
         self.silent_at = Some(Instant::now() + Duration::from_millis(limits::KILL_GRACE_MS));
@@ -239,7 +241,7 @@ impl Peer {
         let lines = self.lines.push(piece);
         if !lines.is_empty() {
             let label = Some(&self.label);
-            self.workers.engine.face.error_output(label, &lines);
+            self.workers.engine.observer.error_output(label, &lines);
         }
     }
 
@@ -275,13 +277,13 @@ impl Peer {
         let last = self.lines.finish();
         if !last.is_empty() {
             let label = Some(&self.label);
-            self.workers.engine.face.error_output(label, &last);
+            self.workers.engine.observer.error_output(label, &last);
         }
     }
 
     /// Lets a process that nobody watches hear what is on its way to it.
     async fn say_all(&mut self, deadline: Instant) {
-        while matches!(self.ended, Some(Ended::Unwatched))
+        while matches!(self.ended, Some(ProcessEnd::Unwatched))
             && !self.outgoing.is_empty()
             && !self.closed
         {
@@ -301,15 +303,15 @@ impl Peer {
     /// How the process ended, in words that follow its name.
     pub(super) fn end_in_words(&self) -> String {
         match &self.ended {
-            None | Some(Ended::Unwatched) => "closed its socket".to_string(),
-            Some(Ended::Exited(exit)) => match exit.status {
+            None | Some(ProcessEnd::Unwatched) => "closed its socket".to_string(),
+            Some(ProcessEnd::Exited(exit)) => match exit.status {
                 Status::Code(code) => format!("ended with exit status {code}"),
                 Status::Signal(number, _) => {
-                    format!("was killed by {}", crate::desk::signal_name(number))
+                    format!("was killed by {}", crate::workspace::signal_name(number))
                 }
             },
-            Some(Ended::Refused(refusal)) => format!("could not be started: {refusal}"),
-            Some(Ended::Lost) => "is gone with the process that watched it".to_string(),
+            Some(ProcessEnd::Refused(refusal)) => format!("could not be started: {refusal}"),
+            Some(ProcessEnd::Lost) => "is gone with the process that watched it".to_string(),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::features::Features;
 use super::handles::Handles;
 use super::held::{Failed, Held};
 use super::recording::{Input, end_of_wait, observation, observations};
-use super::{Workers, run_of, wire};
+use super::{Workers, attempt_of, wire};
 use crate::core::Core;
 use crate::engine::Engine;
 
@@ -106,7 +106,7 @@ fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recordi
     let mut observations = observations(facts);
     observations.extend(end.iter().map(|(kind, value)| observation(kind, value)));
     held.cursor.rewind(facts, end);
-    let run = run_of(&held.assignment);
+    let run = attempt_of(&held.assignment);
     let recalled = engine.with(|core, now| core.recall(now, run));
     let mut references = Vec::with_capacity(recalled.len());
     for (handle, known) in recalled {
@@ -133,7 +133,7 @@ pub(super) fn record_end(core: &mut Core, now: u64, held: &mut Held) {
 }
 
 fn tell_input(core: &mut Core, now: u64, held: &Held, (at, input): (ActionKey, Input)) {
-    let run = run_of(&held.assignment);
+    let run = attempt_of(&held.assignment);
     let (kind, value) = input;
     core.tell(
         now,

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use ciel_engine::{Caller, Reply};
 use ciel_graph::{Continuation, Event, Step, Wait};
 use ciel_model::{Failure, FailureKind, Handle, Resolution, Value};
-use ciel_node::Run;
+use ciel_node::AttemptKey;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self as words, Answer, Data, Level, Resume, Sink, answer};
 
 use super::ending::{self, Over, Seat};
 use super::held::{Failed, Held, Purpose};
 use super::start::{observe_input, record_end};
-use super::{failing, run_of, wire};
+use super::{attempt_of, failing, wire};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::refused::Refused;
@@ -66,7 +66,7 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
 
 /// Tells the graph a step of the task.
 pub(super) fn step(core: &mut Core, now: u64, held: &Held, step: Step) {
-    let run = run_of(&held.assignment);
+    let run = attempt_of(&held.assignment);
     core.tell(
         now,
         Event::TaskStepped {
@@ -198,7 +198,7 @@ fn open_reference(seat: &Seat<'_>, held: &mut Held, word: &words::OpenReference)
     let engine = &seat.workers.engine;
     let blocks = word.hints.as_ref().is_some_and(|hints| hints.must_block);
     if blocks && seat.features.watching {
-        let Run { task, attempt } = run_of(&held.assignment);
+        let AttemptKey { task, attempt } = attempt_of(&held.assignment);
         let requests = held.watches.entry(handle).or_default();
         requests.push((word.request, word.handle));
         engine.with(|core, now| {
@@ -245,7 +245,7 @@ pub(super) fn watched(engine: &Engine, held: &mut Held, handle: Handle) -> Faile
 
 /// What is known of a handle now: to ask for what is there is to block for no time.
 fn look(core: &mut Core, now: u64, held: &Held, handle: Handle) -> Resolution {
-    let run = run_of(&held.assignment);
+    let run = attempt_of(&held.assignment);
     let (task, attempt) = (run.task, run.attempt);
     if core.graph().is_settled(task, attempt, handle) != Some(true) {
         return Resolution::Future;
@@ -372,7 +372,7 @@ fn write_error(seat: &Seat<'_>, held: &mut Held, bytes: &[u8]) {
     engine.lock().history.log(held.label(), "stderr", fresh);
     let lines = held.errors.push(fresh);
     if !lines.is_empty() {
-        engine.face.error_output(Some(held.label()), &lines);
+        engine.observer.error_output(Some(held.label()), &lines);
     }
 }
 
@@ -392,7 +392,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     let found = wire::handles(&held.handles, &word.references);
     let handles = found.map_err(|refused| held.refuse(refused))?;
     let value = engine.with(|core, now| {
-        let run = run_of(&held.assignment);
+        let run = attempt_of(&held.assignment);
         let there =
             |handle: &Handle| core.graph().is_settled(run.task, run.attempt, *handle) == Some(true);
         let done: Vec<bool> = handles.iter().map(there).collect();
@@ -416,7 +416,7 @@ fn log(seat: &Seat<'_>, held: &Held, word: &words::Log) -> Said {
             Level::Warning => engine.warn(Some(label), &word.message),
             Level::Info => {
                 let line = format!("{}\n", word.message);
-                engine.face.error_output(Some(label), line.as_bytes());
+                engine.observer.error_output(Some(label), line.as_bytes());
             }
             Level::Debug => {
                 let mut core = engine.lock();

@@ -57,7 +57,7 @@ pub enum Role {
 
 /// What a script is told from outside. Shared by all machines of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ScriptEnvironment {
     /// `argv()`
     pub argv: Vec<String>,
     /// `env()`
@@ -68,9 +68,9 @@ pub struct Surroundings {
     pub heap_bytes_max: usize,
 }
 
-impl Default for Surroundings {
-    fn default() -> Surroundings {
-        Surroundings {
+impl Default for ScriptEnvironment {
+    fn default() -> ScriptEnvironment {
+        ScriptEnvironment {
             argv: Vec::new(),
             env: Arc::default(),
             role: Role::default(),
@@ -164,7 +164,7 @@ impl Answered {
 /// A running script. See the module.
 pub struct Machine {
     code: Arc<Code>,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ScriptEnvironment>,
     frames: Vec<Frame>,
     stack: Vec<Value>,
     handlers: Vec<Handler>,
@@ -181,7 +181,7 @@ pub struct Machine {
 
 impl Machine {
     /// A machine at the start of the script itself.
-    pub fn for_script(code: Arc<Code>, surroundings: Arc<Surroundings>) -> Machine {
+    pub fn for_script(code: Arc<Code>, surroundings: Arc<ScriptEnvironment>) -> Machine {
         let mut machine = Machine::empty(code, surroundings, 0);
         machine.stack.push(Value::Null);
         if let Err(pause) = machine.enter_function(&Arc::clone(&machine.code), 0, 0, None) {
@@ -197,7 +197,7 @@ impl Machine {
         code: Arc<Code>,
         call_bytes: &[u8],
         references: u32,
-        surroundings: Arc<Surroundings>,
+        surroundings: Arc<ScriptEnvironment>,
     ) -> Result<Machine, LoadError> {
         let mut machine = Machine::empty(code, surroundings, references);
         machine.decode_onto_stack(call_bytes, references)?;
@@ -225,7 +225,7 @@ impl Machine {
         }
     }
 
-    fn empty(code: Arc<Code>, surroundings: Arc<Surroundings>, references: u32) -> Machine {
+    fn empty(code: Arc<Code>, surroundings: Arc<ScriptEnvironment>, references: u32) -> Machine {
         let heap = Heap::new(Arc::clone(&code), surroundings.heap_bytes_max);
         Machine {
             code,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::graph::{self, Form};
-use super::{Frame, Handler, Machine, Surroundings};
+use super::{Frame, Handler, Machine, ScriptEnvironment};
 use crate::code::{Code, CodeHash};
 use crate::host::Handle;
 use crate::wire::{self, LoadError, damaged};
@@ -60,7 +60,7 @@ impl Machine {
     pub fn load(
         code: Arc<Code>,
         bytes: &[u8],
-        surroundings: Arc<Surroundings>,
+        surroundings: Arc<ScriptEnvironment>,
     ) -> Result<Machine, LoadError> {
         let [version, rest @ ..] = bytes else {
             return Err(damaged("they are too short"));

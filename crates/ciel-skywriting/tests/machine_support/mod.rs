@@ -13,7 +13,7 @@ use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
 use ciel_skywriting::front::{self, Loader};
 use ciel_skywriting::host::Thrown;
-use ciel_skywriting::machine::{Role, Surroundings};
+use ciel_skywriting::machine::{Role, ScriptEnvironment};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Outcome {
 /// How a program is run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    pub surroundings: Surroundings,
+    pub surroundings: ScriptEnvironment,
     /// Runs the task that was spawned last first.
     pub newest_first: bool,
     /// Saves and loads each task whenever it waits.
@@ -80,9 +80,9 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Plan {
-        let surroundings = Surroundings {
+        let surroundings = ScriptEnvironment {
             role: Role::Job,
-            ..Surroundings::default()
+            ..ScriptEnvironment::default()
         };
         Plan {
             surroundings,
@@ -116,12 +116,12 @@ pub fn failure(source: &str) -> Thrown {
 }
 
 /// The environment of most tests.
-pub fn surroundings() -> Surroundings {
-    Surroundings {
+pub fn surroundings() -> ScriptEnvironment {
+    ScriptEnvironment {
         argv: vec!["first".into(), "second".into()],
         env: BTreeMap::from([("HOME".to_owned(), "/home".to_owned())]).into(),
         role: Role::Job,
-        ..Surroundings::default()
+        ..ScriptEnvironment::default()
     }
 }
 

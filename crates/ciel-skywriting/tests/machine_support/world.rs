@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
 use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Thrown, Work};
-use ciel_skywriting::machine::{Machine, Returned, Role, Step, Surroundings};
+use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -93,8 +93,8 @@ impl Host for Turn<'_> {
 pub struct World {
     code: Arc<Code>,
     plan: Plan,
-    root: Arc<Surroundings>,
-    child: Arc<Surroundings>,
+    root: Arc<ScriptEnvironment>,
+    child: Arc<ScriptEnvironment>,
     objects: Vec<Object>,
     tasks: Vec<Task>,
     ready: VecDeque<TaskId>,
@@ -131,7 +131,7 @@ fn standard_executor(name: &str, arguments: &serde_json::Value, outputs: u32) ->
 impl World {
     pub fn new(code: Arc<Code>, plan: Plan) -> World {
         let root = Arc::new(plan.surroundings.clone());
-        let child = Arc::new(Surroundings {
+        let child = Arc::new(ScriptEnvironment {
             role: Role::Function,
             ..plan.surroundings.clone()
         });

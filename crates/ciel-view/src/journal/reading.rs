@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use ciel_coordinator::{Coordinator, Corrupt, Record};
+use ciel_coordinator::{Coordinator, FoldError, Record};
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
 use ciel_model::{Handle, Label, StrandKey, TaskKey};
 use ciel_ordered::Piece;
@@ -58,7 +58,7 @@ impl Reading {
 
     /// What the next record says, with the time at which it was made if it has one.
     pub(super) fn next(&mut self, bytes: &[u8]) -> Result<(Option<u64>, Act), ViewError> {
-        let record = Record::read(bytes).ok_or_else(|| corrupt(Corrupt::Record))?;
+        let record = Record::read(bytes).ok_or_else(|| corrupt(FoldError::Record))?;
         self.state.apply(record.clone(), &mut Vec::new());
         let before = self.spawned;
         self.spawned = self.state.graph().counts().spawned;
@@ -69,7 +69,7 @@ impl Reading {
                 policy,
                 ordered_errors,
             } => (None, began(policy, ordered_errors)),
-            Record::Told { now, event } => (Some(now), self.told(&event, born)),
+            Record::Event { now, event } => (Some(now), self.told(&event, born)),
             Record::Wrote { strand, piece, .. } => (None, self.wrote(strand, "stdout", &piece)),
             Record::WroteError { strand, piece, .. } => {
                 (None, self.wrote(strand, "stderr", &piece))
@@ -203,7 +203,7 @@ impl Reading {
     }
 }
 
-fn corrupt(corrupt: Corrupt) -> ViewError {
+fn corrupt(corrupt: FoldError) -> ViewError {
     ViewError::Corrupt(corrupt)
 }
 

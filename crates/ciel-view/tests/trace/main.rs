@@ -5,7 +5,7 @@
 mod check;
 
 use ciel_graph::{Happening, Moment};
-use ciel_model::{Attempt, Label, Name, TaskKey};
+use ciel_model::{AttemptNumber, Label, Name, TaskKey};
 use ciel_view::trace::{BEGINNING, Spot, Tracer};
 
 const BYTES_MAX: u64 = 1 << 20;
@@ -21,7 +21,7 @@ fn happening(at: u64, number: u128, moment: Moment) -> Happening {
     Happening {
         at,
         task: TaskKey(number as u64),
-        attempt: Attempt(0),
+        attempt: AttemptNumber(0),
         label: label(number),
         parent: (number > 1).then(|| label(1).name),
         executor: "python".into(),

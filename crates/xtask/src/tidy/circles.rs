@@ -25,7 +25,15 @@ pub const ACCEPTED: [Accepted; 11] = [
     Accepted {
         folder: "crates/ciel-graph/src",
         modules: &[
-            "again", "graph", "lineage", "objects", "remake", "spawn", "verdict", "view", "wait",
+            "graph",
+            "lineage",
+            "objects",
+            "reconstruct",
+            "replay",
+            "spawn",
+            "verdict",
+            "view",
+            "wait",
         ],
         reason: "one type, `Graph`, whose acts are spread over files by subject",
     },

@@ -13,14 +13,14 @@ use std::thread;
 
 /// What a panic said, on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Panicked(pub(crate) String);
+pub(crate) struct PanicError(pub(crate) String);
 
 /// Does something whose state is dropped if it panics. What this thread would say about a panic
 /// meanwhile is kept from people, and returned.
 ///
 /// # Errors
 /// The panic's message.
-pub(crate) fn guarded<T>(act: impl FnOnce() -> T) -> Result<T, Panicked> {
+pub(crate) fn catch_panic<T>(act: impl FnOnce() -> T) -> Result<T, PanicError> {
     let this = thread::current().id();
     let before: Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync> = panic::take_hook().into();
     let others = before.clone();
@@ -32,7 +32,7 @@ pub(crate) fn guarded<T>(act: impl FnOnce() -> T) -> Result<T, Panicked> {
     // Nothing that the act has touched is looked at again after a panic.
     let done = panic::catch_unwind(AssertUnwindSafe(act));
     panic::set_hook(Box::new(move |about| before(about)));
-    done.map_err(|payload| Panicked(words(&*payload)))
+    done.map_err(|payload| PanicError(words(&*payload)))
 }
 
 fn words(payload: &(dyn Any + Send)) -> String {
@@ -48,10 +48,10 @@ mod tests {
 
     #[test]
     fn panic_becomes_an_answer_with_its_first_line() {
-        assert_eq!(guarded(|| 41), Ok(41));
-        let asserted = guarded(|| assert!(thread::panicking(), "no task {}\nat all", 7));
-        assert_eq!(asserted, Err(Panicked("no task 7".to_string())));
-        let plain = guarded(|| panic!("plain"));
-        assert_eq!(plain, Err::<(), _>(Panicked("plain".to_string())));
+        assert_eq!(catch_panic(|| 41), Ok(41));
+        let asserted = catch_panic(|| assert!(thread::panicking(), "no task {}\nat all", 7));
+        assert_eq!(asserted, Err(PanicError("no task 7".to_string())));
+        let plain = catch_panic(|| panic!("plain"));
+        assert_eq!(plain, Err::<(), _>(PanicError("plain".to_string())));
     }
 }

@@ -1,6 +1,6 @@
 //! What the engine shows, and to whom: the seam between engine and command line.
 //!
-//! It does not know terminals or formats; whoever runs a job brings a [`Face`].
+//! It does not know terminals or formats; whoever runs a job brings a [`Observer`].
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ciel_model::{Failure, Label, Micros};
 use serde_json::Value as Json;
 
 /// The outside of a job. Methods are called from several threads, each in program order.
-pub trait Face: Send + Sync {
+pub trait Observer: Send + Sync {
     /// Where the output is about to go, for one who shows it in a place that outlives this process.
     ///
     /// `kept` is what a former process of this run has returned here, if there was one; what is

@@ -19,7 +19,7 @@ pub const WRONG_USAGE: u8 = 2;
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub enum Complaint {
+pub enum CliError {
     /// One sentence.
     Plain {
         /// Stable, for programs.
@@ -37,11 +37,11 @@ pub enum Complaint {
     Unread,
 }
 
-impl Complaint {
+impl CliError {
     /// A complaint about how the command was used.
-    pub fn usage(code: &'static str, message: impl Into<String>) -> Complaint {
+    pub fn usage(code: &'static str, message: impl Into<String>) -> CliError {
         let (message, hint, exit) = (without_numbers(&message.into()), None, WRONG_USAGE);
-        Complaint::Plain {
+        CliError::Plain {
             code,
             message,
             hint,
@@ -50,16 +50,16 @@ impl Complaint {
     }
 
     /// The same with advice.
-    pub fn with_hint(mut self, advice: impl Into<String>) -> Complaint {
-        if let Complaint::Plain { hint, .. } = &mut self {
+    pub fn with_hint(mut self, advice: impl Into<String>) -> CliError {
+        if let CliError::Plain { hint, .. } = &mut self {
             *hint = Some(advice.into());
         }
         self
     }
 
     /// The same with an exit code of its own.
-    pub fn with_exit(mut self, code: u8) -> Complaint {
-        if let Complaint::Plain { exit, .. } = &mut self {
+    pub fn with_exit(mut self, code: u8) -> CliError {
+        if let CliError::Plain { exit, .. } = &mut self {
             *exit = code;
         }
         self
@@ -68,18 +68,18 @@ impl Complaint {
     /// What the process ends with.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Complaint::Plain { exit, .. } => ExitCode::from(*exit),
-            Complaint::Script(_) => ExitCode::from(WRONG_USAGE),
-            Complaint::Unread => ExitCode::SUCCESS,
+            CliError::Plain { exit, .. } => ExitCode::from(*exit),
+            CliError::Script(_) => ExitCode::from(WRONG_USAGE),
+            CliError::Unread => ExitCode::SUCCESS,
         }
     }
 
     /// Says it on standard error.
     pub fn tell(&self, paint: Paint, json: bool) {
         let text = match (self, json) {
-            (Complaint::Unread, _) => return,
+            (CliError::Unread, _) => return,
             (
-                Complaint::Plain {
+                CliError::Plain {
                     code,
                     message,
                     hint,
@@ -92,25 +92,25 @@ impl Complaint {
                 });
                 format!("{line}\n")
             }
-            (Complaint::Plain { message, hint, .. }, false) => {
+            (CliError::Plain { message, hint, .. }, false) => {
                 let mut text = format!("{}: {message}\n", paint.error("error"));
                 if let Some(hint) = hint {
                     text.push_str(&format!("{}: {hint}\n", paint.hint("hint")));
                 }
                 text
             }
-            (Complaint::Script(problems), true) => problem_lines(problems),
-            (Complaint::Script(problems), false) => problems.render(paint.is_on()),
+            (CliError::Script(problems), true) => problem_lines(problems),
+            (CliError::Script(problems), false) => problems.render(paint.is_on()),
         };
         // Who cannot be told cannot be helped.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
     }
 }
 
-impl From<RunError> for Complaint {
+impl From<RunError> for CliError {
     /// Nothing has run when the state folder or a resume is refused; the rest is trouble on the
     /// way.
-    fn from(error: RunError) -> Complaint {
+    fn from(error: RunError) -> CliError {
         let exit = match &error {
             RunError::State(_)
             | RunError::OtherVersion { .. }
@@ -127,7 +127,7 @@ impl From<RunError> for Complaint {
             without_numbers(&error.to_string()),
             error.hint(),
         );
-        Complaint::Plain {
+        CliError::Plain {
             code,
             message,
             hint,
@@ -136,14 +136,14 @@ impl From<RunError> for Complaint {
     }
 }
 
-impl From<ViewError> for Complaint {
+impl From<ViewError> for CliError {
     /// A run that cannot be found is wrong usage; one whose journal cannot be read is not.
-    fn from(error: ViewError) -> Complaint {
+    fn from(error: ViewError) -> CliError {
         let exit = match &error {
             ViewError::State(_) | ViewError::Undescribed { .. } => WRONG_USAGE,
             ViewError::Journal(_) | ViewError::Corrupt(_) => JOB_FAILED,
         };
-        Complaint::Plain {
+        CliError::Plain {
             code: error.code(),
             message: without_numbers(&error.to_string()),
             hint: error.hint(),
@@ -152,8 +152,8 @@ impl From<ViewError> for Complaint {
     }
 }
 
-impl From<ciel_store::StoreError> for Complaint {
-    fn from(error: ciel_store::StoreError) -> Complaint {
+impl From<ciel_store::StoreError> for CliError {
+    fn from(error: ciel_store::StoreError) -> CliError {
         ViewError::State(error).into()
     }
 }

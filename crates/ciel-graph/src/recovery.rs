@@ -13,7 +13,7 @@ use crate::graph::Graph;
 use crate::objects::Released;
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Resume, Stand, State, Task};
+use crate::task::{Resume, State, StoredCheckpoint, Task};
 
 /// Bytes that a fact takes, about.
 const FACT_BYTES: usize = 64;
@@ -27,8 +27,8 @@ impl Graph {
             return false;
         };
         let met = task.facts.len() + task.asked.len();
-        let taken = task.checkpoint.as_ref().map_or(0, |stand| {
-            (stand.state.len() / FACT_BYTES).max(stand.table.len())
+        let taken = task.checkpoint.as_ref().map_or(0, |stored| {
+            (stored.state.len() / FACT_BYTES).max(stored.table.len())
         });
         met >= least.max(taken)
     }
@@ -40,7 +40,7 @@ impl Graph {
 
     /// From now on the strand is run again from here; the facts before are forgotten. A strand
     /// that is still meeting its facts has a point before them, and keeps that.
-    pub(crate) fn take_stand(
+    pub(crate) fn store_checkpoint(
         &mut self,
         key: TaskKey,
         checkpoint: Checkpoint,
@@ -56,7 +56,7 @@ impl Graph {
         for object in &table {
             self.objects.hold(*object);
         }
-        let stand = Stand {
+        let stored = StoredCheckpoint {
             state: checkpoint.state,
             next: self.tasks[&key].strand.next,
             table,
@@ -66,10 +66,10 @@ impl Graph {
         let facts = std::mem::take(&mut task.facts);
         (task.met, task.asked) = (0, Default::default());
         let strand = task.strand.key;
-        let before = task.checkpoint.replace(Box::new(stand));
+        let before = task.checkpoint.replace(Box::new(stored));
         let mut released = Released::default();
         self.release_facts(facts, &mut released);
-        let before = before.map(|stand| stand.table).unwrap_or_default();
+        let before = before.map(|stored| stored.table).unwrap_or_default();
         self.release_all(before, &mut released);
         self.clear(released, actions);
         actions.push(Action::Strand(StrandChange::Marked(strand)));

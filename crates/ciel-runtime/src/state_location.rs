@@ -17,14 +17,14 @@ const HASH_CHARACTERS: usize = 16;
 
 /// Where a state folder is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StateLocation {
     /// Its path.
     pub path: PathBuf,
     /// The kind of file system that it was wished on, if that is on another machine.
     pub network: Option<&'static str>,
 }
 
-impl Place {
+impl StateLocation {
     /// What people are told before a run begins there, which is once: when the folder is not there
     /// yet. `wished` is where they expect it.
     pub fn notice(&self, wished: &Path) -> Option<String> {
@@ -49,7 +49,7 @@ impl Place {
 
 /// Where the state folder is that is wished at this path. Nothing is made for a path on this
 /// machine; otherwise the folder above the place is.
-pub fn of_state(wished: &Path) -> Place {
+pub fn of_state(wished: &Path) -> StateLocation {
     choose(wished, network::kind_at(wished), &candidates(), is_fit)
 }
 
@@ -59,12 +59,12 @@ fn choose(
     network: Option<&'static str>,
     candidates: &[PathBuf],
     is_fit: impl Fn(&Path) -> bool,
-) -> Place {
+) -> StateLocation {
     let local = candidates
         .iter()
         .find(|folder| network.is_some() && is_fit(folder));
     let path = local.map_or_else(|| wished.to_path_buf(), |folder| folder.join(hash(wished)));
-    Place { path, network }
+    StateLocation { path, network }
 }
 
 /// The same for a path however it is written.
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn place_that_is_there_already_is_not_told_again() {
         let home = tempfile::tempdir().unwrap();
-        let place = Place {
+        let place = StateLocation {
             path: home.path().to_path_buf(),
             network: Some("NFS"),
         };

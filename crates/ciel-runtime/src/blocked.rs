@@ -13,7 +13,7 @@ pub(crate) const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 /// Why a run waits for somebody to do something.
 #[derive(Debug)]
-pub enum Hindrance {
+pub enum Blocked {
     /// The disk, or the user's share of it, is full.
     DiskFull {
         /// What was being written.
@@ -44,47 +44,47 @@ pub enum Hindrance {
     },
 }
 
-impl Hindrance {
+impl Blocked {
     /// A stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Hindrance::DiskFull { .. } | Hindrance::NoRoomFor { .. } => "run.disk-full",
-            Hindrance::Removed { .. } => "run.removed",
-            Hindrance::ObjectLost { .. } => "run.object-lost",
+            Blocked::DiskFull { .. } | Blocked::NoRoomFor { .. } => "run.disk-full",
+            Blocked::Removed { .. } => "run.removed",
+            Blocked::ObjectLost { .. } => "run.object-lost",
         }
     }
 
     /// What the user can do about it.
     pub(crate) fn hint(&self, run: &str) -> String {
         match self {
-            Hindrance::DiskFull { .. } | Hindrance::NoRoomFor { .. } => {
+            Blocked::DiskFull { .. } | Blocked::NoRoomFor { .. } => {
                 format!("free disk space, then continue with `ciel resume {run}`")
             }
-            Hindrance::Removed { for_good: true, .. } => {
+            Blocked::Removed { for_good: true, .. } => {
                 "`ciel run` with its script reruns the job".to_string()
             }
-            Hindrance::Removed { .. } => format!("continue with `ciel resume {run}`"),
-            Hindrance::ObjectLost { .. } => {
+            Blocked::Removed { .. } => format!("continue with `ciel resume {run}`"),
+            Blocked::ObjectLost { .. } => {
                 format!("`ciel resume {run}` recomputes it and continues")
             }
         }
     }
 
-    pub(crate) fn disk_full(path: PathBuf) -> Hindrance {
+    pub(crate) fn disk_full(path: PathBuf) -> Blocked {
         let free_bytes = free_bytes(&path);
-        Hindrance::DiskFull { path, free_bytes }
+        Blocked::DiskFull { path, free_bytes }
     }
 }
 
-impl fmt::Display for Hindrance {
+impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hindrance::DiskFull { path, free_bytes } => {
+            Blocked::DiskFull { path, free_bytes } => {
                 let path = path.display();
                 write!(f, "no space is left on the disk for {path}")?;
                 write_room(f, *free_bytes)
             }
-            Hindrance::NoRoomFor {
+            Blocked::NoRoomFor {
                 failure,
                 path,
                 free_bytes,
@@ -93,10 +93,10 @@ impl fmt::Display for Hindrance {
                 write!(f, "{failure}; no space is left on the disk for {path}")?;
                 write_room(f, *free_bytes)
             }
-            Hindrance::Removed { path, .. } => {
+            Blocked::Removed { path, .. } => {
                 write!(f, "{} is gone: somebody has removed it", path.display())
             }
-            Hindrance::ObjectLost { what } => write!(f, "a file of the run is gone: {what}"),
+            Blocked::ObjectLost { what } => write!(f, "a file of the run is gone: {what}"),
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn full_disk_is_told_with_file_room_and_way_on() {
-        let full = |free_bytes| Hindrance::DiskFull {
+        let full = |free_bytes| Blocked::DiskFull {
             path: "/state/runs/1/journal/log".into(),
             free_bytes,
         };

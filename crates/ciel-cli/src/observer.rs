@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ciel_model::{Failure, FailureKind, Label};
-use ciel_runtime::{Face, Outcome, Progress, Report};
+use ciel_runtime::{Observer, Outcome, Progress, Report};
 use serde_json::{Value, json};
 
-use crate::complaint::Complaint;
+use crate::cli_error::CliError;
 use crate::display::{counted, duration};
 use crate::failures;
 use crate::options::RunOptions;
@@ -27,7 +27,7 @@ const PROGRESS_AFTER_US: u64 = 300_000;
 const CORES_AFTER_US: u64 = 100_000;
 
 /// The outside of a job on the command line.
-pub struct CommandFace {
+pub struct CommandObserver {
     talk: Mutex<Talk>,
     paint: Paint,
     json: bool,
@@ -46,14 +46,14 @@ struct Output {
     within_line: bool,
 }
 
-impl CommandFace {
+impl CommandObserver {
     /// Opens the file of `--output`, which must not be one of `sources`.
-    pub fn new(options: &RunOptions, paint: Paint, sources: &[&Path]) -> Result<Self, Complaint> {
+    pub fn new(options: &RunOptions, paint: Paint, sources: &[&Path]) -> Result<Self, CliError> {
         let opened = options.output.as_deref();
         let file = opened
             .map(|path| Sink::open(path, options.overwrite, sources))
             .transpose()?;
-        Ok(CommandFace {
+        Ok(CommandObserver {
             talk: Mutex::new(Talk::new(!options.quiet && !options.json)),
             paint,
             json: options.json,
@@ -82,7 +82,7 @@ impl CommandFace {
     }
 
     /// Ends the file of `--output`; says why standard output was left alone, if it was.
-    pub fn finish_output(&self, extent: Extent) -> Result<(), Complaint> {
+    pub fn finish_output(&self, extent: Extent) -> Result<(), CliError> {
         let mut output = locked(&self.output);
         if let Some(refusal) = output.redirected.as_ref().and_then(Redirected::refusal) {
             return Err(refusal);
@@ -199,7 +199,7 @@ impl CommandFace {
     }
 }
 
-impl Face for CommandFace {
+impl Observer for CommandObserver {
     fn sinks(&self, kept: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut output = locked(&self.output);
         let (redirected, sinks) = redirected::take_up(kept, output.file.is_none());
@@ -362,7 +362,7 @@ fn way_on(outcome: &Outcome, paint: Paint) -> String {
     format!("{hint}: continue with the same `ciel run`, or with `ciel resume {run}`\n")
 }
 
-/// What is guarded is whole after every step, so a panic elsewhere spoils nothing.
+/// What is catch_panic is whole after every step, so a panic elsewhere spoils nothing.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

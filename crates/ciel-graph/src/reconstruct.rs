@@ -19,7 +19,7 @@ use crate::task::Strand;
 
 /// Work that comes before all other.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Remaking {
+pub(crate) struct Reconstruction {
     /// Tasks below this one are held back.
     first_new: u64,
     /// Those that would have been offered meanwhile.
@@ -33,9 +33,9 @@ pub(crate) struct Remaking {
 }
 
 /// Nothing can make this file again.
-struct Unmakeable(Name);
+struct NotReconstructible(Name);
 
-impl Remaking {
+impl Reconstruction {
     pub(crate) fn held(&self) -> impl Iterator<Item = ObjectKey> {
         let outputs = self.outputs.values().flatten();
         outputs.chain(&self.ingredients).copied()
@@ -54,9 +54,9 @@ impl Remaking {
 impl Graph {
     /// Holds everything back until these files are there again.
     pub(crate) fn begin_remaking(&mut self) {
-        self.remaking = Some(Remaking {
+        self.remaking = Some(Reconstruction {
             first_new: self.next_task,
-            ..Remaking::default()
+            ..Reconstruction::default()
         });
     }
 
@@ -71,9 +71,9 @@ impl Graph {
             let origin = origins.iter().find(|origin| origin.0.name == *name);
             let made = match origin {
                 Some(origin) => self.remake_one(now, origin, &gone, actions).map(drop),
-                None => Err(Unmakeable(*name)),
+                None => Err(NotReconstructible(*name)),
             };
-            if let Err(Unmakeable(name)) = made {
+            if let Err(NotReconstructible(name)) = made {
                 return self.give_up_remaking(now, name, actions);
             }
         }
@@ -86,8 +86,8 @@ impl Graph {
         origin: &Origin,
         gone: &FxHashSet<Name>,
         actions: &mut Vec<Action>,
-    ) -> Result<ObjectKey, Unmakeable> {
-        let unmakeable = || Unmakeable(origin.0.name);
+    ) -> Result<ObjectKey, NotReconstructible> {
+        let unmakeable = || NotReconstructible(origin.0.name);
         let recipe = origin.0.recipe.as_ref().ok_or_else(unmakeable)?;
         let names = (0..recipe.descriptor.outputs).map(|index| recipe.task.output(index.into()));
         let index = names.clone().position(|name| name == origin.0.name);
@@ -115,12 +115,12 @@ impl Graph {
         ingredient: &Ingredient<Origin>,
         gone: &FxHashSet<Name>,
         actions: &mut Vec<Action>,
-    ) -> Result<ObjectKey, Unmakeable> {
+    ) -> Result<ObjectKey, NotReconstructible> {
         let value = &ingredient.value;
         if let Content::File { name, .. } = value.content
             && (gone.contains(&name) || !self.objects.has_file(name))
         {
-            let origin = ingredient.origin.as_ref().ok_or(Unmakeable(name))?;
+            let origin = ingredient.origin.as_ref().ok_or(NotReconstructible(name))?;
             return self.remake_one(now, origin, gone, actions);
         }
         let mut references = Vec::with_capacity(value.references.len());
@@ -208,7 +208,7 @@ impl Graph {
     }
 
     /// The files that the tasks have given which were run once more.
-    fn recomputed_files(&self, remaking: &Remaking) -> BTreeMap<Name, FileContent> {
+    fn recomputed_files(&self, remaking: &Reconstruction) -> BTreeMap<Name, FileContent> {
         let outputs = remaking.outputs.values().flatten();
         let files = outputs.filter_map(|output| match self.objects.settled_state(*output) {
             ObjectState::Ready(stored) => stored.value.content.file(),
@@ -241,7 +241,7 @@ impl Graph {
         self.on_job_cancelled(now, failure.with_hint(hint), actions);
     }
 
-    fn remaking_mut(&mut self) -> &mut Remaking {
+    fn remaking_mut(&mut self) -> &mut Reconstruction {
         self.remaking
             .as_mut()
             .expect("files are made again between its beginning and its end")
@@ -250,7 +250,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Attempt, Class, Descriptor, Digest, Form, Handle, Input, Pool};
+    use ciel_model::{AttemptNumber, Class, Descriptor, Digest, Form, Handle, Input, Pool};
 
     use super::*;
     use crate::event::Policy;
@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn place(graph: &mut Graph, task: TaskKey, attempt: u32) {
-        let attempt = Attempt(attempt);
+        let attempt = AttemptNumber(attempt);
         tell(graph, Event::TaskPlaced { task, attempt });
     }
 
@@ -292,7 +292,7 @@ mod tests {
         };
         let event = Event::TaskFinished {
             task,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             outputs: vec![Output::Value(value)],
             printed: false,
         };
@@ -321,7 +321,7 @@ mod tests {
         };
         let step = Event::TaskStepped {
             task: ROOT,
-            attempt: Attempt(0),
+            attempt: AttemptNumber(0),
             step: spawn(0, child),
         };
         tell(&mut graph, step);
@@ -418,7 +418,7 @@ mod tests {
             };
             let step = Event::TaskStepped {
                 task: ROOT,
-                attempt: Attempt(0),
+                attempt: AttemptNumber(0),
                 step: spawn(1, user),
             };
             tell(&mut graph, step);
@@ -428,7 +428,7 @@ mod tests {
             // The parent forgets the source: it goes on from here with what was made of it.
             let block = Event::TaskBlocked {
                 task: ROOT,
-                attempt: Attempt(0),
+                attempt: AttemptNumber(0),
                 kept: Some(vec![Handle(1)]),
                 on: vec![Handle(0)],
                 wait: Wait::ALL,

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::core::Order;
 use crate::engine::Engine;
 use crate::error::RunError;
-use crate::face::{Progress, Report};
+use crate::observer::{Progress, Report};
 use crate::spawning::Spawning;
 use crate::workers::Workers;
 use crate::{control, objects, processes};
@@ -38,7 +38,7 @@ pub(crate) struct Ended {
 }
 
 /// The state of the thread.
-struct Shell {
+struct IoThread {
     engine: Arc<Engine>,
     spawning: Rc<Spawning>,
     workers: Rc<Workers>,
@@ -66,7 +66,7 @@ pub(crate) fn run_thread(
             .settings
             .job_timeout_us
             .map(|limit| Instant::from_std(engine.started()) + Duration::from_micros(limit));
-        let mut shell = Shell {
+        let mut shell = IoThread {
             engine,
             spawning,
             workers,
@@ -87,7 +87,7 @@ pub(crate) fn run_thread(
     Ok(ended)
 }
 
-impl Shell {
+impl IoThread {
     async fn run(&mut self, mut orders: UnboundedReceiver<Order>) -> std::io::Result<Ended> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -171,7 +171,7 @@ impl Shell {
                 task,
                 failure,
                 left,
-            } => self.engine.face.report(Report::AttemptFailed {
+            } => self.engine.observer.report(Report::AttemptFailed {
                 task: &task,
                 failure: &failure,
                 left,
@@ -183,7 +183,7 @@ impl Shell {
 
     fn on_task_failed(&self, task: &Label, failure: &Arc<Failure>) {
         self.engine
-            .face
+            .observer
             .report(Report::TaskFailed { task, failure });
     }
 
@@ -250,7 +250,7 @@ impl Shell {
     /// Tells people how it goes, and writes the history down.
     fn look(&mut self) {
         let progress = progress_of(&self.engine);
-        self.engine.face.report(Report::Progress(&progress));
+        self.engine.observer.report(Report::Progress(&progress));
         self.engine.write_history();
         self.looks += 1;
         if self.looks % LOOKS_BETWEEN_COUNTS == 1 {

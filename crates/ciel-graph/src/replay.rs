@@ -2,7 +2,7 @@
 //!
 //! What it did is found by the index of the action. Its spawns are answered with the children
 //! that it has, its objects with those that it stored. What differs is a failure that names both.
-//! It does not know why the strand is run again. Read next: `rollback`, `resume`.
+//! It does not know why the strand is run again. Read next: `rollback`, `recovery`.
 
 use ciel_model::{
     ActionKey, CallKey, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,

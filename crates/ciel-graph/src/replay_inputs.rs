@@ -3,7 +3,7 @@
 //!
 //! It does not decide anything. Read next: `turn`, where tasks ask.
 
-use ciel_model::{Attempt, FactAct, Handle, Micros, ObjectKey, Resolution, TaskKey};
+use ciel_model::{AttemptNumber, FactAct, Handle, Micros, ObjectKey, Resolution, TaskKey};
 use rustc_hash::FxHashSet;
 
 use crate::event::{Action, Continuation};
@@ -14,7 +14,12 @@ use crate::task::State;
 impl Graph {
     /// Whether what a running task names is there, be it as a failure; `None` if this attempt
     /// does not run or has no such handle.
-    pub fn is_settled(&self, task: TaskKey, attempt: Attempt, handle: Handle) -> Option<bool> {
+    pub fn is_settled(
+        &self,
+        task: TaskKey,
+        attempt: AttemptNumber,
+        handle: Handle,
+    ) -> Option<bool> {
         let task = self.tasks.get(&task)?;
         let runs = task.attempt == attempt && matches!(task.state, State::Running { .. });
         let object = task.table.get(handle).filter(|_| runs)?;
@@ -51,7 +56,7 @@ impl Graph {
     pub(crate) fn on_task_recalled(
         &mut self,
         task: TaskKey,
-        attempt: Attempt,
+        attempt: AttemptNumber,
         actions: &mut Vec<Action>,
     ) {
         let known = self.recall(task, attempt);
@@ -65,7 +70,7 @@ impl Graph {
     /// What is known now of all that an earlier run of a task had asked for, when it has begun
     /// again from its start and has done nothing yet. References inside values join its table, in
     /// this order. What it was told with its inputs is not repeated.
-    fn recall(&mut self, key: TaskKey, attempt: Attempt) -> Vec<(Handle, Resolution)> {
+    fn recall(&mut self, key: TaskKey, attempt: AttemptNumber) -> Vec<(Handle, Resolution)> {
         if self.running(key, attempt).is_none() {
             return Vec::new();
         }
@@ -135,7 +140,7 @@ mod tests {
     use crate::event::{Event, Output, Step, Wait};
 
     const ROOT: TaskKey = TaskKey(0);
-    const FIRST: Attempt = Attempt(0);
+    const FIRST: AttemptNumber = AttemptNumber(0);
 
     fn tell(graph: &mut Graph, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();

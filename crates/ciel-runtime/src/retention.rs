@@ -6,7 +6,7 @@
 use ciel_store::{RunEntry, RunState, StateFolder, StoreError};
 use ciel_view::listing::bytes_of_ended;
 
-use crate::face::{Face, Report};
+use crate::observer::{Observer, Report};
 
 /// Ended runs that are kept, however small: each costs every start a look.
 const ENDED_RUNS_MAX: usize = 1_000;
@@ -16,7 +16,7 @@ const NAMED_MAX: usize = 3;
 
 /// A former run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
+struct FormerRun {
     id: String,
     bytes: u64,
     ended: bool,
@@ -42,10 +42,10 @@ pub(crate) fn make_room(
     runs: &[RunEntry],
     own: &str,
     keep_bytes: u64,
-    face: &dyn Face,
+    observer: &dyn Observer,
 ) -> Result<(), StoreError> {
     let former = runs.iter().filter(|run| run.id != own);
-    let kept: Vec<Kept> = former.filter_map(kept).collect();
+    let kept: Vec<FormerRun> = former.filter_map(kept).collect();
     let excess = excess(&kept, keep_bytes);
     if !excess.remove.is_empty() {
         state.remove(&excess.remove)?;
@@ -57,7 +57,7 @@ pub(crate) fn make_room(
             .map(|run| run.id.as_str())
             .collect();
         let message = warning(&unended, bytes, keep_bytes);
-        face.report(Report::Warning {
+        observer.report(Report::Warning {
             task: None,
             message: &message,
         });
@@ -65,7 +65,7 @@ pub(crate) fn make_room(
     Ok(())
 }
 
-fn kept(run: &RunEntry) -> Option<Kept> {
+fn kept(run: &RunEntry) -> Option<FormerRun> {
     let ended = match run.state {
         RunState::Alive { .. } => return None,
         RunState::Unended => false,
@@ -75,14 +75,14 @@ fn kept(run: &RunEntry) -> Option<Kept> {
         true => bytes_of_ended(run),
         false => run.bytes_on_disk(),
     };
-    Some(Kept {
+    Some(FormerRun {
         id: run.id.clone(),
         bytes,
         ended,
     })
 }
 
-fn excess(kept: &[Kept], keep_bytes: u64) -> Excess {
+fn excess(kept: &[FormerRun], keep_bytes: u64) -> Excess {
     let sum = |ended| -> u64 {
         let alike = kept.iter().filter(|run| run.ended == ended);
         alike.map(|run| run.bytes).sum()
@@ -90,7 +90,7 @@ fn excess(kept: &[Kept], keep_bytes: u64) -> Excess {
     let unended = sum(false);
     let mut total = unended.saturating_add(sum(true));
     let mut excess = Excess::default();
-    let ended: Vec<&Kept> = kept.iter().filter(|run| run.ended).collect();
+    let ended: Vec<&FormerRun> = kept.iter().filter(|run| run.ended).collect();
     for (position, run) in ended.iter().enumerate() {
         if total <= keep_bytes && ended.len() - position <= ENDED_RUNS_MAX {
             break;
@@ -120,9 +120,9 @@ fn warning(unended: &[&str], bytes: u64, keep_bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn kept(id: &str, bytes: u64, ended: bool) -> Kept {
+    fn kept(id: &str, bytes: u64, ended: bool) -> FormerRun {
         let id = id.to_string();
-        Kept { id, bytes, ended }
+        FormerRun { id, bytes, ended }
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn number_of_ended_runs_is_bounded_too() {
         let id = |number: usize| format!("{number:05}");
-        let mut runs: Vec<Kept> = (0..ENDED_RUNS_MAX + 2)
+        let mut runs: Vec<FormerRun> = (0..ENDED_RUNS_MAX + 2)
             .map(|number| kept(&id(number), 1, true))
             .collect();
         runs.push(kept("99999", 1, false));

@@ -10,13 +10,13 @@ use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, Form, Handle, Value, limits};
 
 use crate::engine::Engine;
-use crate::executors::command::Desk;
-use crate::objects::{self, PlainTrouble, StoreTrouble};
+use crate::executors::command::Workspace;
+use crate::objects::{self, ObjectError, PlainError};
 use crate::output;
 use crate::refused::Refused;
 
 /// The files of one attempt; they go when it is dropped.
-pub(crate) struct TaskDesk<'a> {
+pub(crate) struct TaskWorkspace<'a> {
     engine: &'a Engine,
     assignment: &'a Assignment,
     inputs: Vec<Value<Handle>>,
@@ -24,9 +24,9 @@ pub(crate) struct TaskDesk<'a> {
     trouble: Option<Failure>,
 }
 
-impl<'a> TaskDesk<'a> {
-    pub(crate) fn new(engine: &'a Engine, assignment: &'a Assignment) -> TaskDesk<'a> {
-        TaskDesk {
+impl<'a> TaskWorkspace<'a> {
+    pub(crate) fn new(engine: &'a Engine, assignment: &'a Assignment) -> TaskWorkspace<'a> {
+        TaskWorkspace {
             engine,
             assignment,
             inputs: Vec::new(),
@@ -39,12 +39,12 @@ impl<'a> TaskDesk<'a> {
         self.inputs = inputs;
     }
 
-    fn scratch(&self, what: &str) -> Result<PathBuf, StoreTrouble> {
+    fn scratch(&self, what: &str) -> Result<PathBuf, ObjectError> {
         let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
         Ok(self.engine.folder.scratch().path(name.0, attempt.0, what)?)
     }
 
-    fn failed(&self, trouble: StoreTrouble) -> Box<Failure> {
+    fn failed(&self, trouble: ObjectError) -> Box<Failure> {
         Box::new(trouble.failure(self.engine, &self.assignment.label))
     }
 
@@ -124,7 +124,7 @@ impl<'a> TaskDesk<'a> {
         let copied = tokio::task::spawn_blocking(move || join_files(&paths, &target)).await;
         match copied.expect("copying does not panic") {
             Ok(()) => Ok(Some(joined)),
-            Err(error) => Err(self.failed(StoreTrouble(disk_error(joined, error)))),
+            Err(error) => Err(self.failed(ObjectError(disk_error(joined, error)))),
         }
     }
 
@@ -154,14 +154,14 @@ impl<'a> TaskDesk<'a> {
 
     fn bytes(&mut self, index: usize) -> Result<Bytes, Refused> {
         let value = self.value(index)?.clone();
-        objects::plain_bytes(self.engine, &value).map_err(|trouble: PlainTrouble| {
+        objects::plain_bytes(self.engine, &value).map_err(|trouble: PlainError| {
             let failure = trouble.failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })
     }
 }
 
-impl Drop for TaskDesk<'_> {
+impl Drop for TaskWorkspace<'_> {
     fn drop(&mut self) {
         let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
         // What cannot be removed now goes with the run's folder.
@@ -169,7 +169,7 @@ impl Drop for TaskDesk<'_> {
     }
 }
 
-impl Desk for TaskDesk<'_> {
+impl Workspace for TaskWorkspace<'_> {
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
         let value = self.value(index)?;
         if value.form == Form::Pickle {
@@ -216,7 +216,7 @@ impl Desk for TaskDesk<'_> {
             .scratch(what)
             .and_then(|path| match std::fs::write(&path, bytes) {
                 Ok(()) => Ok(path),
-                Err(error) => Err(StoreTrouble(disk_error(path, error))),
+                Err(error) => Err(ObjectError(disk_error(path, error))),
             });
         written.map_err(|trouble| {
             let failure = trouble.failure(self.engine, &self.assignment.label);

@@ -76,8 +76,8 @@ impl Cursor {
 
     /// The task makes an object or observes something: where that is.
     pub(super) fn part(&mut self) -> ActionKey {
-        let next = ActionKey::part(self.action, self.parts);
-        let at = self.pass_to_recorded().unwrap_or(next);
+        let recorded = self.pass_to_recorded();
+        let at = recorded.unwrap_or(ActionKey::part(self.action, self.parts));
         self.reach(at);
         at
     }
@@ -213,6 +213,17 @@ mod tests {
         assert_eq!(cursor.spawn(), 0);
         assert_eq!(cursor.part(), ActionKey::part(1, 0));
         assert_eq!(cursor.actions(), 1);
+    }
+
+    /// A task that was killed after it had recorded an input, and nothing else after that, gave its
+    /// next input the index of the one before, and failed as nondeterministic.
+    #[test]
+    fn what_is_new_comes_after_inputs_that_were_recorded_last() {
+        let facts = [made(0), input(1, "first", "[0]")];
+        let mut cursor = Cursor::starting(0);
+        cursor.rewind(&facts, None);
+        assert_eq!(cursor.part(), ActionKey::part(0, 0));
+        assert_eq!(cursor.part(), ActionKey::part(0, 2));
     }
 
     #[test]

@@ -38,7 +38,9 @@ pub(crate) fn leave_folder(engine: &Engine, ending: Option<RunEndRecord>) -> boo
 
 /// What is of no use after a run has ended. Scratch goes last: as long as it is there the folder
 /// has not been left in order.
-pub(crate) const USELESS: [&str; 6] = ["journal", "stdout", "sinks", "objects", "spill", SCRATCH];
+pub(crate) const USELESS: [&str; 7] = [
+    "journal", "stdout", "sinks", "digests", "objects", "spill", SCRATCH,
+];
 
 /// Removes what is of no use after a run has ended.
 pub(crate) fn clear_folder(run: &Path) {

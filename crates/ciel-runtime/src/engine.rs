@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
 use ciel_node::AttemptKey;
-use ciel_store::{RunFolder, StoreError};
+use ciel_store::{ObjectStore, RunFolder, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
 
@@ -38,6 +38,8 @@ const RECORDS_BEHIND_MAX: u64 = 1 << 18;
 pub(crate) struct Engine {
     pub(crate) settings: Settings,
     pub(crate) folder: RunFolder,
+    /// Every object that is not in memory.
+    pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
@@ -99,6 +101,7 @@ impl Engine {
             trace: equipment.trace,
             followers: Followers::new(),
             settings,
+            objects: folder.objects().clone(),
             folder,
             observer: equipment.observer,
             registry: equipment.registry,

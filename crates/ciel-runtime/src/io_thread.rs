@@ -194,7 +194,7 @@ impl IoThread {
             return;
         }
         let engine = self.engine.clone();
-        let remove = move || objects::remove(&engine, name);
+        let remove = move || objects::release(&engine, name);
         match &self.engine.journal {
             Some(journal) => journal.after(journal.appended(), Box::new(remove)),
             None => remove(),

@@ -1,14 +1,13 @@
 //! Objects on their way between the graph and the store.
 //!
-//! Small ones stay in memory, larger ones are files of the run folder. It does not know why
-//! anybody wants them.
+//! Small ones stay in memory, larger ones go to the [`ciel_store::ObjectStore`] of the run. It does
+//! not know why anybody wants them, nor where the store keeps them.
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Name, Value, limits};
-use ciel_store::{Object, ObjectName, StoreError};
-use ciel_view::Durable;
+use ciel_store::{Location, Object, ObjectName, StoreError};
 
 use crate::engine::Engine;
 
@@ -57,12 +56,7 @@ pub(crate) fn keep(
     if bytes.len() < limits::INLINE_BYTES_MAX {
         return Ok(Content::Inline(own(bytes)));
     }
-    let name = name();
-    let object = engine
-        .folder
-        .objects()
-        .commit_bytes(ObjectName(name.0), &bytes)?;
-    settle(engine, name)?;
+    let object = engine.objects.put(ObjectName(name().0), &bytes)?;
     Ok(as_content(object))
 }
 
@@ -82,14 +76,6 @@ fn own(bytes: Bytes) -> Bytes {
     }
 }
 
-/// What is recorded of a run that survives a power failure must be on the disk by then.
-fn settle(engine: &Engine, name: Name) -> Result<(), ObjectError> {
-    match engine.settings.durable {
-        Durable::Power => Ok(engine.folder.objects().sync(ObjectName(name.0))?),
-        Durable::Process | Durable::Never => Ok(()),
-    }
-}
-
 /// What [`keep`] would give, of bytes that are kept already.
 pub(crate) fn as_if_kept(name: impl FnOnce() -> Name, bytes: Bytes) -> Content {
     match bytes.len() < limits::INLINE_BYTES_MAX {
@@ -103,35 +89,35 @@ pub(crate) fn as_if_kept(name: impl FnOnce() -> Name, bytes: Bytes) -> Content {
 }
 
 /// What [`adopt`] would give, of a file that was adopted already.
-pub(crate) fn as_if_adopted(name: Name, path: &Path) -> Content {
-    let length = std::fs::metadata(path).map_or(0, |found| found.len());
-    match length < limits::INLINE_BYTES_MAX as u64 {
-        // One that cannot be read differs from what it was.
-        true => Content::Inline(std::fs::read(path).unwrap_or_default().into()),
-        false => Content::File {
-            name,
-            length,
-            digest: None,
+pub(crate) fn as_if_adopted(engine: &Engine, name: Name, path: &Path) -> Content {
+    let scratch = engine.folder.scratch();
+    let file = |length| Content::File {
+        name,
+        length,
+        digest: None,
+    };
+    let short = scratch.short(path, limits::INLINE_BYTES_MAX as u64);
+    // A file that cannot be read differs from what it was.
+    short.map_or_else(
+        || {
+            scratch
+                .length(path)
+                .map_or(Content::Inline(Bytes::new()), file)
         },
-    }
+        Content::Inline,
+    )
 }
 
 /// Takes over a scratch file under `name`, or its bytes if they are few.
 pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content, ObjectError> {
-    let small = limits::INLINE_BYTES_MAX as u64;
-    if let Ok(found) = std::fs::symlink_metadata(path)
-        && found.is_file()
-        && found.len() < small
-        && let Ok(bytes) = std::fs::read(path)
-        && bytes.len() as u64 == found.len()
-    {
-        return Ok(Content::Inline(bytes.into()));
-    }
-    let object = engine
+    let short = engine
         .folder
-        .objects()
-        .commit_file(ObjectName(name.0), path)?;
-    settle(engine, name)?;
+        .scratch()
+        .short(path, limits::INLINE_BYTES_MAX as u64);
+    if let Some(bytes) = short {
+        return Ok(Content::Inline(bytes));
+    }
+    let object = engine.objects.adopt(ObjectName(name.0), path)?;
     Ok(as_content(object))
 }
 
@@ -139,23 +125,16 @@ pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content,
 pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Bytes, ObjectError> {
     match content {
         Content::Inline(bytes) => Ok(bytes.clone()),
-        Content::File { name, .. } => {
-            let mapped = engine.folder.objects().map(ObjectName(name.0))?;
-            Ok(Bytes::from_owner(mapped))
-        }
+        Content::File { name, .. } => Ok(engine.objects.map(ObjectName(name.0))?),
     }
 }
 
-/// Where an object's file is, which is there and as long as it was; an object in memory has none,
-/// and an empty path.
+/// Where other processes read an object, which is there and as long as it was; an object in memory
+/// has an empty path.
 pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, ObjectError> {
     match content {
         Content::Inline(_) => Ok(PathBuf::new()),
-        Content::File { name, .. } => {
-            let (objects, name) = (engine.folder.objects(), ObjectName(name.0));
-            objects.open(name)?;
-            Ok(objects.path(name))
-        }
+        Content::File { name, .. } => Ok(engine.objects.share(ObjectName(name.0))?),
     }
 }
 
@@ -163,60 +142,78 @@ pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, 
 pub(crate) enum Json {
     /// Short text.
     Text(String),
-    /// A file, which stays as long as the object.
-    File {
-        path: PathBuf,
-        /// Number of bytes in the file.
+    /// An object, which stays as long as the one of the script.
+    Object {
+        name: ObjectName,
+        /// Number of its bytes.
         length: u64,
     },
 }
 
-/// A value of a script as JSON; none if it holds functions. Text that is a file is made by the
-/// first who asks for that of an object in the store, and shared by all later ones.
-pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Option<Json>, ObjectError> {
-    let objects = engine.folder.objects();
-    let shared = match content {
-        Content::File { name, .. } => Some(ObjectName(name.json().0)),
-        Content::Inline(_) => None,
-    };
+/// A value of a script as JSON. Text that is an object is made by the first who asks for that of an
+/// object in the store, and shared by all later ones.
+pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Json, PlainError> {
+    let shared = content.file().map(|(name, _)| ObjectName(name.json().0));
     if let Some(name) = shared
-        && let Ok(length) = objects.length(name)
+        && let Some(Location { length, .. }) = engine.objects.location(name)
     {
-        let path = objects.path(name);
-        return Ok(Some(Json::File { path, length }));
+        return Ok(Json::Object { name, length });
     }
-    let Ok(json) = ciel_skywriting::wire::to_json(&load(engine, content)?) else {
-        return Ok(None);
-    };
+    let json = ciel_skywriting::wire::to_json(&load(engine, content)?);
+    let json = json.map_err(|error| PlainError::NotPlain(error.to_string()))?;
     let text = json.to_string();
     let Some(name) = shared.filter(|_| text.len() >= limits::INLINE_BYTES_MAX) else {
-        return Ok(Some(Json::Text(text)));
+        return Ok(Json::Text(text));
     };
-    let length = objects.commit_bytes(name, text.as_bytes())?.length;
-    let path = objects.path(name);
-    Ok(Some(Json::File { path, length }))
+    let put = engine.objects.put(name, text.as_bytes());
+    let length = put.map_err(ObjectError)?.length;
+    Ok(Json::Object { name, length })
 }
 
-/// Removes the file of an object, and what was made of it here.
-pub(crate) fn remove(engine: &Engine, name: Name) {
+/// Releases an object, and what was made of it here.
+pub(crate) fn release(engine: &Engine, name: Name) {
     for name in [name, name.json()] {
         // A file that cannot be removed now goes with the run's folder.
-        let _ = engine.folder.objects().remove(ObjectName(name.0));
+        let _ = engine.objects.release(ObjectName(name.0));
     }
 }
 
 /// The bytes that a program in another language reads for an object: scripts' values as JSON.
 pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Bytes, PlainError> {
-    let bytes = load(engine, &value.content).map_err(PlainError::Store)?;
-    if !value.references.is_empty() {
-        return Err(PlainError::NotPlain("it contains references".to_string()));
-    }
+    check_plain(value)?;
     match value.form {
-        Form::Bytes | Form::Text | Form::Json | Form::Pickle => Ok(bytes),
-        Form::Skywriting => match ciel_skywriting::wire::to_json(&bytes) {
-            Ok(json) => Ok(json.to_string().into_bytes().into()),
-            Err(error) => Err(PlainError::NotPlain(error.to_string())),
+        Form::Bytes | Form::Text | Form::Json | Form::Pickle => Ok(load(engine, &value.content)?),
+        Form::Skywriting => match json(engine, &value.content)? {
+            Json::Text(text) => Ok(text.into()),
+            Json::Object { name, .. } => Ok(engine.objects.map(name).map_err(ObjectError)?),
         },
+    }
+}
+
+/// The path at which a program in another language reads an object; none if its bytes are not in
+/// the store.
+pub(crate) fn plain_path(
+    engine: &Engine,
+    value: &Value<Handle>,
+) -> Result<Option<PathBuf>, PlainError> {
+    check_plain(value)?;
+    let Some((name, _)) = value.content.file() else {
+        return Ok(None);
+    };
+    let name = match value.form {
+        Form::Bytes | Form::Text | Form::Json | Form::Pickle => ObjectName(name.0),
+        Form::Skywriting => match json(engine, &value.content)? {
+            Json::Text(_) => return Ok(None),
+            Json::Object { name, .. } => name,
+        },
+    };
+    Ok(Some(engine.objects.share(name).map_err(ObjectError)?))
+}
+
+fn check_plain(value: &Value<Handle>) -> Result<(), PlainError> {
+    match value.references.is_empty() {
+        true => Ok(()),
+        false => Err(PlainError::NotPlain("it contains references".to_string())),
     }
 }
 
@@ -225,6 +222,12 @@ pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Byte
 pub(crate) enum PlainError {
     Store(ObjectError),
     NotPlain(String),
+}
+
+impl From<ObjectError> for PlainError {
+    fn from(trouble: ObjectError) -> PlainError {
+        PlainError::Store(trouble)
+    }
 }
 
 impl PlainError {

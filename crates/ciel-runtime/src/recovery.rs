@@ -12,7 +12,7 @@ use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
 use ciel_store::limits::VERIFIED_AT_RESUME_BYTES_MAX;
-use ciel_store::{Object, ObjectName, RunFolder};
+use ciel_store::{Object, ObjectName, ObjectStore, RunFolder};
 use ciel_view::Durable;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -98,7 +98,6 @@ pub(crate) fn begin_recorded(
         #[cfg(debug_assertions)]
         death: death::Death::told(),
     });
-    folder.objects().keep_digests();
     let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
     let mut begun = match nothing {
         true => {
@@ -108,6 +107,7 @@ pub(crate) fn begin_recorded(
         }
         false => recover(folder, journal, recorded)?,
     };
+    folder.record(settings.durable == Durable::Power);
     begun.state.record_to(recorder);
     Ok(begun)
 }
@@ -200,7 +200,7 @@ fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<B
     } = catch_panic(|| fold(&recorded, &mut released))??;
     let lost = folder
         .objects()
-        .restore(files, VERIFIED_AT_RESUME_BYTES_MAX)?;
+        .retain(&files, VERIFIED_AT_RESUME_BYTES_MAX)?;
     late.let_out(folder, &mut state, &mut released)?;
     Ok(Begun {
         is_new: state.graph().counts().spawned == 0,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, FailureKind, Form, Handle, Name, Value, limits};
+use ciel_store::StoreError;
 
 use crate::engine::Engine;
 use crate::objects::{self, ObjectError};
@@ -90,7 +91,7 @@ fn copy_trouble(scratch: &Path, error: std::io::Error) -> CopyError {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     match error.kind() {
         StorageFull | QuotaExceeded | FileTooLarge => {
-            CopyError::Store(crate::workspace::disk_error(scratch.to_path_buf(), error).into())
+            CopyError::Store(StoreError::of_system("write", scratch, error).into())
         }
         _ => CopyError::File(error),
     }

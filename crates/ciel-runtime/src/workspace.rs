@@ -1,13 +1,12 @@
 //! The files of one task attempt: inputs laid out, outputs to be written, scratch cleared.
 
 use std::ffi::{CString, OsStr};
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::{Content, Failure, Form, Handle, Value, limits};
+use ciel_model::{Failure, Form, Handle, Value, limits};
 
 use crate::engine::Engine;
 use crate::executors::command::Workspace;
@@ -73,14 +72,12 @@ impl<'a> TaskWorkspace<'a> {
     /// What was printed, as a piece of the ordered output; none if nothing was.
     pub(crate) fn take_printed(&self) -> Result<Option<ciel_ordered::Piece>, Box<Failure>> {
         let path = self.printed_path()?;
-        let length = std::fs::metadata(&path).map_or(0, |found| found.len());
-        if length == 0 {
+        let scratch = self.engine.folder.scratch();
+        if scratch.length(&path).unwrap_or(0) == 0 {
             return Ok(None);
         }
-        if length < limits::INLINE_BYTES_MAX as u64
-            && let Ok(bytes) = std::fs::read(&path)
-        {
-            return Ok(Some(bytes.into()));
+        if let Some(bytes) = scratch.short(&path, limits::INLINE_BYTES_MAX as u64) {
+            return Ok(Some(Vec::from(bytes).into()));
         }
         output::adopt(self.engine, &path)
             .map(Some)
@@ -92,15 +89,13 @@ impl<'a> TaskWorkspace<'a> {
         let Ok(path) = self.printed_path() else {
             return;
         };
-        let Ok(bytes) = std::fs::read(&path) else {
-            return;
-        };
-        if !bytes.is_empty() {
-            let tail = &bytes[bytes.len().saturating_sub(limits::LOG_BYTES_MAX)..];
+        let scratch = self.engine.folder.scratch();
+        let end = scratch.end(&path, limits::LOG_BYTES_MAX);
+        if let Some(end) = end.filter(|end| !end.is_empty()) {
             self.engine
                 .lock()
                 .history
-                .log(&self.assignment.label, "stdout", tail);
+                .log(&self.assignment.label, "stdout", &end);
         }
     }
 
@@ -109,23 +104,24 @@ impl<'a> TaskWorkspace<'a> {
         &mut self,
         indexes: &[usize],
     ) -> Result<Option<PathBuf>, Box<Failure>> {
-        let mut paths = Vec::with_capacity(indexes.len());
-        for index in indexes {
+        if let [index] = indexes {
             let path = self.input(*index);
-            paths.push(path.map_err(|refused| self.refused(refused))?);
+            return path.map(Some).map_err(|refused| self.refused(refused));
         }
-        if paths.len() < 2 {
-            return Ok(paths.pop());
+        let mut parts = Vec::with_capacity(indexes.len());
+        for index in indexes {
+            let bytes = self.input_bytes(*index);
+            parts.push(bytes.map_err(|refused| self.refused(refused))?);
         }
-        let joined = self
-            .scratch("stdin")
-            .map_err(|trouble| self.failed(trouble))?;
-        let target = joined.clone();
-        let copied = tokio::task::spawn_blocking(move || join_files(&paths, &target)).await;
-        match copied.expect("copying does not panic") {
-            Ok(()) => Ok(Some(joined)),
-            Err(error) => Err(self.failed(ObjectError(disk_error(joined, error)))),
+        if parts.is_empty() {
+            return Ok(None);
         }
+        let scratch = self.engine.folder.scratch().clone();
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let join = move || scratch.join(name.0, attempt.0, "stdin", &parts);
+        let joined = tokio::task::spawn_blocking(join).await;
+        let joined = joined.expect("writing a file does not panic");
+        joined.map(Some).map_err(|error| self.failed(error.into()))
     }
 
     fn refused(&mut self, refused: Refused) -> Box<Failure> {
@@ -152,6 +148,14 @@ impl<'a> TaskWorkspace<'a> {
         })
     }
 
+    /// The bytes of an input that a command reads.
+    fn input_bytes(&mut self, index: usize) -> Result<Bytes, Refused> {
+        match self.value(index)?.form {
+            Form::Pickle => Err(not_a_file(index)),
+            Form::Bytes | Form::Text | Form::Json | Form::Skywriting => self.bytes(index),
+        }
+    }
+
     fn bytes(&mut self, index: usize) -> Result<Bytes, Refused> {
         let value = self.value(index)?.clone();
         objects::plain_bytes(self.engine, &value).map_err(|trouble: PlainError| {
@@ -173,21 +177,19 @@ impl Workspace for TaskWorkspace<'_> {
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
         let value = self.value(index)?;
         if value.form == Form::Pickle {
-            return Err(Refused::new(format!(
-                "its input {index} is an object of Python, not a file"
-            ))
-            .hint("let the task that makes it return bytes or str"));
+            return Err(not_a_file(index));
         }
-        if value.form != Form::Skywriting && matches!(value.content, Content::File { .. }) {
-            let content = value.content.clone();
-            let looked = objects::whole_path(self.engine, &content);
-            return looked.map_err(|trouble| {
+        match objects::plain_path(self.engine, value) {
+            Ok(Some(path)) => Ok(path),
+            Ok(None) => {
+                let bytes = self.bytes(index)?;
+                self.note(&format!("in.{index}"), &bytes)
+            }
+            Err(trouble) => {
                 let failure = trouble.failure(self.engine, &self.assignment.label);
-                self.remember(failure)
-            });
+                Err(self.remember(failure))
+            }
         }
-        let bytes = self.bytes(index)?;
-        self.note(&format!("in.{index}"), &bytes)
     }
 
     fn text(&mut self, index: usize) -> Result<String, Refused> {
@@ -212,30 +214,21 @@ impl Workspace for TaskWorkspace<'_> {
     }
 
     fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused> {
-        let written = self
-            .scratch(what)
-            .and_then(|path| match std::fs::write(&path, bytes) {
-                Ok(()) => Ok(path),
-                Err(error) => Err(ObjectError(disk_error(path, error))),
-            });
-        written.map_err(|trouble| {
-            let failure = trouble.failure(self.engine, &self.assignment.label);
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let scratch = self.engine.folder.scratch();
+        let written = scratch.write(name.0, attempt.0, what, bytes);
+        written.map_err(|error| {
+            let failure = ObjectError(error).failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })
     }
 }
 
-fn join_files(paths: &[PathBuf], target: &Path) -> std::io::Result<()> {
-    let mut joined = std::fs::File::create(target)?;
-    for path in paths {
-        std::io::copy(&mut std::fs::File::open(path)?, &mut joined)?;
-    }
-    joined.flush()
-}
-
-/// What writing a file came to, as an error of the store.
-pub(crate) fn disk_error(path: PathBuf, error: std::io::Error) -> ciel_store::StoreError {
-    ciel_store::StoreError::of_system("write", &path, error)
+fn not_a_file(index: usize) -> Refused {
+    Refused::new(format!(
+        "its input {index} is an object of Python, not a file"
+    ))
+    .hint("let the task that makes it return bytes or str")
 }
 
 /// A word for the kernel; it holds no zero byte (executors refuse such words).

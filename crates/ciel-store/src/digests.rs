@@ -57,3 +57,12 @@ pub(crate) fn read(path: &Path) -> HashMap<u128, Digest> {
     };
     text.split_inclusive('\n').filter_map(line).collect()
 }
+
+/// Replaces the digests that are written down. Those that cannot be written are missing, like that
+/// of a run that ended before.
+pub(crate) fn replace(path: &Path, digests: &HashMap<u128, Digest>) {
+    let line = |(name, digest): (&u128, &Digest)| format!("{name:032x} {digest}\n");
+    let mut lines: Vec<String> = digests.iter().map(line).collect();
+    lines.sort();
+    let _ = std::fs::write(path, lines.concat());
+}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, failure};
 use crate::owner::Owner;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY
@@ -319,19 +319,6 @@ impl Directory {
 
     fn failure(&self, act: &'static str, name: &str, errno: Errno) -> StoreError {
         failure(act, self.path_of(name), errno)
-    }
-}
-
-/// The kernel's answer as an error of the store.
-pub(crate) fn failure(act: &'static str, path: PathBuf, errno: Errno) -> StoreError {
-    match errno {
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => StoreError::DiskFull { path },
-        Errno::ROFS | Errno::ACCESS | Errno::PERM => StoreError::ReadOnly { path },
-        _ => StoreError::System {
-            act,
-            path,
-            source: errno.into(),
-        },
     }
 }
 

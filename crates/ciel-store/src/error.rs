@@ -1,13 +1,14 @@
 //! What can go wrong with the state folder: fields, not sentences, and a stable code each.
 //!
-//! It does not know what the caller was trying to do for the user. Read next: `directory`, where
-//! the kernel's answers become these.
+//! It does not know what the caller was trying to do for the user. Read next: `directory`, which
+//! asks the kernel.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::objects::ObjectName;
-use crate::spill::Extent;
+use rustix::io::Errno;
+
+use crate::values::{Extent, ObjectName};
 
 /// A refused or failed act of the store. Nothing half-done is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -178,6 +179,19 @@ pub enum StoreError {
         /// The system's answer.
         source: io::Error,
     },
+}
+
+/// The kernel's answer as an error of the store.
+pub(crate) fn failure(act: &'static str, path: PathBuf, errno: Errno) -> StoreError {
+    match errno {
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => StoreError::DiskFull { path },
+        Errno::ROFS | Errno::ACCESS | Errno::PERM => StoreError::ReadOnly { path },
+        _ => StoreError::System {
+            act,
+            path,
+            source: errno.into(),
+        },
+    }
 }
 
 fn in_process(process: Option<u32>) -> String {

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, FlockOperation, flock};
 
-use crate::directory::{Directory, check_name, failure};
+use crate::directory::{Directory, check_name};
 use crate::disk;
-use crate::error::StoreError;
+use crate::error::{StoreError, failure};
 use crate::limits::{
     DESCRIPTION_BYTES_MAX, PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX,
 };

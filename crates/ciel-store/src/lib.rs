@@ -1,9 +1,10 @@
-//! The state folder: runs that never share a folder, objects as whole files mapped read-only,
-//! scratch files of task attempts, and spilled output.
+//! The state folder: runs that never share a folder, objects behind one door, scratch files of task
+//! attempts, and spilled output.
 //!
 //! It does not know tasks, references or why anybody wants an object: names are plain numbers.
 //! It never follows a symbolic link and never touches a file it did not make. `README.md` beside
-//! this crate's code describes the layout on disk. Read next: [`folder`], [`run`], [`objects`].
+//! this crate's code describes the layout on disk. Read next: [`store`], the door to objects,
+//! [`folder`], [`run`].
 
 mod budget;
 mod content;
@@ -13,17 +14,24 @@ mod disk;
 pub mod error;
 pub mod folder;
 pub mod limits;
+pub mod memory;
 pub mod network;
 pub mod objects;
 mod owner;
+mod retained;
 pub mod run;
 pub mod scratch;
 pub mod spill;
+pub mod store;
+pub mod values;
 
 pub use budget::Budget;
 pub use error::StoreError;
 pub use folder::{Cleaned, Cleaning, RunEntry, RunState, StateFolder};
-pub use objects::{LostObject, Mapped, Object, ObjectName, Objects};
+pub use memory::MemoryObjects;
+pub use objects::FileObjects;
 pub use run::{HeldRun, RunFolder};
 pub use scratch::Scratch;
-pub use spill::{Extent, SpillFiles};
+pub use spill::SpillFiles;
+pub use store::{Draft, ObjectStore};
+pub use values::{Extent, Location, LostObject, Object, ObjectName, Place};

@@ -11,8 +11,7 @@ use std::path::Path;
 use rustix::fs::{Mode, fchmod, fstat};
 use rustix::process::geteuid;
 
-use crate::directory::failure;
-use crate::error::StoreError;
+use crate::error::{StoreError, failure};
 use crate::network;
 
 /// Permission to write for the group and for others.

@@ -12,14 +12,14 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::budget::Budget;
-use crate::directory::{Directory, check_name, failure};
+use crate::directory::{Directory, check_name};
 use crate::disk;
-use crate::error::StoreError;
+use crate::error::{StoreError, failure};
 use crate::folder::{
     DESCRIPTION_NAME, ENDED_NAME, JOURNAL_NAME, LOCK_NAME, StateFolder, has_record, process_in,
 };
 use crate::limits::{DESCRIPTION_BYTES_MAX, RUN_ID_BYTES_MAX};
-use crate::objects::Objects;
+use crate::objects::FileObjects;
 use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
 
@@ -34,7 +34,7 @@ const SCRATCH_NAME: &str = "scratch";
 pub struct RunFolder {
     id: String,
     directory: Directory,
-    objects: Objects,
+    objects: Arc<FileObjects>,
     scratch: Arc<Scratch>,
     spill: SpillFiles,
     budget: Arc<Budget>,
@@ -70,7 +70,8 @@ impl RunFolder {
 
     /// Takes up a run that did not come to its end: its lock is taken without waiting for whoever
     /// has it, and its scratch is emptied. Its objects and spilled bytes are there but not known
-    /// until `restore` has told of them. Of several that try at once exactly one gets it.
+    /// until `retain` and `restore` have named them. Of several that try at once exactly one gets
+    /// it.
     ///
     /// # Errors
     /// `RunAlive`, `RunEnded`, `RunUnrecorded`, `RunUnknown`, `InvalidName`, `ReadOnly`, `System`.
@@ -91,7 +92,7 @@ impl RunFolder {
         Ok(RunFolder {
             id: id.to_owned(),
             directory,
-            objects: Objects::new(objects, scratch.clone(), budget.clone()),
+            objects: Arc::new(FileObjects::new(objects, scratch.clone(), budget.clone())),
             spill: SpillFiles::new(spill, scratch.clone(), budget.clone()),
             scratch,
             budget,
@@ -201,13 +202,20 @@ impl RunFolder {
         disk::bytes_below(self.directory.path(), without)
     }
 
+    /// From now on what is written is for a later process of the run, which can verify it; it is
+    /// on the disk as soon as that is claimed if it has to survive a power failure. Comes after
+    /// what an earlier process has left was taken up.
+    pub fn record(&self, survives_power_failure: bool) {
+        self.objects.record(survives_power_failure);
+    }
+
     /// The run's objects.
-    pub fn objects(&self) -> &Objects {
+    pub fn objects(&self) -> &Arc<FileObjects> {
         &self.objects
     }
 
     /// Files that task attempts are writing.
-    pub fn scratch(&self) -> &Scratch {
+    pub fn scratch(&self) -> &Arc<Scratch> {
         &self.scratch
     }
 

@@ -5,10 +5,13 @@
 //! does not know what becomes of the files. Read next: `objects`, `spill`.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use rustix::fs::FileType;
 
 use crate::directory::{Directory, check_name};
@@ -54,6 +57,78 @@ impl Scratch {
             of_attempt.push(name);
         }
         Ok(path)
+    }
+
+    /// Writes a file for this attempt of a task, in the place of one that was there.
+    ///
+    /// # Errors
+    /// `InvalidName`, `DiskFull`, `System`.
+    pub fn write(
+        &self,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+        bytes: &[u8],
+    ) -> Result<PathBuf, StoreError> {
+        self.join(task, attempt, purpose, &[bytes])
+    }
+
+    /// Writes the parts one after another into a file as [`Scratch::write`] does.
+    ///
+    /// # Errors
+    /// As [`Scratch::write`].
+    pub fn join(
+        &self,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+        parts: &[impl AsRef<[u8]>],
+    ) -> Result<PathBuf, StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        let written = File::create(&path).and_then(|mut file| {
+            let mut parts = parts.iter();
+            parts.try_for_each(|part| file.write_all(part.as_ref()))
+        });
+        match written {
+            Ok(()) => Ok(path),
+            Err(error) => Err(StoreError::of_system("write", &path, error)),
+        }
+    }
+
+    /// Makes a folder for this attempt of a task.
+    ///
+    /// # Errors
+    /// `InvalidName`, `DiskFull`, `System`.
+    pub fn folder(&self, task: u128, attempt: u32, purpose: &str) -> Result<PathBuf, StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        match std::fs::create_dir(&path) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(StoreError::of_system("make", &path, error)),
+        }
+    }
+
+    /// Number of bytes of a file that a task has written; none if it is not a regular file.
+    pub fn length(&self, path: &Path) -> Option<u64> {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        found.is_file().then_some(found.len())
+    }
+
+    /// The bytes of a file that a task has written, if they are fewer than `below`.
+    pub fn short(&self, path: &Path, below: u64) -> Option<Bytes> {
+        let length = self.length(path).filter(|length| *length < below)?;
+        let bytes = std::fs::read(path).ok()?;
+        (bytes.len() as u64 == length).then(|| bytes.into())
+    }
+
+    /// The last bytes of a file that a task has written, at most so many; none if it cannot be
+    /// read.
+    pub fn end(&self, path: &Path, bytes_max: usize) -> Option<Vec<u8>> {
+        let skipped = self.length(path)?.saturating_sub(bytes_max as u64);
+        let mut file = File::open(path).ok()?;
+        file.seek(SeekFrom::Start(skipped)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(bytes_max as u64).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// Removes what this attempt left at the paths it was given.

@@ -17,17 +17,7 @@ use crate::directory::Directory;
 use crate::error::StoreError;
 use crate::limits::{COPY_BYTES_MAX, SPILL_FILE_BYTES_MAX};
 use crate::scratch::Scratch;
-
-/// Bytes in a spill file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Extent {
-    /// Number of the file.
-    pub blob: u64,
-    /// First byte in it.
-    pub offset: u64,
-    /// Number of bytes.
-    pub length: u64,
-}
+use crate::values::Extent;
 
 /// The spill files of a run. Any thread may use it.
 #[derive(Debug)]

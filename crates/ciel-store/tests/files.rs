@@ -1,12 +1,11 @@
 //! Objects, scratch and spilled output, on real files.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciel_store::limits::SPILL_FILE_BYTES_MAX;
-use ciel_store::{Extent, ObjectName, RunFolder, StateFolder, StoreError};
+use ciel_store::{Extent, ObjectName, ObjectStore, RunFolder, StateFolder, StoreError};
 use tempfile::TempDir;
 
 const NAME: ObjectName = ObjectName(0xabc);
@@ -22,111 +21,24 @@ fn run() -> (TempDir, RunFolder) {
     run_with_limit(u64::MAX)
 }
 
+fn object_path(run: &RunFolder, name: ObjectName) -> PathBuf {
+    run.path().join("objects").join(name.to_string())
+}
+
 fn count_files(path: &Path) -> usize {
     fs::read_dir(path).unwrap().count()
 }
 
 #[test]
-fn committed_file_can_be_mapped_opened_and_removed() {
+fn foreign_file_is_never_taken_for_an_object_and_gives_way() {
     let (_home, run) = run();
-    let path = run.scratch().path(1, 0, "output").unwrap();
-    fs::write(&path, "result").unwrap();
-    let object = run.objects().commit_file(NAME, &path).unwrap();
-    assert_eq!(
-        (object.name, object.length, run.budget().used()),
-        (NAME, 6, 6)
-    );
-    assert!(!path.exists());
-    let mode = fs::metadata(run.objects().path(NAME))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o444);
-
-    let mapped = run.objects().map(NAME).unwrap();
-    let mut text = String::new();
-    run.objects()
-        .open(NAME)
-        .unwrap()
-        .read_to_string(&mut text)
-        .unwrap();
-    assert!(run.objects().remove(NAME).unwrap());
-    assert!(!run.objects().remove(NAME).unwrap());
-    assert_eq!(
-        (&*mapped, text.as_str(), run.budget().used()),
-        (&b"result"[..], "result", 0)
-    );
+    fs::write(object_path(&run, NAME), "torn").unwrap();
     assert_eq!(
         run.objects().map(NAME).unwrap_err().code(),
         "store.unknown-object"
     );
-}
-
-#[test]
-fn empty_object_maps_to_nothing() {
-    let (_home, run) = run();
-    run.objects().commit_bytes(NAME, b"").unwrap();
-    assert!(run.objects().map(NAME).unwrap().is_empty());
-}
-
-#[test]
-fn name_committed_twice_keeps_the_first_and_refuses_another_length() {
-    let (_home, run) = run();
-    let first = run.objects().commit_bytes(NAME, b"same").unwrap();
-    assert_eq!(run.objects().commit_bytes(NAME, b"same").unwrap(), first);
-    let path = run.scratch().path(1, 1, "output").unwrap();
-    fs::write(&path, "same").unwrap();
-    assert_eq!(run.objects().commit_file(NAME, &path).unwrap(), first);
-    assert_eq!(run.budget().used(), 4);
-    let error = run.objects().commit_bytes(NAME, b"other").unwrap_err();
-    assert!(matches!(
-        error,
-        StoreError::ObjectDiffers {
-            held: 4,
-            offered: 5,
-            ..
-        }
-    ));
-    assert_eq!(count_files(&run.path().join("scratch")), 0);
-}
-
-#[test]
-fn foreign_file_is_never_taken_for_an_object_and_gives_way() {
-    let (_home, run) = run();
-    fs::write(run.objects().path(NAME), "torn").unwrap();
-    assert_eq!(
-        run.objects().open(NAME).unwrap_err().code(),
-        "store.unknown-object"
-    );
-    run.objects().commit_bytes(NAME, b"whole").unwrap();
+    run.objects().put(NAME, b"whole").unwrap();
     assert_eq!(&*run.objects().map(NAME).unwrap(), b"whole");
-}
-
-#[test]
-fn object_damaged_behind_our_back_is_reported_with_both_lengths() {
-    let (_home, run) = run();
-    run.objects().commit_bytes(NAME, b"whole").unwrap();
-    let path = run.objects().path(NAME);
-    fs::remove_file(&path).unwrap();
-    let error = run.objects().map(NAME).unwrap_err();
-    assert!(matches!(
-        error,
-        StoreError::DamagedObject {
-            expected: 5,
-            found: None,
-            ..
-        }
-    ));
-    fs::write(&path, "to").unwrap();
-    let error = run.objects().map(NAME).unwrap_err();
-    assert!(matches!(
-        error,
-        StoreError::DamagedObject {
-            expected: 5,
-            found: Some(2),
-            ..
-        }
-    ));
 }
 
 #[test]
@@ -138,10 +50,10 @@ fn scratch_that_is_a_link_a_folder_or_missing_is_refused() {
     symlink(&precious, path("link")).unwrap();
     fs::create_dir(path("folder")).unwrap();
     for purpose in ["link", "folder", "missing"] {
-        let error = run.objects().commit_file(NAME, &path(purpose)).unwrap_err();
+        let error = run.objects().adopt(NAME, &path(purpose)).unwrap_err();
         assert_eq!(error.code(), "store.not-a-file");
     }
-    let error = run.objects().commit_file(NAME, &precious).unwrap_err();
+    let error = run.objects().adopt(NAME, &precious).unwrap_err();
     assert_eq!(error.code(), "store.foreign-scratch");
     run.scratch().clear(1, 0).unwrap();
     assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
@@ -156,7 +68,7 @@ fn output_that_is_a_second_name_of_a_users_file_is_copied() {
     let mode = fs::metadata(&precious).unwrap().permissions().mode();
     let path = run.scratch().path(1, 0, "output").unwrap();
     fs::hard_link(&precious, &path).unwrap();
-    run.objects().commit_file(NAME, &path).unwrap();
+    run.objects().adopt(NAME, &path).unwrap();
     fs::write(&precious, "changed later").unwrap();
     assert_eq!(fs::metadata(&precious).unwrap().permissions().mode(), mode);
     assert_eq!(&*run.objects().map(NAME).unwrap(), b"mine");
@@ -182,9 +94,9 @@ fn scratch_is_cleared_for_one_attempt_only() {
 #[test]
 fn budget_refuses_what_does_not_fit_and_takes_it_after_room_is_given_back() {
     let (_home, run) = run_with_limit(10);
-    run.objects().commit_bytes(NAME, b"seven..").unwrap();
+    run.objects().put(NAME, b"seven..").unwrap();
     let other = ObjectName(2);
-    let error = run.objects().commit_bytes(other, b"four").unwrap_err();
+    let error = run.objects().put(other, b"four").unwrap_err();
     assert!(matches!(
         error,
         StoreError::Full {
@@ -199,8 +111,8 @@ fn budget_refuses_what_does_not_fit_and_takes_it_after_room_is_given_back() {
         "store.full"
     );
     assert_eq!(count_files(&run.path().join("scratch")), 0);
-    run.objects().remove(NAME).unwrap();
-    run.objects().commit_bytes(other, b"four").unwrap();
+    run.objects().release(NAME).unwrap();
+    run.objects().put(other, b"four").unwrap();
     assert_eq!((run.budget().used(), run.budget().limit()), (4, 10));
 }
 
@@ -266,29 +178,5 @@ fn captured_output_is_adopted_without_copying() {
     assert_eq!(
         (count_files(&run.path().join("spill")), run.budget().used()),
         (0, 0)
-    );
-}
-
-#[test]
-fn many_threads_committing_one_name_agree() {
-    let (_home, run) = run();
-    std::thread::scope(|threads| {
-        for _ in 0..8 {
-            threads.spawn(|| {
-                for name in 0..100 {
-                    run.objects()
-                        .commit_bytes(ObjectName(name), b"equal")
-                        .unwrap();
-                }
-            });
-        }
-    });
-    assert_eq!(count_files(&run.path().join("objects")), 100);
-    assert_eq!(
-        (
-            count_files(&run.path().join("scratch")),
-            run.budget().used()
-        ),
-        (0, 500)
     );
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ciel_store::{ObjectName, RunFolder, StateFolder, StoreError};
+use ciel_store::{ObjectName, ObjectStore, RunFolder, StateFolder, StoreError};
 use tempfile::TempDir;
 
 /// Held while a test has its disk. A removed file gives its space back when its last descriptor is
@@ -63,12 +63,9 @@ fn full_disk_refuses_objects_and_spills_whole_and_recovers() {
     let state = StateFolder::open(&disk.state_path()).unwrap();
     let run = RunFolder::create(&state, "run", u64::MAX).unwrap();
     let (kept, large) = (ObjectName(1), ObjectName(2));
-    run.objects().commit_bytes(kept, &[1; 100_000]).unwrap();
+    run.objects().put(kept, &[1; 100_000]).unwrap();
 
-    let error = run
-        .objects()
-        .commit_bytes(large, &[2; 300_000])
-        .unwrap_err();
+    let error = run.objects().put(large, &[2; 300_000]).unwrap_err();
     assert!(matches!(error, StoreError::DiskFull { .. }) && error.is_retryable());
     assert!(error.hint().unwrap().contains("ciel clean"));
     assert_eq!(
@@ -77,14 +74,14 @@ fn full_disk_refuses_objects_and_spills_whole_and_recovers() {
     );
     assert_eq!(run.budget().used(), 100_000);
     assert_eq!(
-        run.objects().open(large).unwrap_err().code(),
+        run.objects().map(large).unwrap_err().code(),
         "store.unknown-object"
     );
     assert_eq!(&*run.objects().map(kept).unwrap(), [1; 100_000]);
 
-    run.objects().remove(kept).unwrap();
+    run.objects().release(kept).unwrap();
     let extent = run.spill().append(&[4; 1000]).unwrap();
-    run.objects().commit_bytes(large, &[2; 20_000]).unwrap();
+    run.objects().put(large, &[2; 20_000]).unwrap();
     assert_eq!(run.spill().read(extent).unwrap(), [4; 1000]);
 }
 

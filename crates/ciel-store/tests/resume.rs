@@ -1,13 +1,14 @@
 //! Runs that did not come to their end: who may take them up, and what is still there.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use ciel_store::limits::DIGEST_AT_COMMIT_BYTES_MAX;
 use ciel_store::{
-    Cleaning, Extent, HeldRun, LostObject, Object, ObjectName, RunFolder, RunState, StateFolder,
-    StoreError,
+    Cleaning, Extent, HeldRun, LostObject, Object, ObjectName, ObjectStore, RunFolder, RunState,
+    StateFolder, StoreError,
 };
 use tempfile::TempDir;
 
@@ -27,6 +28,10 @@ fn reopened(state: &StateFolder, id: &str) -> RunFolder {
     RunFolder::reopen(state, id, u64::MAX).unwrap()
 }
 
+fn object_path(run: &RunFolder, name: ObjectName) -> PathBuf {
+    run.path().join("objects").join(name.to_string())
+}
+
 fn refusal(state: &StateFolder, id: &str) -> StoreError {
     RunFolder::reopen(state, id, u64::MAX).unwrap_err()
 }
@@ -37,7 +42,7 @@ fn run_that_was_broken_off_is_taken_up_with_its_files_and_without_its_scratch() 
     let state = state_in(&home);
     let run = recorded_run(&state, "run");
     run.describe(b"described again").unwrap();
-    run.objects().commit_bytes(ObjectName(1), b"kept").unwrap();
+    run.objects().put(ObjectName(1), b"kept").unwrap();
     fs::create_dir(run.path().join("scratch/folder")).unwrap();
     fs::write(run.path().join("scratch/folder/file"), "half").unwrap();
     drop(run);
@@ -47,7 +52,7 @@ fn run_that_was_broken_off_is_taken_up_with_its_files_and_without_its_scratch() 
     let process = Some(std::process::id());
     assert_eq!(state.runs().unwrap()[0].state, RunState::Alive { process });
     assert_eq!(fs::read_dir(run.path().join("scratch")).unwrap().count(), 0);
-    assert!(run.objects().path(ObjectName(1)).exists());
+    assert!(object_path(&run, ObjectName(1)).exists());
     assert_eq!(run.description().unwrap().unwrap(), b"described again");
     assert_eq!(run.output_path(), run.path().join("stdout"));
     run.mark_ended(b"well").unwrap();
@@ -220,10 +225,10 @@ fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
         (5, ""),
     ] {
         run.objects()
-            .commit_bytes(ObjectName(name), bytes.as_bytes())
+            .put(ObjectName(name), bytes.as_bytes())
             .unwrap();
     }
-    let path = |name| run.objects().path(ObjectName(name));
+    let path = |name| object_path(&run, ObjectName(name));
     fs::remove_file(path(2)).unwrap();
     fs::write(path(2), "short").unwrap();
     fs::remove_file(path(3)).unwrap();
@@ -236,8 +241,8 @@ fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
     let known = [(1, 5), (2, 9), (3, 7), (5, 0), (6, 1)];
     let lost = run
         .objects()
-        .restore(
-            known.map(|(name, length)| Object {
+        .retain(
+            &known.map(|(name, length)| Object {
                 name: ObjectName(name),
                 length,
                 digest: None,
@@ -262,10 +267,8 @@ fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
     assert!(run.objects().map(ObjectName(5)).unwrap().is_empty());
     assert_eq!(run.budget().used(), 5);
     assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
-    run.objects()
-        .commit_bytes(ObjectName(2), b"shortened")
-        .unwrap();
-    assert!(run.objects().remove(ObjectName(1)).unwrap());
+    run.objects().put(ObjectName(2), b"shortened").unwrap();
+    assert!(run.objects().release(ObjectName(1)).unwrap());
     assert_eq!(run.budget().used(), 9);
 }
 
@@ -275,14 +278,14 @@ fn restored_object_with_other_bytes_is_lost() {
     let home = TempDir::new().unwrap();
     let state = state_in(&home);
     let run = recorded_run(&state, "run");
-    run.objects().keep_digests();
+    run.record(false);
     let names = [ObjectName(1), ObjectName(2)];
-    let written = names.map(|name| run.objects().commit_bytes(name, b"whole").unwrap());
-    flip(&run.objects().path(names[1]));
+    let written = names.map(|name| run.objects().put(name, b"whole").unwrap());
+    flip(&object_path(&run, names[1]));
     drop(run);
 
     let run = reopened(&state, "run");
-    let lost = run.objects().restore(written, u64::MAX).unwrap();
+    let lost = run.objects().retain(&written, u64::MAX).unwrap();
     let found = Some(5);
     let (name, expected) = (names[1], 5);
     assert_eq!(
@@ -295,7 +298,7 @@ fn restored_object_with_other_bytes_is_lost() {
     );
     assert_eq!(&*run.objects().map(names[0]).unwrap(), b"whole");
     // The task that made it gives it again.
-    run.objects().commit_bytes(name, b"whole").unwrap();
+    run.objects().put(name, b"whole").unwrap();
     assert_eq!(&*run.objects().map(name).unwrap(), b"whole");
 }
 
@@ -304,21 +307,21 @@ fn object_that_was_not_compared_at_the_resume_is_compared_at_its_first_use() {
     let home = TempDir::new().unwrap();
     let state = state_in(&home);
     let run = recorded_run(&state, "run");
-    run.objects().keep_digests();
+    run.record(false);
     let names = [ObjectName(1), ObjectName(2)];
-    let written = names.map(|name| run.objects().commit_bytes(name, b"whole").unwrap());
+    let written = names.map(|name| run.objects().put(name, b"whole").unwrap());
     drop(run);
 
     let run = reopened(&state, "run");
-    assert!(run.objects().restore(written, 0).unwrap().is_empty());
-    flip(&run.objects().path(names[1]));
+    assert!(run.objects().retain(&written, 0).unwrap().is_empty());
+    flip(&object_path(&run, names[1]));
     let error = run.objects().map(names[1]).unwrap_err();
     assert_eq!(error.code(), "store.changed-object");
     // The next process of the run finds it missing and has it recomputed.
-    assert!(!run.objects().path(names[1]).exists());
+    assert!(!object_path(&run, names[1]).exists());
     // What was compared once is trusted from then on.
     assert_eq!(&*run.objects().map(names[0]).unwrap(), b"whole");
-    flip(&run.objects().path(names[0]));
+    flip(&object_path(&run, names[0]));
     assert!(run.objects().map(names[0]).is_ok());
 }
 
@@ -327,12 +330,12 @@ fn long_file_gets_its_digest_in_the_background() {
     let home = TempDir::new().unwrap();
     let state = state_in(&home);
     let run = recorded_run(&state, "run");
-    run.objects().keep_digests();
+    run.record(false);
     let scratch = run.scratch().path(1, 0, "out").unwrap();
     let length = DIGEST_AT_COMMIT_BYTES_MAX + 1;
     fs::write(&scratch, vec![7; length as usize]).unwrap();
     let name = ObjectName(1);
-    let object = run.objects().commit_file(name, &scratch).unwrap();
+    let object = run.objects().adopt(name, &scratch).unwrap();
     assert_eq!(object.digest, None);
     let digests = run.path().join("digests");
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -340,11 +343,11 @@ fn long_file_gets_its_digest_in_the_background() {
         assert!(Instant::now() < deadline, "no digest");
         std::thread::yield_now();
     }
-    flip(&run.objects().path(name));
+    flip(&object_path(&run, name));
     drop(run);
 
     let run = reopened(&state, "run");
-    let lost = run.objects().restore([object], u64::MAX).unwrap();
+    let lost = run.objects().retain(&[object], u64::MAX).unwrap();
     assert_eq!(lost.len(), 1);
 }
 
@@ -404,13 +407,11 @@ fn restoring_nothing_leaves_nothing() {
     let home = TempDir::new().unwrap();
     let state = state_in(&home);
     let run = recorded_run(&state, "run");
-    run.objects()
-        .commit_bytes(ObjectName(1), b"object")
-        .unwrap();
+    run.objects().put(ObjectName(1), b"object").unwrap();
     run.spill().append(b"output").unwrap();
     drop(run);
     let run = reopened(&state, "run");
-    assert!(run.objects().restore([], u64::MAX).unwrap().is_empty());
+    assert!(run.objects().retain(&[], u64::MAX).unwrap().is_empty());
     assert!(run.spill().restore([]).unwrap().is_empty());
     assert_eq!(run.budget().used(), 0);
     for folder in ["objects", "spill"] {

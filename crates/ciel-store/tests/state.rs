@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
 use ciel_store::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX};
-use ciel_store::{Cleaning, ObjectName, RunFolder, RunState, StateFolder, StoreError};
+use ciel_store::{Cleaning, ObjectName, ObjectStore, RunFolder, RunState, StateFolder, StoreError};
 use tempfile::TempDir;
 
 fn state_in(home: &TempDir) -> StateFolder {
@@ -181,10 +181,7 @@ fn clean_removes_ended_runs_and_follows_no_link() {
     left.sort();
     assert_eq!(left, ["linked", "living", "notes"]);
     assert!(!state.path().join("trash").exists());
-    living
-        .objects()
-        .commit_bytes(ObjectName(1), b"still works")
-        .unwrap();
+    living.objects().put(ObjectName(1), b"still works").unwrap();
 }
 
 const HELD_FOLDER: &str = "CIEL_STORE_TEST_HELD_FOLDER";
@@ -236,7 +233,7 @@ fn runs_that_begin_while_another_process_cleans_are_not_harmed() {
         let beginner = threads.spawn(|| {
             for number in 0..200 {
                 let run = run_in(&state, &format!("run-{number}"));
-                let object = run.objects().commit_bytes(ObjectName(7), b"here").unwrap();
+                let object = run.objects().put(ObjectName(7), b"here").unwrap();
                 assert_eq!(&*run.objects().map(object.name).unwrap(), b"here");
             }
         });
@@ -277,9 +274,12 @@ fn deep_folder_works_as_far_as_paths_can_be_handed_out() {
     fs::write(&scratch, "deep").unwrap();
     let object = run
         .objects()
-        .commit_file(ObjectName(u128::MAX), &scratch)
+        .adopt(ObjectName(u128::MAX), &scratch)
         .unwrap();
-    assert_eq!(fs::read(run.objects().path(object.name)).unwrap(), b"deep");
+    assert_eq!(
+        fs::read(run.path().join("objects").join(object.name.to_string())).unwrap(),
+        b"deep"
+    );
     drop(run);
     assert_eq!(state.clean(Cleaning::Ended).unwrap().removed.len(), 1);
 

@@ -10,6 +10,7 @@ use std::fmt;
 pub mod circles;
 pub mod claims;
 pub mod dependencies;
+pub mod doors;
 pub mod executors;
 pub mod form;
 pub mod lengths;

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use xtask::source_root;
 use xtask::tidy::tree::{Source, sources};
 use xtask::tidy::{
-    Finding, circles, claims, dependencies, executors, form, lengths, links, producers, prose,
-    purity, words,
+    Finding, circles, claims, dependencies, doors, executors, form, lengths, links, producers,
+    prose, purity, words,
 };
 
 static TREE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(&source_root()));
@@ -46,6 +46,11 @@ fn no_function_is_too_long() {
 #[test]
 fn pure_crates_name_nothing_outside() {
     assert_each(purity::outside_names);
+}
+
+#[test]
+fn runtime_opens_no_file_beside_the_store() {
+    assert_each(doors::opened_files);
 }
 
 #[test]

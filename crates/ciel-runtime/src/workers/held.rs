@@ -13,6 +13,7 @@ use ciel_model::{
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};
+use ciel_store::Scratch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::handles::Handles;
@@ -20,7 +21,7 @@ use super::lines::Lines;
 use super::recording::Cursor;
 use super::{Workers, attempt_of, failing, recording, start, wire};
 use crate::engine::Engine;
-use crate::objects::{self, Json, ObjectError};
+use crate::objects::{self, Json, ObjectError, PlainError};
 use crate::refused::Refused;
 
 /// The outcome of what may fail the task.
@@ -217,25 +218,28 @@ impl Held {
         content: &Content,
         references: &[u32],
     ) -> Failed<Option<State>> {
-        let json = objects::json(engine, content);
         let form = wire::form_name(Form::Json).to_string();
         let references = references.to_vec();
-        let (path, length) = match json.map_err(|trouble| self.trouble(engine, trouble))? {
-            None => return Ok(None),
-            Some(Json::File { path, length }) => (path, length),
-            Some(Json::Text(text)) if text.len() < limits::INLINE_BYTES_MAX => {
+        let found = match objects::json(engine, content) {
+            Ok(Json::Text(text)) if text.len() < limits::INLINE_BYTES_MAX => {
                 return Ok(Some(State::Value(Data {
                     data: text.into(),
                     form,
                     references,
                 })));
             }
-            Some(Json::Text(text)) => {
-                let written = self.files.write(engine, text.as_bytes());
-                let path = written.map_err(|trouble| self.trouble(engine, trouble))?;
-                (path, text.len() as u64)
+            Ok(Json::Text(text)) => {
+                let path = self.files.write(engine, text.as_bytes());
+                path.map(|path| (path, text.len() as u64))
             }
+            Ok(Json::Object { name, length }) => {
+                let path = engine.objects.share(name);
+                path.map(|path| (path, length)).map_err(ObjectError)
+            }
+            Err(PlainError::NotPlain(_)) => return Ok(None),
+            Err(PlainError::Store(trouble)) => Err(trouble),
         };
+        let (path, length) = found.map_err(|trouble| self.trouble(engine, trouble))?;
         Ok(Some(concrete(path, length, form, references)))
     }
 
@@ -306,9 +310,8 @@ impl Files {
 
     /// Makes the scratch folder.
     pub(super) fn folder(&self, engine: &Engine) -> Result<PathBuf, ObjectError> {
-        let path = self.path(engine, "work")?;
-        std::fs::create_dir(&path).map_err(|error| disk(&path, error))?;
-        Ok(path)
+        let scratch = self.scratch(engine);
+        Ok(scratch.folder(self.name.0, self.epoch, "work")?)
     }
 
     /// Makes an empty file for a request.
@@ -318,25 +321,23 @@ impl Files {
         request: u32,
         purpose: Purpose,
     ) -> Result<PathBuf, ObjectError> {
-        let path = self.path(engine, &format!("file.{request}"))?;
-        std::fs::write(&path, b"").map_err(|error| disk(&path, error))?;
+        let what = format!("file.{request}");
+        let scratch = self.scratch(engine);
+        let path = scratch.write(self.name.0, self.epoch, &what, b"")?;
         self.opened.insert(request, (purpose, path.clone()));
         Ok(path)
     }
 
     fn write(&mut self, engine: &Engine, bytes: &[u8]) -> Result<PathBuf, ObjectError> {
         self.made += 1;
-        let path = self.path(engine, &format!("told.{}", self.made))?;
-        std::fs::write(&path, bytes).map_err(|error| disk(&path, error))?;
-        Ok(path)
+        let what = format!("told.{}", self.made);
+        let scratch = self.scratch(engine);
+        Ok(scratch.write(self.name.0, self.epoch, &what, bytes)?)
     }
 
-    fn path(&self, engine: &Engine, what: &str) -> Result<PathBuf, ObjectError> {
+    fn scratch<'a>(&self, engine: &'a Engine) -> &'a Scratch {
         self.touched.set(true);
-        Ok(engine
-            .folder
-            .scratch()
-            .path(self.name.0, self.epoch, what)?)
+        engine.folder.scratch()
     }
 
     /// Removes all of them; costs nothing if none was made.
@@ -347,8 +348,4 @@ impl Files {
         // What cannot be removed now goes with the run's folder.
         let _ = engine.folder.scratch().clear(self.name.0, self.epoch);
     }
-}
-
-fn disk(path: &std::path::Path, error: std::io::Error) -> ObjectError {
-    ObjectError(crate::workspace::disk_error(path.to_path_buf(), error))
 }

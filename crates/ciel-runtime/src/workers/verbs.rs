@@ -319,7 +319,7 @@ fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said
     let references = references.map_err(|refused| held.refuse(refused))?;
     let name = held.files.fresh_name();
     let kept = match held.cursor.is_replaying() {
-        true => Ok(objects::as_if_adopted(name, &path)),
+        true => Ok(objects::as_if_adopted(&seat.workers.engine, name, &path)),
         false => objects::adopt(&seat.workers.engine, name, &path),
     };
     let value = Value {

@@ -1,0 +1,102 @@
+//! The objects that an earlier process of a run has left.
+//!
+//! What of them is known comes from the records of the run; here it is compared with what is on
+//! the disk. Read next: `digests`, for those of long files.
+
+use std::collections::{HashMap, HashSet};
+
+use ciel_model::Digest;
+use rustix::fs::FileType;
+
+use crate::content::Content;
+use crate::digests;
+use crate::error::StoreError;
+use crate::objects::FileObjects;
+use crate::values::{LostObject, Object, ObjectName};
+
+impl FileObjects {
+    /// [`crate::ObjectStore::retain`]; the limit of the budget does not count here.
+    pub(crate) fn take_up(
+        &self,
+        known: &[Object],
+        verified_bytes_max: u64,
+    ) -> Result<Vec<LostObject>, StoreError> {
+        let late = digests::read(&self.digests_path());
+        let with_digest = |object: &Object| Object {
+            digest: object.digest.or_else(|| late.get(&object.name.0).copied()),
+            ..*object
+        };
+        let known: Vec<Object> = known.iter().map(with_digest).collect();
+        let changed = self.changed_among(&known, verified_bytes_max)?;
+        let mut lost = Vec::new();
+        for object in known {
+            let (name, expected) = (object.name, object.length);
+            match self.length_on_disk(name)? {
+                Some(length) if length == expected && !changed.contains(&name) => {
+                    let found = Content::found(length, object.digest);
+                    if self.contents().insert(name, found).is_none() {
+                        self.budget.count(length);
+                    }
+                }
+                found => lost.push(LostObject {
+                    name,
+                    expected,
+                    found,
+                }),
+            }
+        }
+        self.remove_unknown(late)?;
+        Ok(lost)
+    }
+
+    /// Removes all files but those of the objects, and all late digests but theirs: an object that
+    /// is recomputed may get other bytes.
+    fn remove_unknown(&self, mut late: HashMap<u128, Digest>) -> Result<(), StoreError> {
+        let contents = self.contents();
+        let kept: HashSet<String> = contents.keys().map(ObjectName::to_string).collect();
+        for name in self.directory.names()? {
+            if !kept.contains(&name) {
+                self.directory.remove_all(&name)?;
+            }
+        }
+        let before = late.len();
+        late.retain(|name, _| contents.contains_key(&ObjectName(*name)));
+        if late.len() < before {
+            digests::replace(&self.digests_path(), &late);
+        }
+        Ok(())
+    }
+
+    fn length_on_disk(&self, name: ObjectName) -> Result<Option<u64>, StoreError> {
+        let entry = self.directory.entry(&name.to_string())?;
+        let file = entry.filter(|entry| entry.kind == FileType::RegularFile);
+        Ok(file.map(|file| file.length))
+    }
+
+    /// Those of so many of the files that are as long as they were, with other bytes.
+    fn changed_among(
+        &self,
+        known: &[Object],
+        mut room: u64,
+    ) -> Result<HashSet<ObjectName>, StoreError> {
+        let mut by_length: Vec<&Object> = known.iter().collect();
+        by_length.sort_by_key(|object| object.length);
+        let mut changed = HashSet::new();
+        for object in by_length {
+            let Some(digest) = object.digest else {
+                continue;
+            };
+            if self.length_on_disk(object.name)? != Some(object.length) {
+                continue;
+            }
+            let Some(rest) = room.checked_sub(object.length) else {
+                break;
+            };
+            room = rest;
+            if self.digest_in(&self.directory, &object.name.to_string())? != digest {
+                changed.insert(object.name);
+            }
+        }
+        Ok(changed)
+    }
+}

@@ -356,6 +356,15 @@ fn reference_inside_an_object_can_be_opened() {
     expect(&["-j2"], "return *TASK({\"do\": \"nest\"}, 1)[0];", "8\n");
 }
 
+/// A script cannot name them, but they are delivered to it, and have handles.
+#[test]
+fn references_with_plain_bytes_leave_those_of_the_script_as_they_are() {
+    let script = "seven = 0 + *TASK({\"do\": \"bytes-with-reference\"}, 1)[0];
+        next = spawn(lambda x: x + 100, [seven]);
+        return [seven, *spawn(lambda r: *r, [next])];";
+    expect(&["-j2"], script, "[7,107]\n");
+}
+
 #[test]
 fn large_results_go_through_files() {
     let script = "return len(text(TASK({\"do\": \"files\"}, 1)[0]));";

@@ -14,7 +14,6 @@ pub mod limits;
 pub mod name;
 pub mod order;
 pub mod payload;
-pub mod received;
 pub mod reference;
 pub mod resources;
 pub mod task;
@@ -27,7 +26,6 @@ pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
 pub use name::{Label, Name};
 pub use order::{Mark, SerialOrder};
 pub use payload::Payload;
-pub use received::ReceivedFailures;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
 pub use task::{

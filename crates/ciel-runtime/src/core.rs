@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_coordinator::Coordinator;
-use ciel_engine::{Caller, Effect, Engine, Event, Known, Reply};
+use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Known, Reply};
 use ciel_graph::{self as graph, Assignment, Entry, Graph, JobOutcome};
-use ciel_model::{Class, Descriptor, Label, Micros, Options, StrandKey, TaskKey};
+use ciel_model::{Class, Descriptor, Handle, Label, Micros, Options, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
@@ -29,7 +29,7 @@ pub(crate) enum Due {
     /// A task to begin or to resume; nothing is promised to it before it has its thread.
     Begin(AttemptKey),
     /// A preempted script to go on with.
-    Next(AttemptKey, Box<Script>),
+    Next(Box<Script>),
 }
 
 /// Work for a thread.
@@ -39,7 +39,7 @@ pub(crate) enum Turn {
     /// A script that waited.
     Resume(Box<Assignment>, Box<Script>),
     /// A preempted script to go on with.
-    Next(AttemptKey, Box<Script>),
+    Next(Box<Script>),
 }
 
 /// Changes of strands without any output after which the output thread clears them away.
@@ -145,6 +145,18 @@ impl Core {
         }
     }
 
+    /// An attempt does something; gives the first handle that it thereby makes.
+    pub(crate) fn act(
+        &mut self,
+        now: Micros,
+        attempt: &mut Attempt,
+        action: Action,
+    ) -> Option<Handle> {
+        let act = attempt.act(action);
+        self.tell(now, act.event);
+        act.first
+    }
+
     /// An attempt has come to its end, and has left its slot.
     pub(crate) fn end(&mut self, now: Micros, run: AttemptKey, end: graph::Event) {
         let end = Some(end);
@@ -221,7 +233,7 @@ impl Core {
     fn next_turn(&mut self, now: Micros, run: AttemptKey) {
         let script = self.scripts.remove(&run.task);
         let script = script.expect("a preempted script is kept until its next turn or its end");
-        self.turns.push(now, Pace::Long, Due::Next(run, script));
+        self.turns.push(now, Pace::Long, Due::Next(script));
     }
 
     /// The next turn for a thread of scripts. A task is begun only here, so that it knows all that
@@ -234,7 +246,7 @@ impl Core {
     ) -> Option<Turn> {
         loop {
             let run = match self.turns.take(now, hand)? {
-                Due::Next(run, script) => return Some(Turn::Next(run, script)),
+                Due::Next(script) => return Some(Turn::Next(script)),
                 Due::Begin(run) => run,
             };
             if let Reply::Begin(begun) = self.ask(now, Event::TurnTaken { run }, Caller::Thread) {

@@ -8,7 +8,6 @@
 
 mod blocked;
 mod catch_panic;
-mod checkpoints;
 mod choice;
 mod cleanup;
 mod control;
@@ -41,7 +40,6 @@ mod released;
 mod retention;
 mod run;
 mod script;
-mod script_numbers;
 mod scripts;
 mod settings;
 mod spawning;

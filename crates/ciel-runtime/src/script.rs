@@ -5,28 +5,46 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_graph::Assignment;
-use ciel_model::ReceivedFailures;
+use ciel_engine::Attempt;
+use ciel_graph::{Assignment, Checkpoint};
+use ciel_model::Handle;
 use ciel_skywriting::host::Handle as ScriptHandle;
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 
 use crate::programs::Program;
-use crate::script_numbers::ScriptNumbers;
 
 /// A script between its turns.
 pub(crate) struct Script {
     pub(crate) machine: Machine,
     pub(crate) assignment: Box<Assignment>,
+    pub(crate) attempt: Attempt,
     pub(crate) program: Arc<Program>,
     /// What the payloads of functions that it spawns begin with.
     pub(crate) origin: Bytes,
     /// Handles of packages asked for so far.
     pub(crate) packages: FxHashMap<String, ScriptHandle>,
-    /// How it numbers handles and actions.
-    pub(crate) numbers: ScriptNumbers,
-    /// Whether it has printed.
-    pub(crate) printed: bool,
-    /// Failures of other tasks that it has received.
-    pub(crate) received: ReceivedFailures,
+}
+
+impl Script {
+    /// The state of a script that waits. From now on it asks for packages anew, as it will when it
+    /// is taken up from here.
+    pub(crate) fn checkpoint(&mut self) -> Checkpoint {
+        self.packages.clear();
+        let saved = self.machine.save();
+        let kept = handles(&saved.references);
+        self.attempt.checkpoint(saved.bytes, kept)
+    }
+}
+
+const _: () = assert!(ScriptHandle::DELIVERED_MIN == Handle::DELIVERED_MIN);
+
+/// What a script calls a reference, as the graph calls it: both number alike.
+pub(crate) fn handle(handle: ScriptHandle) -> Handle {
+    Handle(handle.0)
+}
+
+/// What a script calls references, as the graph calls them.
+pub(crate) fn handles(handles: &[ScriptHandle]) -> Vec<Handle> {
+    handles.iter().map(|one| handle(*one)).collect()
 }

@@ -6,29 +6,32 @@
 
 use std::path::Path;
 
-use ciel_engine::{Answers, Caller, Reply};
-use ciel_graph::{Assignment, Continuation, Entry, Event, Output, Step as GraphStep};
-use ciel_model::{Failure, Handle, ReceivedFailures, Resolution, Value, limits};
-use ciel_node::AttemptKey;
+use ciel_engine::{
+    Action, Answers, At, Attempt, Blocked, Caller, Event, Keep, Waited, saved_state,
+};
+use ciel_graph::{Assignment, Entry, Wait};
+use ciel_model::{Failure, Handle, Value, limits};
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
-use crate::checkpoints::{self, Restored};
 use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
 use crate::executors::coroutine::{self, Begun};
 use crate::executors::{Executor, Launch};
 use crate::failures;
-use crate::script::Script;
-use crate::script_numbers::ScriptNumbers;
+use crate::script::{self, Script};
 use crate::translate;
 use crate::turns::ThreadState;
 use crate::user_files;
 
 /// What a script did since its last report, in program order.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most acts are steps; an allocation for each would cost more than the room"
+)]
 enum Act {
-    Step(GraphStep),
+    Step(Event),
     /// After so many actions.
     Print(u64, Vec<u8>),
 }
@@ -40,27 +43,16 @@ struct ScriptHost<'a> {
     origin: &'a [u8],
     acts: Vec<Act>,
     spawned: bool,
-    numbers: &'a mut ScriptNumbers,
+    attempt: &'a mut Attempt,
     packages: &'a mut FxHashMap<String, ScriptHandle>,
 }
 
 impl Host for ScriptHost<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
-        let first = self.numbers.make(request.outputs);
         self.spawned = true;
-        let descriptor = translate::descriptor(
-            self.engine,
-            self.executor,
-            self.numbers,
-            self.origin,
-            request,
-        );
-        let action = self.numbers.act();
-        self.acts.push(Act::Step(GraphStep::Spawn {
-            action,
-            first,
-            descriptor,
-        }));
+        let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
+        let act = self.attempt.act(Action::Spawn(descriptor));
+        self.acts.push(Act::Step(act.event));
     }
 
     fn print(&mut self, line: &str) {
@@ -70,7 +62,7 @@ impl Host for ScriptHost<'_> {
         }
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
-        self.acts.push(Act::Print(self.numbers.actions(), bytes));
+        self.acts.push(Act::Print(self.attempt.write(), bytes));
     }
 
     fn package(&mut self, name: &str) -> Option<ScriptHandle> {
@@ -79,11 +71,11 @@ impl Host for ScriptHost<'_> {
         }
         let path = self.engine.settings.packages.get(name)?;
         let value = user_files::bring_in(self.engine, path).ok()?;
-        let (at, handle) = self.numbers.make_part();
-        let package = self.numbers.of_graph(handle);
+        let at = At::Part;
+        let act = self.attempt.act(Action::Construct { at, value });
+        let package = ScriptHandle(act.first?.0);
         self.packages.insert(name.to_string(), package);
-        self.acts
-            .push(Act::Step(GraphStep::Construct { at, handle, value }));
+        self.acts.push(Act::Step(act.event));
         Some(package)
     }
 }
@@ -104,7 +96,7 @@ fn run_turn(engine: &Engine, hand: &mut ThreadState, turn: Turn) -> Option<Turn>
     match turn {
         Turn::Begin(assignment) => begin(engine, hand, assignment),
         Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
-        Turn::Next(run, script) => run_script(engine, hand, run, script),
+        Turn::Next(script) => run_script(engine, hand, script),
     }
 }
 
@@ -125,10 +117,7 @@ fn next_turn(engine: &Engine, hand: &mut ThreadState) -> Option<Turn> {
 }
 
 fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -> Option<Turn> {
-    let run = AttemptKey {
-        task: assignment.task,
-        attempt: assignment.attempt,
-    };
+    let mut attempt = Attempt::new(&assignment);
     let found = engine.registry.find(&assignment.descriptor.executor);
     let begun = match found.launch() {
         Launch::Coroutine(coroutine) => coroutine.begin(engine, assignment),
@@ -138,26 +127,13 @@ fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -
             Err(Box::new(refused.failure(&assignment.label)))
         }
     };
-    match begun {
-        Ok(Begun::Script(script)) => return go_on(engine, hand, run, script),
-        Ok(Begun::Ended(outputs)) => finish(engine, run, outputs),
-        Err(failure) => engine.fail(run, *failure),
-    }
-    None
-}
-
-/// A task has ended in its first step.
-fn finish(engine: &Engine, run: AttemptKey, outputs: Vec<Output>) {
-    let AttemptKey { task, attempt } = run;
-    let finished = Event::TaskFinished {
-        task,
-        attempt,
-        outputs,
-        printed: false,
+    let end = match begun {
+        Ok(Begun::Script(script)) => return go_on(engine, hand, script),
+        Ok(Begun::Ended(outputs)) => Action::Finish(outputs),
+        Err(failure) => Action::Fail(*failure),
     };
-    engine.with(|core, now| {
-        core.end(now, run, finished);
-    });
+    engine.with(|core, now| core.act(now, &mut attempt, end));
+    None
 }
 
 impl coroutine::Host for Engine {
@@ -176,28 +152,17 @@ fn resume(
     assignment: Box<Assignment>,
     mut script: Box<Script>,
 ) -> Option<Turn> {
-    let run = AttemptKey {
-        task: assignment.task,
-        attempt: assignment.attempt,
-    };
     script.assignment = assignment;
-    go_on(engine, hand, run, script)
+    go_on(engine, hand, script)
 }
 
 /// Tells the script what its assignment brings, and runs it.
-fn go_on(
-    engine: &Engine,
-    hand: &mut ThreadState,
-    run: AttemptKey,
-    mut script: Box<Script>,
-) -> Option<Turn> {
-    let answers = match std::mem::replace(&mut script.assignment.entry, Entry::Start(Vec::new())) {
-        Entry::Start(answers) | Entry::Resume(answers) => answers,
-        Entry::Replay { inputs, .. } => inputs,
-        Entry::Restore { answers, .. } => answers,
-    };
+fn go_on(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
+    let nothing = Entry::Start(Vec::new());
+    let entry = std::mem::replace(&mut script.assignment.entry, nothing);
+    let answers = script.attempt.enter(entry);
     answer(engine, &mut script, answers);
-    run_script(engine, hand, run, script)
+    run_script(engine, hand, script)
 }
 
 /// The machine of an assignment that has not run before. A called file is read on the way.
@@ -209,49 +174,34 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
         .map_err(|trouble| Box::new(translate::entry_failure(&assignment.label, trouble)))?;
     let references = descriptor.inputs.len() as u32;
     let (code, call) = (entry.program.code.clone(), entry.call);
-    let entered = match &assignment.entry {
-        Entry::Restore { bytes, .. } => checkpoints::load(bytes, code, entry.surroundings),
-        _ if call.is_empty() => Ok(Restored::fresh(Machine::for_script(
-            code,
-            entry.surroundings,
-        ))),
-        _ => Machine::for_call(code, call, references, entry.surroundings).map(Restored::fresh),
+    let surroundings = entry.surroundings;
+    let machine = match saved_state(&assignment.entry) {
+        Some(state) => Machine::load(code, &state, surroundings),
+        None if call.is_empty() => Ok(Machine::for_script(code, surroundings)),
+        None => Machine::for_call(code, call, references, surroundings),
     };
-    let entered =
-        entered.map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?;
-    let next_action = assignment.next_action;
+    let machine =
+        machine.map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?;
     Ok(Box::new(Script {
-        machine: entered.machine,
+        machine,
+        attempt: Attempt::new(&assignment),
         assignment,
         program: entry.program,
         origin: entry.origin,
         packages: FxHashMap::default(),
-        numbers: ScriptNumbers::starting(entered.handles.unwrap_or(references), next_action),
-        printed: entered.printed,
-        received: ReceivedFailures::default(),
     }))
 }
 
 fn answer(engine: &Engine, script: &mut Script, answers: Answers) {
     for (handle, resolution) in answers {
-        if let Resolution::Failed(failure) = &resolution {
-            script.received.add(failure.clone());
-        }
-        let (answer, inner) = translate::answer(engine, resolution);
-        let handle = script.numbers.of_graph(handle);
-        script.numbers.deliver(inner);
-        script.machine.answer(handle, answer);
+        let answer = translate::answer(engine, resolution);
+        script.machine.answer(ScriptHandle(handle.0), answer);
     }
 }
 
-fn run_script(
-    engine: &Engine,
-    hand: &mut ThreadState,
-    run: AttemptKey,
-    mut script: Box<Script>,
-) -> Option<Turn> {
+fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
     loop {
-        match run_stretch(engine, hand, run, script) {
+        match run_stretch(engine, hand, script) {
             Next::Again(same) => script = same,
             Next::Answered(same, answers) => {
                 script = same;
@@ -272,12 +222,7 @@ enum Next {
 }
 
 /// Runs until something has to be told, and tells it.
-fn run_stretch(
-    engine: &Engine,
-    hand: &mut ThreadState,
-    run: AttemptKey,
-    mut script: Box<Script>,
-) -> Next {
+fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Next {
     let script_mut = &mut *script;
     let executor = &script_mut.assignment.descriptor.executor;
     let executor = engine.registry.find(executor);
@@ -287,7 +232,7 @@ fn run_stretch(
         origin: &script_mut.origin,
         acts: Vec::new(),
         spawned: false,
-        numbers: &mut script_mut.numbers,
+        attempt: &mut script_mut.attempt,
         packages: &mut script_mut.packages,
     };
     let step = if engine.settings.serial {
@@ -296,36 +241,33 @@ fn run_stretch(
         script_mut.machine.run(&mut host, limits::SCRIPT_FUEL)
     };
     let acts = std::mem::take(&mut host.acts);
-    let step = match step {
-        Step::Finished(ended) => StretchEnd::Finished(translate::outputs(engine, &script, ended)),
-        Step::Failed { thrown, place } => {
-            StretchEnd::Failed(Box::new(translate::failure(&script, *thrown, &place)))
+    let told = match step {
+        Step::Finished(ended) => {
+            StretchEnd::Ends(match translate::outputs(engine, &script, ended) {
+                Ok(outputs) => Action::Finish(outputs),
+                Err(failure) => Action::Fail(*failure),
+            })
         }
-        Step::Blocked { on } => StretchEnd::Stays(blocked(&mut script, &on)),
+        Step::Failed { thrown, place } => {
+            StretchEnd::Ends(Action::Fail(translate::failure(&script, *thrown, &place)))
+        }
+        Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(&mut script, &on))),
         Step::Preempted => StretchEnd::Stays(Stay::Preempted),
     };
-    tell(engine, hand, run, script, acts, step)
+    tell(engine, hand, script, acts, told)
 }
 
-/// What a script waits for, and what it still uses. A renumbering concerns what it knows by handle,
-/// too.
-fn blocked(script: &mut Script, on: &[ScriptHandle]) -> Stay {
-    let numbers = &mut script.numbers;
-    let of_script = |numbers: &ScriptNumbers, handles: &[ScriptHandle]| -> Vec<Handle> {
-        let handles = handles.iter();
-        handles.map(|handle| numbers.of_script(*handle)).collect()
+/// A script is about to wait. What it knows by handle is renumbered with it.
+fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
+    let on = script::handles(on);
+    let keep = match script.machine.compact() {
+        None => Keep::All,
+        Some(kept) => {
+            script.packages.clear();
+            Keep::Only(script::handles(&kept))
+        }
     };
-    let on = of_script(numbers, on);
-    let Some(kept) = script.machine.compact() else {
-        return Stay::Blocked { on, kept: None };
-    };
-    let kept = of_script(numbers, &kept);
-    numbers.renumber(kept.len() as u32);
-    script.packages.clear();
-    Stay::Blocked {
-        on: translate::renumbered(&on, &kept),
-        kept: Some(kept),
-    }
+    script.attempt.block(on, Wait::ALL, keep)
 }
 
 /// In the serial program a script stops at each spawn until all that it spawned is done.
@@ -339,27 +281,21 @@ fn run_until_spawn(machine: &mut Machine, host: &mut ScriptHost<'_>) -> Step {
     Step::Preempted
 }
 
-/// The outcome of a stretch in the graph's words.
+/// The outcome of a stretch.
 enum StretchEnd {
-    Finished(Result<Vec<Output>, Box<Failure>>),
-    Failed(Box<Failure>),
+    Ends(Action),
     Stays(Stay),
 }
 
 /// Why a script that has not ended stops.
 enum Stay {
-    Blocked {
-        /// In the new numbering, if it keeps only some.
-        on: Vec<Handle>,
-        kept: Option<Vec<Handle>>,
-    },
+    Blocked(Blocked),
     Preempted,
 }
 
 fn tell(
     engine: &Engine,
     hand: &mut ThreadState,
-    run: AttemptKey,
     mut script: Box<Script>,
     acts: Vec<Act>,
     told: StretchEnd,
@@ -367,9 +303,9 @@ fn tell(
     let over = engine.now();
     let mut core = engine.lock();
     let now = engine.now();
-    let on = tell_core(&mut core, now, run, &mut script, acts, told).and_then(|told| match told {
-        Stay::Blocked { on, kept } => wait(&mut core, now, run, script, on, kept),
-        Stay::Preempted => step_aside(&mut core, now, hand, run, script),
+    let on = tell_core(&mut core, now, &mut script, acts, told).and_then(|stay| match stay {
+        Stay::Blocked(blocked) => wait(&mut core, now, script, blocked),
+        Stay::Preempted => step_aside(&mut core, now, hand, script),
     });
     let next = on.unwrap_or_else(|| {
         core.turns.put_down(over, hand);
@@ -387,72 +323,37 @@ fn tell(
 fn tell_core(
     core: &mut Core,
     now: u64,
-    run: AttemptKey,
     script: &mut Script,
     acts: Vec<Act>,
     told: StretchEnd,
 ) -> Option<Stay> {
-    let AttemptKey { task, attempt } = run;
-    if core.is_stopping(run) {
-        core.leave(now, run);
-        return None;
-    }
-    let ended = match (tell_acts(core, now, run, script, acts), told) {
-        // One of its acts was refused, so the graph has given up the attempt.
-        (Ok(()), _) if core.is_stopping(run) => {
-            core.leave(now, run);
+    let end = match (tell_acts(core, now, script, acts), told) {
+        (Err(failure), _) => Action::Fail(*failure),
+        (Ok(()), StretchEnd::Ends(end)) => end,
+        // If one of its acts was refused, the graph has ended the attempt.
+        (Ok(()), StretchEnd::Stays(_)) if core.is_stopping(script.attempt.key()) => {
+            core.tell(now, script.attempt.left());
             return None;
         }
         (Ok(()), StretchEnd::Stays(stay)) => return Some(stay),
-        (Ok(()), StretchEnd::Finished(Ok(outputs))) => Event::TaskFinished {
-            task,
-            attempt,
-            outputs,
-            printed: script.printed,
-        },
-        (Err(failure), _)
-        | (Ok(()), StretchEnd::Failed(failure) | StretchEnd::Finished(Err(failure))) => {
-            Event::TaskFailed {
-                task,
-                attempt,
-                failure: *failure,
-            }
-        }
     };
-    core.end(now, run, ended);
+    core.act(now, &mut script.attempt, end);
     None
 }
 
 /// Suspends the script; if all it wants is there, it goes on with that.
-fn wait(
-    core: &mut Core,
-    now: u64,
-    run: AttemptKey,
-    mut script: Box<Script>,
-    on: Vec<Handle>,
-    kept: Option<Vec<Handle>>,
-) -> Option<Next> {
-    let AttemptKey { task, attempt } = run;
+fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Blocked) -> Option<Next> {
     let checkpoint = core
         .wants_checkpoint(&script.assignment)
-        .then(|| checkpoints::take(&mut script));
-    let continuation = Continuation::Live;
-    let blocked = Event::TaskBlocked {
-        task,
-        attempt,
-        kept,
-        on,
-        wait: ciel_graph::Wait::ALL,
-        continuation,
-        checkpoint,
-    };
-    match core.ask(now, blocked, Caller::Thread) {
-        Reply::Continue { answers, .. } => Some(Next::Answered(script, answers)),
-        Reply::Suspended => {
-            core.scripts.insert(task, script);
+        .then(|| script.checkpoint());
+    let reply = core.ask(now, blocked.event(checkpoint), Caller::Thread);
+    match script.attempt.waited(reply) {
+        Waited::Over { answers, .. } => Some(Next::Answered(script, answers)),
+        Waited::Suspended(_) => {
+            core.scripts.insert(script.assignment.task, script);
             None
         }
-        _ => None,
+        Waited::Stopped => None,
     }
 }
 
@@ -461,48 +362,40 @@ fn step_aside(
     core: &mut Core,
     now: u64,
     hand: &mut ThreadState,
-    run: AttemptKey,
     script: Box<Script>,
 ) -> Option<Next> {
+    let run = script.attempt.key();
     core.script_lines
         .insert(run.task, script.machine.location().to_string());
     core.scripts.insert(run.task, script);
-    core.tell(now, ciel_engine::Event::TaskPreempted { run });
-    let mine = |due: &Due| matches!(due, Due::Next(next, _) if *next == run);
+    core.tell(now, Event::TaskPreempted { run });
+    let mine = |due: &Due| matches!(due, Due::Next(script) if script.attempt.key() == run);
     match core.turns.retake(now, hand, mine)? {
-        Due::Next(_, script) => Some(Next::Again(script)),
+        Due::Next(script) => Some(Next::Again(script)),
         Due::Begin(_) => unreachable!("it is the script's own turn"),
     }
 }
 
-/// Tells the graph and the output what the script did, in program order.
+/// Tells the graph and the output what the script did, in program order; nothing if the graph has
+/// ended the attempt.
 fn tell_acts(
     core: &mut Core,
     now: u64,
-    run: AttemptKey,
     script: &mut Script,
     acts: Vec<Act>,
 ) -> Result<(), Box<Failure>> {
-    let AttemptKey { task, attempt } = run;
+    if core.is_stopping(script.attempt.key()) {
+        return Ok(());
+    }
     for act in acts {
-        let step = match act {
+        match act {
+            Act::Step(event) => core.tell(now, event),
             Act::Print(after, bytes) => {
-                script.printed = true;
                 let (strand, label) = (script.assignment.strand, &script.assignment.label);
                 let written = core.write(strand, label, after, bytes);
                 written.map_err(|told| Box::new(failures::differs(&script.assignment, told)))?;
-                continue;
             }
-            Act::Step(step) => step,
-        };
-        core.tell(
-            now,
-            Event::TaskStepped {
-                task,
-                attempt,
-                step,
-            },
-        );
+        }
     }
     Ok(())
 }

@@ -10,7 +10,9 @@ use ciel_model::{
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
-use ciel_skywriting::host::{Answer, Handle as ScriptHandle, SpawnRequest, Thrown, Work};
+use ciel_skywriting::host::{
+    Answer, Handle as ScriptHandle, References, SpawnRequest, Thrown, Work,
+};
 use ciel_skywriting::machine::{Ended, Returned};
 use ciel_skywriting::wire::LoadError;
 
@@ -18,43 +20,26 @@ use crate::engine::Engine;
 use crate::executors::Executor;
 use crate::executors::request::Request;
 use crate::objects::{self, ObjectError};
-use crate::script::Script;
-use crate::script_numbers::ScriptNumbers;
+use crate::script::{Script, handle, handles};
 use crate::{options, programs};
 
-/// Handles in the numbering that a compaction left.
-pub(crate) fn renumbered(on: &[Handle], kept: &[Handle]) -> Vec<Handle> {
-    let find = |wanted: &Handle| {
-        let place = kept.iter().position(|handle| handle == wanted);
-        Handle(place.expect("what a script waits for is kept") as u32)
-    };
-    on.iter().map(find).collect()
-}
-
-/// What the script is told about a reference, and how many references came with it.
-pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> (Answer, u32) {
+/// What the script is told about a reference.
+pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> Answer {
     let (name, value) = match resolution {
         Resolution::Ready { name, value } => (name, value),
-        Resolution::Failed(failure) => return (Answer::Error(thrown(&failure)), 0),
+        Resolution::Failed(failure) => return Answer::Error(thrown(&failure)),
         Resolution::Future => unreachable!("a script is answered when things are there"),
     };
-    let references = value.references.len() as u32;
     let length = value.content.length();
     if value.form == Form::Bytes && length > limits::SCRIPT_LOAD_BYTES_MAX {
-        return (
-            Answer::Large {
-                name: name.to_string(),
-                bytes: length,
-            },
-            0,
-        );
+        return Answer::Large {
+            name: name.to_string(),
+            bytes: length,
+        };
     }
     match objects::load(engine, &value.content) {
-        Ok(bytes) => (
-            bytes_answer(name, value.form, bytes, references),
-            references,
-        ),
-        Err(trouble) => (Answer::Error(lost(engine, &trouble)), references),
+        Ok(bytes) => bytes_answer(name, value.form, bytes, &value.references),
+        Err(trouble) => Answer::Error(lost(engine, &trouble)),
     }
 }
 
@@ -95,15 +80,14 @@ pub(crate) fn outputs(
     script: &Script,
     ended: Ended,
 ) -> Result<Vec<Output>, Box<Failure>> {
-    let (assignment, numbers) = (&script.assignment, &script.numbers);
+    let assignment = &script.assignment;
     let output = match ended.value {
-        Returned::Delegated(to) => Output::Delegate(numbers.of_script(to)),
+        Returned::Delegated(to) => Output::Delegate(handle(to)),
         Returned::Value { bytes, references } => {
             let name = || assignment.label.name.output(0);
             let content = objects::keep(engine, name, bytes.into())
                 .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
-            let references = references.into_iter();
-            let references = references.map(|handle| numbers.of_script(handle)).collect();
+            let references = handles(&references);
             Output::Value(Value {
                 form: Form::Skywriting,
                 content,
@@ -132,7 +116,7 @@ pub(crate) fn failure(script: &Script, thrown: Thrown, place: &Diagnostic) -> Fa
         place: spot(sources, place),
         note,
     };
-    if let Some(original) = script.received.find(&thrown.task, &thrown.message) {
+    if let Some(original) = script.attempt.handed_on(&thrown.task, &thrown.message) {
         return (**original).clone().through(here(String::new()));
     }
     let here = here(innermost(&thrown));
@@ -221,7 +205,6 @@ pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failur
 pub(crate) fn descriptor(
     engine: &Engine,
     own: &dyn Executor,
-    numbers: &ScriptNumbers,
     origin: &[u8],
     asked: SpawnRequest,
 ) -> Descriptor {
@@ -230,7 +213,7 @@ pub(crate) fn descriptor(
         label: label.map_or(asked.label, Arc::from),
         payload,
         code: CodeIdentity::default(),
-        inputs: inputs(executor, numbers, asked.references),
+        inputs: inputs(executor, &asked.references),
         outputs: asked.outputs,
         options: options.shared,
         pure,
@@ -263,19 +246,19 @@ pub(crate) fn descriptor(
 }
 
 /// What a script gives to a task, as its executor takes what a script gives.
-fn inputs(
-    executor: &dyn Executor,
-    numbers: &ScriptNumbers,
-    references: Vec<ScriptHandle>,
-) -> Vec<Input> {
+fn inputs(executor: &dyn Executor, references: &[ScriptHandle]) -> Vec<Input> {
     let mode = executor.input_mode(None);
-    let given = references.into_iter();
-    let given = given.map(|handle| numbers.of_script(handle));
+    let given = references.iter().map(|given| handle(*given));
     given.map(|handle| Input { handle, mode }).collect()
 }
 
-/// What a plain answer of bytes is to a script.
-pub(crate) fn bytes_answer(name: Name, form: Form, bytes: Bytes, references: u32) -> Answer {
+/// What a plain answer of bytes is to a script. References are delivered with it side by side; in
+/// plain bytes and pickles a script cannot name them.
+fn bytes_answer(name: Name, form: Form, bytes: Bytes, delivered: &[Handle]) -> Answer {
+    let references = References {
+        first: ScriptHandle(delivered.first().map_or(0, |first| first.0)),
+        count: delivered.len() as u32,
+    };
     match form {
         Form::Skywriting => Answer::Value { bytes, references },
         Form::Json => Answer::Json { bytes, references },

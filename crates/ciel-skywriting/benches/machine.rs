@@ -4,7 +4,7 @@
 
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{self, Loader};
-use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Work};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Work};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -122,7 +122,7 @@ fn tasks(criterion: &mut Criterion) {
                     wait,
                     Answer::Value {
                         bytes: bytes.into(),
-                        references: 0,
+                        references: References::NONE,
                     },
                 );
             }

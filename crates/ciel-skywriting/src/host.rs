@@ -10,13 +10,41 @@ use bytes::Bytes;
 /// A reference as one task sees it: an index into the task's table, like a file descriptor.
 ///
 /// Numbering is a contract: the handles `0..n` are the references the task was given; each spawn
-/// adds its outputs at the next numbers, in order; a value or error that arrives by
-/// [`Answer::Value`] adds the references inside it at the next numbers, in the order in which
-/// answers are delivered.
+/// adds its outputs at the next numbers, in order. What is delivered to the task inside an
+/// [`Answer`] is numbered by the host, from [`Handle::DELIVERED_MIN`] on.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct Handle(pub u32);
+
+impl Handle {
+    /// Handles of a task's own are below this.
+    pub const DELIVERED_MIN: u32 = 1 << 31;
+}
+
+/// References side by side in a table: number `i` in the bytes that name them is `first + i`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct References {
+    /// The handle of the first.
+    pub first: Handle,
+    /// How many.
+    pub count: u32,
+}
+
+impl References {
+    /// No references.
+    pub const NONE: References = References::given(0);
+
+    /// So many references that a task was given.
+    pub const fn given(count: u32) -> References {
+        let first = Handle(0);
+        References { first, count }
+    }
+
+    pub(crate) fn handles(self) -> impl Iterator<Item = Handle> {
+        (self.first.0..self.first.0 + self.count).map(Handle)
+    }
+}
 
 /// What a script wants to have run.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,20 +99,19 @@ pub trait Host {
 /// What became of a reference, handed to the machine before it goes on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// A Skywriting value as made by a task that finished: its bytes name `references` references,
-    /// which have been added to the table at the next numbers.
+    /// A Skywriting value as made by a task that finished.
     Value {
         /// What [`Ended::value`](crate::machine::Ended::value) gave.
         bytes: Bytes,
-        /// How many references it names.
-        references: u32,
+        /// The references it names, delivered to the task with it.
+        references: References,
     },
     /// A JSON value (what a task in another language returned) with `{"$ref": i}` in it.
     Json {
         /// JSON text.
         bytes: Bytes,
-        /// How many references it names.
-        references: u32,
+        /// The references it names, delivered to the task with it.
+        references: References,
     },
     /// Plain bytes of an executor, at most 16 MiB: the JSON value they spell, or `text()` of them.
     Bytes {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use crate::builtins::Builtin;
 use crate::code::{Code, CodeHash};
-use crate::machine::graph::{self, Form, Numbering};
+use crate::host::References;
+use crate::machine::graph::{self, Form};
 use crate::machine::heap::Heap;
 use crate::machine::json;
 
@@ -129,11 +130,8 @@ pub(crate) fn take<'a, T: Deserialize<'a>>(bytes: &mut &'a [u8]) -> Result<T, Lo
 pub fn to_json(bytes: &[u8]) -> Result<serde_json::Value, LoadError> {
     let mut heap = bare_heap();
     let mut roots = Vec::new();
-    let numbering = Numbering {
-        first: 0,
-        count: u32::MAX,
-    };
-    graph::decode(&mut heap, bytes, numbering, &mut roots).map_err(|refusal| {
+    let any = References::given(u32::MAX);
+    graph::decode(&mut heap, bytes, any, &mut roots).map_err(|refusal| {
         match refusal.into_load_error(CONVERSION_BYTES_MAX) {
             LoadError::OtherProgram { .. } => LoadError::NotJson {
                 why: "it holds a function".to_owned(),
@@ -151,11 +149,8 @@ pub fn to_json(bytes: &[u8]) -> Result<serde_json::Value, LoadError> {
 /// their new numbers in the bytes, the old ones.
 pub fn from_json(text: &[u8]) -> Result<(Vec<u8>, Vec<u32>), LoadError> {
     let mut heap = bare_heap();
-    let numbering = Numbering {
-        first: 0,
-        count: u32::MAX,
-    };
-    let value = json::read(&mut heap, text, Some(numbering))
+    let any = References::given(u32::MAX);
+    let value = json::read(&mut heap, text, Some(any))
         .map_err(|refusal| refusal.into_load_error(CONVERSION_BYTES_MAX))?;
     let encoded = graph::encode(&heap, &[value], Form::Value).map_err(|_| LoadError::TooLarge {
         bytes_max: CONVERSION_BYTES_MAX,

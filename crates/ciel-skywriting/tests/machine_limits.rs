@@ -4,7 +4,7 @@
 mod machine_support;
 
 use bytes::Bytes;
-use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire;
 use machine_support::{Plan, compile, run_as, value};
@@ -174,7 +174,7 @@ fn answers_that_nothing_names_any_more_are_forgotten() {
             on[0],
             Answer::Json {
                 bytes,
-                references: 0,
+                references: References::NONE,
             },
         );
     }

@@ -3,7 +3,7 @@
 mod machine_support;
 
 use ciel_skywriting::code::Code;
-use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire::LoadError;
 use machine_support::{compile, surroundings};
@@ -84,13 +84,13 @@ impl Running {
                 handle,
                 Answer::Json {
                     bytes,
-                    references: 0,
+                    references: References::NONE,
                 },
             );
         }
         let step = self.machine.run(&mut self.lines, 100_000);
         let mut next = self.original.iter().max().map_or(0, |most| most + 1);
-        while self.original.len() < self.machine.references() as usize {
+        while self.original.len() < self.machine.references() {
             self.original.push(next);
             next += 1;
         }
@@ -313,7 +313,7 @@ fn a_driver_that_loops_and_forgets_stays_small() {
                     wait,
                     Answer::Json {
                         bytes,
-                        references: 0,
+                        references: References::NONE,
                     },
                 );
                 round += 1;

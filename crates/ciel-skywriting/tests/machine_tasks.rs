@@ -2,7 +2,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Work};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Work};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, failure, run, run_as, value};
 use serde_json::{Value, json};
@@ -428,7 +428,7 @@ fn a_result_is_a_value_with_references_or_a_delegation() {
 }
 
 #[test]
-fn references_inside_answers_get_the_next_handles_in_order() {
+fn references_inside_answers_have_the_handles_that_the_host_says() {
     let mut host = Recorder::default();
     let mut script = machine(
         "f = lambda: 1; a = spawn(f); b = spawn(f); x = [*a, *b];
@@ -440,17 +440,21 @@ fn references_inside_answers_get_the_next_handles_in_order() {
             on: vec![Handle(0), Handle(1)]
         }
     );
-    let json = |text: &str| Answer::Json {
-        bytes: text.to_string().into(),
-        references: 1,
+    let delivered = |index| Handle(Handle::DELIVERED_MIN + index);
+    let json = |index| Answer::Json {
+        bytes: "[{\"$ref\": 0}]".into(),
+        references: References {
+            first: delivered(index),
+            count: 1,
+        },
     };
-    script.answer(Handle(1), json("[{\"$ref\": 0}]"));
-    script.answer(Handle(0), json("[{\"$ref\": 0}]"));
-    assert_eq!(script.references(), 4);
+    script.answer(Handle(1), json(0));
+    script.answer(Handle(0), json(2));
+    assert_eq!(script.references(), 5);
     match script.run(&mut host, 10_000) {
         Step::Finished(ended) => match ended.value {
             Returned::Value { references, .. } => {
-                assert_eq!(references, [Handle(2), Handle(3), Handle(0)]);
+                assert_eq!(references, [delivered(0), delivered(2), Handle(0)]);
             }
             other => panic!("a value: {other:?}"),
         },

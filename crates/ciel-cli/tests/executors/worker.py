@@ -261,6 +261,12 @@ def nest(task):
     task.exit(task.value(looking))
 
 
+def bytes_with_reference(task):
+    child = task.spawn("fine", value=8)
+    value = {"data": encode(b"7"), "form": "bytes", "references": [child]}
+    task.say("exit", outputs=[{"output": 0, "value": value}])
+
+
 def hold(task):
     """A child that waits at the gate, in a process of its own, and one that does not."""
     if task.once("held"):

@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use ciel_model::{
-    Call, Exception, Failure, FailureDetails, FailureKind, Frame, Label, ReceivedFailures, limits,
-};
+use ciel_engine::ReceivedFailures;
+use ciel_model::{Call, Exception, Failure, FailureDetails, FailureKind, Frame, Label, limits};
 use ciel_protocol::{form, wire};
 
 const KINDS: [(wire::FailureKind, FailureKind); 10] = [

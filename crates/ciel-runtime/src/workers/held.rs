@@ -6,10 +6,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ciel_engine::ReceivedFailures;
 use ciel_graph::{Assignment, WaitEnd};
-use ciel_model::{
-    Content, Failure, Form, Handle, Label, Name, ReceivedFailures, Resolution, limits,
-};
+use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, limits};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};

@@ -98,22 +98,20 @@ impl Machine {
     }
 
     pub(super) fn answered(&self, handle: Handle) -> Option<&Answered> {
-        self.table
-            .get(handle.0 as usize)
-            .and_then(|slot| slot.as_deref())
+        self.table.get(handle)
     }
 
     /// A fresh copy of what a reference stands for.
     fn fetch(&mut self, handle: Handle, shown: bool) -> Result<Value, Pause> {
-        let Some(Answered { answer, numbering }) = self.answered(handle) else {
+        let Some(Answered { answer, references }) = self.answered(handle) else {
             return Err(Pause::Blocked(vec![handle]));
         };
-        let numbering = *numbering;
+        let references = *references;
         match answer {
             Answer::Value { bytes, .. } => {
                 let bytes = bytes.clone();
                 let mut roots = Vec::with_capacity(1);
-                let decoded = graph::decode(&mut self.heap, &bytes, numbering, &mut roots);
+                let decoded = graph::decode(&mut self.heap, &bytes, references, &mut roots);
                 match (decoded, &roots[..]) {
                     (Ok(()), [Value::Unset | Value::Cell(_)] | []) | (Ok(()), [_, _, ..]) => {
                         fail("DamagedObject", "the value of a reference cannot be read")
@@ -124,7 +122,7 @@ impl Machine {
             }
             Answer::Json { bytes, .. } => {
                 let bytes = bytes.clone();
-                json::read(&mut self.heap, &bytes, Some(numbering)).or_else(refused)
+                json::read(&mut self.heap, &bytes, Some(references)).or_else(refused)
             }
             Answer::Bytes { name, bytes } => {
                 let (name, bytes) = (name.clone(), bytes.clone());

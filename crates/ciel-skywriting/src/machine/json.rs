@@ -10,9 +10,9 @@ use serde_json::Value as Json;
 use std::fmt;
 
 use super::failure::{Failure, Pause, fail};
-use super::graph::{Numbering, Refusal};
+use super::graph::Refusal;
 use super::heap::Heap;
-use crate::host::Handle;
+use crate::host::{Handle, References};
 use crate::value::{Dictionary, KeyView, Object, Value};
 use crate::wire::{LoadError, damaged};
 
@@ -228,17 +228,17 @@ pub(crate) fn spelled(heap: &Heap, value: Value) -> Result<Json, String> {
     })
 }
 
-/// Reads JSON text into the heap. With a numbering, `{"$ref": i}` is a reference and keys that
+/// Reads JSON text into the heap. With references, `{"$ref": i}` is a reference and keys that
 /// begin with `$` lose one; without, they are plain data.
 pub(crate) fn read(
     heap: &mut Heap,
     text: &[u8],
-    numbering: Option<Numbering>,
+    references: Option<References>,
 ) -> Result<Value, Refusal> {
     let start = heap.used();
     let mut reader = Reader {
         heap,
-        numbering,
+        references,
         start,
         refused: None,
     };
@@ -251,7 +251,7 @@ pub(crate) fn read(
 
 struct Reader<'h> {
     heap: &'h mut Heap,
-    numbering: Option<Numbering>,
+    references: Option<References>,
     start: usize,
     refused: Option<Refusal>,
 }
@@ -295,7 +295,7 @@ impl Reader<'_> {
     }
 
     fn key<'k>(&self, key: &'k str) -> &'k str {
-        match self.numbering {
+        match self.references {
             Some(_) if key.starts_with("$$") => &key[1..],
             _ => key,
         }
@@ -321,13 +321,13 @@ impl Reader<'_> {
     }
 
     fn finished<E: de::Error>(&mut self, dictionary: Dictionary) -> Result<Value, E> {
-        let is_reference = self.numbering.is_some() && dictionary.entries().len() == 1;
+        let is_reference = self.references.is_some() && dictionary.entries().len() == 1;
         match dictionary.get(KeyView::Text("$ref")) {
             Some(Value::Int(number)) if is_reference => {
-                let numbering = self.numbering.expect("asked above");
+                let references = self.references.expect("asked above");
                 let handle = u32::try_from(number)
                     .map_err(|_| damaged("a reference that was not given"))
-                    .and_then(|number| numbering.handle(number));
+                    .and_then(|number| references.handle(number));
                 handle
                     .map(Value::Reference)
                     .or_else(|error| self.refuse(error.into()))

@@ -20,6 +20,7 @@ mod places;
 mod references;
 mod save;
 mod step;
+mod table;
 mod trace;
 mod variables;
 
@@ -29,12 +30,12 @@ use std::sync::Arc;
 
 use crate::code::Code;
 use crate::diagnostic::Diagnostic;
-use crate::host::{Answer, Handle, Host, Thrown};
+use crate::host::{Answer, Handle, Host, References, Thrown};
 use crate::value::{Object, Value};
 use crate::wire::{LoadError, damaged};
 use failure::{Failure, Pause};
-use graph::Numbering;
 use heap::Heap;
+use table::Table;
 
 pub use save::Saved;
 
@@ -148,7 +149,7 @@ struct Handler {
 struct Answered {
     answer: Answer,
     /// The references inside it.
-    numbering: Numbering,
+    references: References,
 }
 
 impl Answered {
@@ -169,8 +170,7 @@ pub struct Machine {
     stack: Vec<Value>,
     handlers: Vec<Handler>,
     heap: Heap,
-    /// By handle; empty until answered.
-    table: Vec<Option<Box<Answered>>>,
+    table: Table,
     /// Length of the table after the last renumbering.
     table_compacted: usize,
     /// Bytes of the answers that are kept, and of those at the last search.
@@ -234,7 +234,7 @@ impl Machine {
             stack: Vec::new(),
             handlers: Vec::new(),
             heap,
-            table: (0..references).map(|_| None).collect(),
+            table: Table::of((0..references).map(|_| None).collect()),
             table_compacted: 0,
             answer_bytes: 0,
             answer_bytes_compacted: 0,
@@ -244,12 +244,9 @@ impl Machine {
 
     /// Decodes values onto an empty stack, collecting as often as they need.
     fn decode_onto_stack(&mut self, bytes: &[u8], references: u32) -> Result<(), LoadError> {
-        let numbering = Numbering {
-            first: 0,
-            count: references,
-        };
+        let given = References::given(references);
         loop {
-            match graph::decode(&mut self.heap, bytes, numbering, &mut self.stack) {
+            match graph::decode(&mut self.heap, bytes, given, &mut self.stack) {
                 Ok(()) => return Ok(()),
                 Err(graph::Refusal::Load(error)) => return Err(error),
                 Err(graph::Refusal::Room(need)) => {
@@ -267,9 +264,9 @@ impl Machine {
         &self.code
     }
 
-    /// How many references the task knows; the next ones get the numbers from here on.
-    pub fn references(&self) -> u32 {
-        u32::try_from(self.table.len()).expect("the budget bounds the table")
+    /// How many references the task knows.
+    pub fn references(&self) -> usize {
+        self.table.len()
     }
 
     /// Bytes of the heap budget in use, garbage included.
@@ -277,35 +274,31 @@ impl Machine {
         self.heap.used()
     }
 
-    /// Tells what became of a reference; the references inside the answer get the next handles.
-    /// A second answer to the same reference takes the place of the first.
+    /// Tells what became of a reference; those inside the answer join the task's table. A second
+    /// answer to the same reference takes the place of the first.
     ///
     /// # Panics
     /// If the task has no such reference.
     pub fn answer(&mut self, handle: Handle, answer: Answer) {
-        let count = match &answer {
+        let references = match &answer {
             Answer::Value { references, .. } | Answer::Json { references, .. } => *references,
-            Answer::Bytes { .. } | Answer::Large { .. } | Answer::Error(_) => 0,
+            Answer::Bytes { .. } | Answer::Large { .. } | Answer::Error(_) => References::NONE,
         };
-        let numbering = Numbering {
-            first: self.references(),
-            count,
-        };
-        let slot = self.table.get_mut(handle.0 as usize);
+        let slot = self.table.slot(handle);
         let slot = slot.unwrap_or_else(|| panic!("an answer to {handle:?}, which does not exist"));
-        let answered = Box::new(Answered { answer, numbering });
+        let answered = Box::new(Answered { answer, references });
         self.answer_bytes += answered.bytes();
         *slot = Some(answered);
-        self.add_references(count);
+        let more = self.table.deliver(references);
+        self.heap.charge(more * Table::SLOT_BYTES);
         self.forget_answers();
     }
 
     fn add_references(&mut self, count: u32) -> Handle {
-        let first = self.references();
-        self.heap
-            .charge(count as usize * size_of::<Option<Box<Answered>>>());
-        self.table.extend((0..count).map(|_| None));
-        Handle(first)
+        let first = self.table.next();
+        self.heap.charge(count as usize * Table::SLOT_BYTES);
+        self.table.add(count);
+        first
     }
 
     /// Runs until the script ends, waits, fails, or has used `fuel` instructions; long builtins
@@ -348,7 +341,7 @@ impl Machine {
         }
         let other = self.stack.capacity() * size_of::<Value>()
             + self.frames.capacity() * size_of::<Frame>()
-            + self.table.capacity() * size_of::<Option<Box<Answered>>>();
+            + self.table.capacity() * Table::SLOT_BYTES;
         let live = self.heap.collect(&mut self.stack, other, need);
         if let Ok(live) = live {
             self.burn(live / 8);

@@ -3,6 +3,7 @@
 //! Read next: `force` for how answers are used.
 
 use super::Machine;
+use super::table::Table;
 use crate::host::Handle;
 use crate::value::{Object, Thunk, Value};
 
@@ -22,9 +23,9 @@ impl Machine {
         }
         let _ = self.collect(0);
         let live = self.live_references();
-        let kept: Vec<Handle> = (0..self.references())
-            .map(Handle)
-            .filter(|handle| live[handle.0 as usize])
+        let handles = self.table.handles().zip(live);
+        let kept: Vec<Handle> = handles
+            .filter_map(|(handle, is_live)| is_live.then_some(handle))
             .collect();
         self.table_compacted = kept.len();
         if kept.len() == self.table.len() {
@@ -42,17 +43,17 @@ impl Machine {
         }
         let _ = self.collect(0);
         let live = self.live_references();
-        for (slot, is_live) in self.table.iter_mut().zip(live) {
+        for (slot, is_live) in self.table.slots().zip(live) {
             if !is_live {
                 *slot = None;
             }
         }
-        let kept = self.table.iter().flatten();
+        let kept = self.table.slots().flatten();
         self.answer_bytes = kept.map(|answered| answered.bytes()).sum();
         self.answer_bytes_compacted = self.answer_bytes;
     }
 
-    /// Which handles the stack and the heap name, and the answers of those.
+    /// Which handles the stack and the heap name, and the answers of those; in the table's order.
     fn live_references(&self) -> Vec<bool> {
         let mut live = vec![false; self.table.len()];
         let mut todo: Vec<Handle> = Vec::new();
@@ -80,11 +81,10 @@ impl Machine {
             }
         }
         while let Some(handle) = todo.pop() {
-            if !std::mem::replace(&mut live[handle.0 as usize], true)
+            if !std::mem::replace(&mut live[self.table.index(handle)], true)
                 && let Some(answered) = self.answered(handle)
             {
-                let inside = answered.numbering;
-                todo.extend((inside.first..inside.first + inside.count).map(Handle));
+                todo.extend(answered.references.handles());
             }
         }
         live
@@ -95,22 +95,21 @@ impl Machine {
     fn renumber(&mut self, kept: &[Handle]) {
         let mut numbers = vec![u32::MAX; self.table.len()];
         for (number, handle) in (0..).zip(kept) {
-            numbers[handle.0 as usize] = number;
+            numbers[self.table.index(*handle)] = number;
         }
         let mut old = std::mem::take(&mut self.table);
-        self.table = kept
-            .iter()
-            .map(|handle| old[handle.0 as usize].take())
-            .collect();
-        for answered in self.table.iter_mut().flatten() {
-            let inside = &mut answered.numbering;
+        let slots = kept.iter().map(|handle| old.slot(*handle)?.take());
+        self.table = Table::of(slots.collect());
+        let new = |handle: Handle| Handle(numbers[old.index(handle)]);
+        for answered in self.table.slots().flatten() {
+            let inside = &mut answered.references;
             if inside.count > 0 {
-                inside.first = numbers[inside.first as usize];
+                inside.first = new(inside.first);
             }
         }
         let moved = |value: &mut Value| {
             if let Value::Reference(handle) = value {
-                *handle = Handle(numbers[handle.0 as usize]);
+                *handle = new(*handle);
             }
         };
         self.stack.iter_mut().for_each(moved);
@@ -121,7 +120,7 @@ impl Machine {
                 Object::Closure(closure) => closure.captures.iter_mut().for_each(moved),
                 Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => moved(value),
                 Object::Thunk(Thunk::Waiting(handle)) => {
-                    *handle = Handle(numbers[handle.0 as usize]);
+                    *handle = new(*handle);
                 }
                 Object::Gone | Object::Text(_) | Object::Integer(_) => {}
             }

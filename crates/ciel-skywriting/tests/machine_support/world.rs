@@ -4,7 +4,7 @@ use super::{Outcome, Plan};
 use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
-use ciel_skywriting::host::{Answer, Handle, Host, SpawnRequest, Thrown, Work};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Thrown, Work};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,9 +41,41 @@ enum Start {
     Ended,
 }
 
+/// What a task can name.
+#[derive(Clone, Default)]
+struct Table {
+    own: Vec<ObjectId>,
+    delivered: Vec<ObjectId>,
+}
+
+impl Table {
+    fn of(own: Vec<ObjectId>) -> Table {
+        let delivered = Vec::new();
+        Table { own, delivered }
+    }
+
+    fn object(&self, handle: Handle) -> ObjectId {
+        match handle.0.checked_sub(Handle::DELIVERED_MIN) {
+            Some(index) => self.delivered[index as usize],
+            None => self.own[handle.0 as usize],
+        }
+    }
+
+    fn objects(&self, handles: &[Handle]) -> Vec<ObjectId> {
+        handles.iter().map(|handle| self.object(*handle)).collect()
+    }
+
+    fn deliver(&mut self, objects: &[ObjectId]) -> References {
+        let first = Handle(Handle::DELIVERED_MIN + self.delivered.len() as u32);
+        self.delivered.extend(objects);
+        let count = objects.len() as u32;
+        References { first, count }
+    }
+}
+
 struct Task {
     start: Start,
-    table: Vec<ObjectId>,
+    table: Table,
     events: Vec<Event>,
     output: ObjectId,
     waits_for: Vec<Handle>,
@@ -52,7 +84,7 @@ struct Task {
 /// Collects what a task asks for during one turn.
 struct Turn<'w> {
     objects: &'w mut Vec<Object>,
-    table: &'w mut Vec<ObjectId>,
+    table: &'w mut Table,
     events: &'w mut Vec<Event>,
     spawned: Vec<(SpawnRequest, Vec<ObjectId>, ObjectId)>,
     tasks: usize,
@@ -60,14 +92,10 @@ struct Turn<'w> {
 
 impl Host for Turn<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
-        let given = request
-            .references
-            .iter()
-            .map(|h| self.table[h.0 as usize])
-            .collect();
+        let given = self.table.objects(&request.references);
         let first = self.objects.len();
         for _ in 0..request.outputs {
-            self.table.push(self.objects.len());
+            self.table.own.push(self.objects.len());
             self.objects.push(Object::Pending);
         }
         self.events
@@ -83,9 +111,9 @@ impl Host for Turn<'_> {
         if name != "data" {
             return None;
         }
-        self.table.push(self.objects.len());
+        self.table.own.push(self.objects.len());
         self.objects.push(Object::Bytes("[1, 2, 3]".into()));
-        Some(Handle(self.table.len() as u32 - 1))
+        Some(Handle(self.table.own.len() as u32 - 1))
     }
 }
 
@@ -137,7 +165,7 @@ impl World {
         });
         let task = Task {
             start: Start::Script,
-            table: vec![],
+            table: Table::default(),
             events: vec![],
             output: 0,
             waits_for: vec![],
@@ -198,7 +226,7 @@ impl World {
     }
 
     fn machine(&mut self, task: TaskId) -> Box<Machine> {
-        let references = self.tasks[task].table.len() as u32;
+        let references = self.tasks[task].table.own.len() as u32;
         match std::mem::replace(&mut self.tasks[task].start, Start::Ended) {
             Start::Running(machine) => machine,
             Start::Script => Box::new(Machine::for_script(
@@ -220,7 +248,7 @@ impl World {
             &mut self.tasks[id],
             Task {
                 start: Start::Ended,
-                table: vec![],
+                table: Table::default(),
                 events: vec![],
                 output: 0,
                 waits_for: vec![],
@@ -235,7 +263,8 @@ impl World {
         };
         let step = machine.run(&mut turn, self.plan.fuel);
         let spawned = turn.spawned;
-        assert_eq!(machine.references() as usize, task.table.len());
+        let known = task.table.own.len() + task.table.delivered.len();
+        assert_eq!(machine.references(), known);
         let output = task.output;
         let table = task.table.clone();
         self.tasks[id] = task;
@@ -278,7 +307,7 @@ impl World {
         let is_call = matches!(start, Start::Call(_));
         let task = Task {
             start,
-            table: given,
+            table: Table::of(given),
             events: vec![],
             output: first,
             waits_for: vec![],
@@ -295,11 +324,7 @@ impl World {
         self.tasks[id].waits_for = on;
         if self.plan.reload {
             let saved = machine.save();
-            let table: Vec<ObjectId> = saved
-                .references
-                .iter()
-                .map(|handle| self.tasks[id].table[handle.0 as usize])
-                .collect();
+            let kept = self.tasks[id].table.objects(&saved.references);
             let surroundings = if id == 0 { &self.root } else { &self.child };
             machine = Box::new(
                 Machine::load(
@@ -314,24 +339,24 @@ impl World {
                 let at = saved.references.iter().position(|known| known == handle);
                 *handle = Handle(at.expect("what it waits for is live") as u32);
             }
-            task.table = table;
+            task.table = Table::of(kept);
         }
         self.tasks[id].start = Start::Running(machine);
         self.waiting.push(id);
         self.wake();
     }
 
-    fn end(&mut self, id: TaskId, output: ObjectId, table: &[ObjectId], value: Returned) {
+    fn end(&mut self, id: TaskId, output: ObjectId, table: &Table, value: Returned) {
         self.objects[output] = match value {
             Returned::Json(value) => {
                 assert_eq!(id, 0);
                 self.result = Some((Ok(value), None));
                 Object::Pending
             }
-            Returned::Delegated(handle) => Object::Alias(table[handle.0 as usize]),
+            Returned::Delegated(handle) => Object::Alias(table.object(handle)),
             Returned::Value { bytes, references } => Object::Value {
                 bytes: bytes.into(),
-                references: references.iter().map(|h| table[h.0 as usize]).collect(),
+                references: table.objects(&references),
             },
         };
         self.wake();
@@ -354,7 +379,7 @@ impl World {
             let is_ready = task
                 .waits_for
                 .iter()
-                .all(|handle| self.final_object(task.table[handle.0 as usize]).is_some());
+                .all(|handle| self.final_object(task.table.object(*handle)).is_some());
             match is_ready {
                 true => self.ready.push_back(id),
                 false => self.waiting.push(id),
@@ -365,43 +390,31 @@ impl World {
     /// Hands over what the task waited for, and renumbers.
     fn answer(&mut self, id: TaskId, machine: &mut Machine) {
         for handle in std::mem::take(&mut self.tasks[id].waits_for) {
-            let object = self.tasks[id].table[handle.0 as usize];
+            let object = self.tasks[id].table.object(handle);
             let object = self.final_object(object).expect("it is there").clone();
             let name = "object".to_owned();
-            let (answer, inside) = match object {
-                Object::Value { bytes, references } => {
-                    let count = references.len() as u32;
-                    (
-                        Answer::Value {
-                            bytes,
-                            references: count,
-                        },
-                        references,
-                    )
-                }
-                Object::Json { bytes, references } => {
-                    let count = references.len() as u32;
-                    (
-                        Answer::Json {
-                            bytes,
-                            references: count,
-                        },
-                        references,
-                    )
-                }
-                Object::Bytes(bytes) => (Answer::Bytes { name, bytes }, vec![]),
-                Object::Large(bytes) => (Answer::Large { name, bytes }, vec![]),
-                Object::Error(thrown) => (Answer::Error(thrown), vec![]),
+            let table = &mut self.tasks[id].table;
+            let answer = match object {
+                Object::Value { bytes, references } => Answer::Value {
+                    bytes,
+                    references: table.deliver(&references),
+                },
+                Object::Json { bytes, references } => Answer::Json {
+                    bytes,
+                    references: table.deliver(&references),
+                },
+                Object::Bytes(bytes) => Answer::Bytes { name, bytes },
+                Object::Large(bytes) => Answer::Large { name, bytes },
+                Object::Error(thrown) => Answer::Error(thrown),
                 Object::Pending | Object::Alias(_) => unreachable!("it is final"),
             };
             machine.answer(handle, answer);
-            self.tasks[id].table.extend(inside);
         }
         if self.plan.compact
             && let Some(kept) = machine.compact()
         {
             let table = &mut self.tasks[id].table;
-            *table = kept.iter().map(|handle| table[handle.0 as usize]).collect();
+            *table = Table::of(table.objects(&kept));
         }
     }
 }

@@ -147,8 +147,9 @@ impl Machine {
                 .hint(format!("start it with --package {name}=FILE"))
                 .into());
         };
-        if handle.0 >= self.references() {
-            self.add_references(handle.0 - self.references() + 1);
+        let next = self.table.next();
+        if handle >= next {
+            self.add_references(handle.0 - next.0 + 1);
         }
         Ok(Value::Reference(handle))
     }

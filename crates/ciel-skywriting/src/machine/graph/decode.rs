@@ -6,22 +6,15 @@ use num_bigint::BigInt;
 
 use super::check::Check;
 use crate::code::CodeHash;
-use crate::host::Handle;
+use crate::host::{Handle, References};
 use crate::machine::heap::{Heap, INTEGER_BYTES_MAX};
 use crate::value::{Closure, Dictionary, Index, KeyView, Object, Text, Thunk, Value};
 use crate::wire::{self, Item, KeyItem, LoadError, Node, damaged};
 
-/// Which handles the references in some bytes get: number `i` becomes `first + i`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Numbering {
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-}
-
-impl Numbering {
+impl References {
     pub(crate) fn handle(self, number: u32) -> Result<Handle, LoadError> {
         match number < self.count {
-            true => Ok(Handle(self.first.saturating_add(number))),
+            true => Ok(Handle(self.first.0.saturating_add(number))),
             false => Err(damaged("a reference that was not given")),
         }
     }
@@ -55,7 +48,7 @@ impl From<LoadError> for Refusal {
 pub(crate) fn decode(
     heap: &mut Heap,
     bytes: &[u8],
-    numbering: Numbering,
+    references: References,
     roots: &mut Vec<Value>,
 ) -> Result<(), Refusal> {
     let mut rest = open(heap, bytes)?;
@@ -70,7 +63,7 @@ pub(crate) fn decode(
         rest,
         first,
         nodes,
-        numbering,
+        references,
     };
     decoder.room(nodes as usize * size_of::<Object>())?;
     for _ in 0..nodes {
@@ -127,7 +120,7 @@ struct Decoder<'h, 'b> {
     rest: &'b [u8],
     first: u32,
     nodes: u32,
-    numbering: Numbering,
+    references: References,
 }
 
 impl Decoder<'_, '_> {
@@ -170,7 +163,7 @@ impl Decoder<'_, '_> {
             Item::Cell(number) => Value::Cell(self.index(number)?),
             Item::Thunk(number) => Value::Thunk(self.index(number)?),
             Item::Builtin(builtin) => Value::Builtin(builtin),
-            Item::Reference(number) => Value::Reference(self.numbering.handle(number)?),
+            Item::Reference(number) => Value::Reference(self.references.handle(number)?),
         })
     }
 
@@ -201,7 +194,7 @@ impl Decoder<'_, '_> {
                 Object::Closure(Closure { function, captures })
             }
             Node::Cell => Object::Cell(self.item()?),
-            Node::Thunk(number) => Object::Thunk(Thunk::Waiting(self.numbering.handle(number)?)),
+            Node::Thunk(number) => Object::Thunk(Thunk::Waiting(self.references.handle(number)?)),
             Node::Text(text) => {
                 self.room(text.len())?;
                 Object::Text(Text {

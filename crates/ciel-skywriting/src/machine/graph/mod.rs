@@ -7,5 +7,5 @@ mod check;
 mod decode;
 mod encode;
 
-pub(crate) use decode::{Numbering, Refusal, decode};
+pub(crate) use decode::{Refusal, decode};
 pub(crate) use encode::{Form, encode};

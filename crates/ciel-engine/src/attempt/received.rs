@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::failure::Failure;
-use crate::limits::RECEIVED_FAILURES_MAX;
+use ciel_model::Failure;
+use ciel_model::limits::RECEIVED_FAILURES_MAX;
 
 /// The newest failures that an attempt has received.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +32,7 @@ impl ReceivedFailures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::FailureKind;
-    use crate::name::{Label, Name};
+    use ciel_model::{FailureKind, Label, Name};
 
     fn failure(number: usize) -> Failure {
         let origin = Label {

@@ -1,0 +1,61 @@
+//! Where in its program a strand is, and how far it has recorded facts to meet again.
+//!
+//! It does not know what a fact means. Read next: `ciel_model::ActionKey`.
+
+use ciel_model::{ActionKey, Fact, FactAct};
+
+use super::At;
+
+/// The index of the next action, and the parts of it so far.
+#[derive(Clone, Debug)]
+pub(super) struct Position {
+    action: u64,
+    parts: u32,
+    /// The last fact that the strand does again. It does not ask again for recorded inputs: it is
+    /// given them.
+    again: Option<ActionKey>,
+}
+
+impl Position {
+    /// Before the first action, which has that index.
+    pub(super) fn starting(action: u64) -> Position {
+        Position {
+            action,
+            parts: 0,
+            again: None,
+        }
+    }
+
+    /// The strand is before all of `facts`, which are in order.
+    pub(super) fn rewind(&mut self, facts: &[Fact]) {
+        let is_input = |fact: &&Fact| matches!(fact.act, FactAct::Input { .. });
+        let last = facts.iter().rev().find(|fact| !is_input(fact));
+        self.again = last.map(|fact| fact.at);
+    }
+
+    /// Whether one of the facts is still ahead.
+    pub(super) fn is_replaying(&self) -> bool {
+        let here = ActionKey::part(self.action, self.parts);
+        self.again.is_some_and(|last| here <= last)
+    }
+
+    /// Actions of the strand so far.
+    pub(super) fn actions(&self) -> u64 {
+        self.action
+    }
+
+    /// The strand does something here: where that is.
+    pub(super) fn pass(&mut self, at: At) -> ActionKey {
+        match at {
+            At::Action => {
+                self.parts = 0;
+                self.action += 1;
+                ActionKey::action(self.action - 1)
+            }
+            At::Part => {
+                self.parts += 1;
+                ActionKey::part(self.action, self.parts - 1)
+            }
+        }
+    }
+}

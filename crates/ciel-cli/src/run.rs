@@ -81,6 +81,7 @@ fn conclude(
     };
     observer.conclude(&outcome);
     finished?;
+    outcome.leaving.clone().leave();
     Ok(ExitCode::from(match &outcome {
         outcome if outcome.interrupted => INTERRUPTED,
         outcome if outcome.output_closed => OUTPUT_CLOSED,

@@ -6,12 +6,18 @@ use std::path::Path;
 
 use ciel_view::RunEndRecord;
 
+use crate::death;
 use crate::engine::Engine;
 use crate::layout::SCRATCH;
 
-/// Leaves the folder in order, and says whether the run can go on from there. A run that has come
-/// to its end says so; of one that was broken off everything stays that is needed to go on.
-pub(crate) fn leave_folder(engine: &Engine, ending: Option<RunEndRecord>) -> bool {
+/// Leaves the folder in order, and says whether the run can be resumed. A run that has come to its
+/// end says so; if its outcome is kept until it has been shown, so is its output. Of one that was
+/// broken off everything stays that is needed to resume it.
+pub(crate) fn leave_folder(
+    engine: &Engine,
+    ending: Option<RunEndRecord>,
+    outcome_is_kept: bool,
+) -> bool {
     let folder = &engine.folder;
     let Some(ending) = ending else {
         let resumable = folder.is_resumable().unwrap_or(false);
@@ -25,28 +31,42 @@ pub(crate) fn leave_folder(engine: &Engine, ending: Option<RunEndRecord>) -> boo
     let ending = serde_json::to_vec(&ending).expect("numbers and a text make JSON");
     let marked = folder.mark_ended(&ending).or_else(|_| {
         // On a full disk there is room when what is of no use any more is gone.
+        let _ = folder.leave();
         clear_folder(folder.path());
         folder.mark_ended(&ending)
     });
+    death::at_the_end();
     if let Err(error) = marked {
         let message = format!("the end of run {} cannot be noted: {error}", folder.id());
         engine.warn(None, &message);
     }
-    clear_folder(folder.path());
+    match outcome_is_kept {
+        true => clear(folder.path(), &USELESS[..NOT_SHOWN]),
+        false => clear_folder(folder.path()),
+    }
     false
 }
 
-/// What is of no use after a run has ended. Scratch goes last: as long as it is there the folder
-/// has not been left in order.
+/// What is of no use after a run has ended and its end has been shown: first what is of no use for
+/// showing it either. Scratch goes last: as long as it exists the folder has not been left in
+/// order.
 pub(crate) const USELESS: [&str; 7] = [
-    "journal", "stdout", "sinks", "digests", "objects", "spill", SCRATCH,
+    "journal", "digests", "objects", "spill", "stdout", "sinks", SCRATCH,
 ];
 
-/// Removes what is of no use after a run has ended.
+/// So many of these are of no use for showing the end.
+const NOT_SHOWN: usize = 4;
+
+/// Removes what is of no use after a run has ended and its end has been shown.
 pub(crate) fn clear_folder(run: &Path) {
-    for name in USELESS {
+    clear(run, &USELESS);
+}
+
+fn clear(run: &Path, names: &[&str]) {
+    for name in names {
         let path = run.join(name);
         // What cannot be removed now is removed by `ciel clean`.
         let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        death::at_the_end();
     }
 }

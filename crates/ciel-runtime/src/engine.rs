@@ -37,7 +37,7 @@ const RECORDS_BEHIND_MAX: u64 = 1 << 18;
 /// A run, as its threads see it.
 pub(crate) struct Engine {
     pub(crate) settings: Settings,
-    pub(crate) folder: RunFolder,
+    pub(crate) folder: Arc<RunFolder>,
     /// Every object that is not in memory.
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) observer: Arc<dyn Observer>,
@@ -87,7 +87,7 @@ pub(crate) struct Equipment {
 impl Engine {
     pub(crate) fn new(
         settings: Settings,
-        folder: RunFolder,
+        folder: Arc<RunFolder>,
         equipment: Equipment,
         kept: Persistence,
         core: Core,

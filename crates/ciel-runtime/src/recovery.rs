@@ -18,6 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::catch_panic::{PanicError, catch_panic};
 use crate::core::Order;
+use crate::death::Death;
 use crate::engine::Persistence;
 use crate::error::{RecoveryError, RunError};
 use crate::observer::Observer;
@@ -95,8 +96,7 @@ pub(crate) fn begin_recorded(
     }
     let recorder = Box::new(ToJournal {
         journal: journal.clone(),
-        #[cfg(debug_assertions)]
-        death: death::Death::told(),
+        death: Death::of_environment(),
     });
     let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
     let mut begun = match nothing {
@@ -112,7 +112,7 @@ pub(crate) fn begin_recorded(
     Ok(begun)
 }
 
-fn open_released(folder: &RunFolder) -> Result<Released, RunError> {
+pub(crate) fn open_released(folder: &RunFolder) -> Result<Released, RunError> {
     let path = folder.output_path();
     let opened = Released::open(&path, 0);
     opened.map_err(|error| RunError::of_released(folder.id(), &path, error))
@@ -121,8 +121,7 @@ fn open_released(folder: &RunFolder) -> Result<Released, RunError> {
 /// Records go to the journal as they are made.
 struct ToJournal {
     journal: Journal,
-    #[cfg(debug_assertions)]
-    death: Option<death::Death>,
+    death: Option<Death>,
 }
 
 impl fmt::Debug for ToJournal {
@@ -133,53 +132,9 @@ impl fmt::Debug for ToJournal {
 
 impl Recorder for ToJournal {
     fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>)) {
-        let _record = self.journal.append(spell);
-        #[cfg(debug_assertions)]
+        let record = self.journal.append(spell);
         if let Some(death) = &self.death {
-            death.look(&self.journal, _record);
-        }
-    }
-}
-
-/// Debug builds can be made to die at any record, so that tests can see what is left then.
-#[cfg(debug_assertions)]
-mod death {
-    use ciel_journal::{Journal, Sequence};
-
-    /// `7` dies when record 7 is written, `7-` when it is made and not written.
-    const VARIABLE: &str = "CIEL_DIE_AT_RECORD";
-
-    /// When to die.
-    pub(super) struct Death {
-        at: u64,
-        written: bool,
-    }
-
-    impl Death {
-        /// As the environment has it.
-        pub(super) fn told() -> Option<Death> {
-            let told = std::env::var(VARIABLE).ok()?;
-            let number = told.trim_end_matches('-');
-            Some(Death {
-                at: number.parse().ok()?,
-                written: number == told,
-            })
-        }
-
-        /// Dies like by `kill -9` if this is the record.
-        pub(super) fn look(&self, journal: &Journal, record: Sequence) {
-            if record.0 != self.at {
-                return;
-            }
-            if self.written {
-                // It dies as well if the record could not be written.
-                let _ = journal.wait_for(record);
-            }
-            let me = rustix::process::getpid();
-            let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
-            loop {
-                std::thread::park();
-            }
+            death.look(&self.journal, record);
         }
     }
 }

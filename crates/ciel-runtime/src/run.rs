@@ -1,5 +1,6 @@
 //! One run from beginning to end.
 
+mod ended;
 mod finish;
 mod result;
 
@@ -15,6 +16,8 @@ use ciel_store::StateFolder;
 use ciel_view::records::RunRecord;
 use serde_json::Value as Json;
 
+use self::ended::EndedRun;
+pub use self::ended::Leaving;
 use self::finish::{ThreadsEnded, finish};
 use crate::choice::{choose_folder, seconds_now};
 use crate::core::Core;
@@ -53,6 +56,8 @@ pub struct Outcome {
     pub output_closed: bool,
     /// The run did not come to its end, and can be resumed.
     pub resumable: bool,
+    /// To be left when all of this has been shown.
+    pub leaving: Leaving,
 }
 
 /// Runs a job to its end.
@@ -73,7 +78,11 @@ pub fn run(
     let key = key::run_key(&settings, &job);
     let runs = state.runs()?;
     let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*observer)?;
+    let folder = Arc::new(folder);
     let id = folder.id().to_string();
+    if let Some(ended) = EndedRun::of(&folder)? {
+        return ended.show(folder, &*observer);
+    }
     retention::make_room(&state, &runs, &id, settings.keep_bytes, &*observer)?;
     observer.report(Report::Started { run: &id });
     let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();

@@ -30,6 +30,7 @@ const TRASH_NAME: &str = "trash";
 pub(crate) const LOCK_NAME: &str = "lock";
 pub(crate) const DESCRIPTION_NAME: &str = "run.json";
 pub(crate) const ENDED_NAME: &str = "ended";
+pub(crate) const OUTCOME_NAME: &str = "outcome";
 pub(crate) const JOURNAL_NAME: &str = "journal";
 
 /// An open state folder (`.ciel/` beside the program, unless the user says otherwise).
@@ -58,8 +59,8 @@ pub enum RunState {
         /// Its process; none in the instant before it is written.
         process: Option<u32>,
     },
-    /// Its lock is free, but it did not come to its end, and what is needed to go on is there: its
-    /// description and its journal.
+    /// Its lock is free, and it can be resumed: it did not come to its end, and has its description
+    /// and its journal; or it did, and its process died before it had shown all of it.
     Unended,
     /// Its lock is free and nothing can go on, however it ended.
     Ended,
@@ -309,9 +310,12 @@ pub(crate) fn process_in(run: &Directory, lock: &mut File) -> Result<Option<u32>
     Ok(text.trim().parse().ok())
 }
 
-/// Whether a run whose lock is free could go on.
-fn is_resumable(run: &Directory) -> Result<bool, StoreError> {
-    Ok(run.entry(ENDED_NAME)?.is_none() && has_record(run)?)
+/// Whether a run whose lock is free can be resumed, if only to show how it ended.
+pub(crate) fn is_resumable(run: &Directory) -> Result<bool, StoreError> {
+    match run.entry(ENDED_NAME)? {
+        None => has_record(run),
+        Some(_) => Ok(run.entry(OUTCOME_NAME)?.is_some()),
+    }
 }
 
 /// Whether a run has what is needed to go on: its description and its journal.

@@ -22,6 +22,9 @@ pub const SPILL_FILE_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of what a run's folder says about the run, when it is read.
 pub const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 
+/// Bytes of how a run ended, as they are kept until that is shown.
+pub const OUTCOME_BYTES_MAX: u64 = 64 << 20;
+
 /// Bytes of a file up to which its digest is made when it is committed; reading a longer one would
 /// hold up whoever commits it.
 pub const DIGEST_AT_COMMIT_BYTES_MAX: u64 = 4 << 20;

@@ -16,9 +16,10 @@ use crate::directory::{Directory, check_name};
 use crate::disk;
 use crate::error::{StoreError, failure};
 use crate::folder::{
-    DESCRIPTION_NAME, ENDED_NAME, JOURNAL_NAME, LOCK_NAME, StateFolder, has_record, process_in,
+    DESCRIPTION_NAME, ENDED_NAME, JOURNAL_NAME, LOCK_NAME, OUTCOME_NAME, StateFolder, has_record,
+    is_resumable, process_in,
 };
-use crate::limits::{DESCRIPTION_BYTES_MAX, RUN_ID_BYTES_MAX};
+use crate::limits::{DESCRIPTION_BYTES_MAX, OUTCOME_BYTES_MAX, RUN_ID_BYTES_MAX};
 use crate::objects::FileObjects;
 use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
@@ -179,8 +180,41 @@ impl RunFolder {
         has_record(&self.directory)
     }
 
-    /// Notes that the run has come to its end, whole or not at all; nobody can resume it then.
-    /// The bytes are the caller's.
+    /// Keeps how the run ended, whole or not at all, for a process that must show it once more
+    /// because this one died before [`RunFolder::leave`]. The bytes are the caller's; false if they
+    /// are more than [`OUTCOME_BYTES_MAX`], which are not kept.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `DiskFull`, `System`.
+    pub fn keep_outcome(&self, outcome: &[u8]) -> Result<bool, StoreError> {
+        if outcome.len() as u64 > OUTCOME_BYTES_MAX {
+            return Ok(false);
+        }
+        let kept = self.directory.write_whole(OUTCOME_NAME, outcome);
+        kept.map(|()| true)
+    }
+
+    /// How a run ended whose process died before it had shown that; none if the run has not ended.
+    ///
+    /// # Errors
+    /// `System` if it cannot be read.
+    pub fn outcome(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.directory.entry(ENDED_NAME)? {
+            None => Ok(None),
+            Some(_) => self.directory.read_file(OUTCOME_NAME, OUTCOME_BYTES_MAX),
+        }
+    }
+
+    /// Notes that all of the end has been shown: from now on nobody can resume the run.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `System`.
+    pub fn leave(&self) -> Result<(), StoreError> {
+        self.directory.remove_all(OUTCOME_NAME)
+    }
+
+    /// Notes that the run has come to its end, whole or not at all; nobody can resume it then,
+    /// unless [`RunFolder::keep_outcome`] came before. The bytes are the caller's.
     ///
     /// # Errors
     /// `ReadOnly`, `DiskFull`, `System`.
@@ -230,7 +264,7 @@ impl RunFolder {
     }
 }
 
-/// A run that did not come to its end, held by this process so that nobody takes it up meanwhile.
+/// A run that can be resumed, held by this process so that nobody takes it up meanwhile.
 #[derive(Debug)]
 pub struct HeldRun {
     id: String,
@@ -255,11 +289,12 @@ impl HeldRun {
         };
         let lock = directory.open_to_write(LOCK_NAME)?.ok_or_else(unknown)?;
         let lock = take_free_lock(&directory, lock, id)?;
-        if directory.entry(ENDED_NAME)?.is_some() {
-            return Err(StoreError::RunEnded { run: id.to_owned() });
-        }
-        if !has_record(&directory)? {
-            return Err(StoreError::RunUnrecorded { run: id.to_owned() });
+        if !is_resumable(&directory)? {
+            let run = id.to_owned();
+            return Err(match directory.entry(ENDED_NAME)? {
+                Some(_) => StoreError::RunEnded { run },
+                None => StoreError::RunUnrecorded { run },
+            });
         }
         write_process(&directory, &lock)?;
         Ok(HeldRun {

@@ -7,6 +7,8 @@
 //! `executors.rs` (`worker_that_died_once_…`, `parked_strand_that_is_lost_…`). Read first:
 //! `support`; then `trial`.
 
+#[cfg(debug_assertions)]
+mod ended;
 mod held_output;
 // Only debug builds die where they are told to.
 #[cfg(debug_assertions)]

@@ -8,8 +8,10 @@ use ciel_view::records::EndRecord;
 use serde_json::Value as Json;
 
 use super::Outcome;
+use super::ended::{EndedRun, Leaving};
 use super::result::shown;
 use crate::cleanup::{USELESS, leave_folder};
+use crate::death;
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::output;
@@ -39,17 +41,12 @@ pub(super) fn finish(
         .err()
         .map(|failure| failure.to_string());
     drop(core);
-    engine.write_history();
-    engine.write_counts();
-    engine.write_end(EndRecord {
+    let end = EndRecord {
         failure: failure.clone(),
         counts,
         elapsed_us,
-    });
-    let mut trouble = engine.take_trouble();
-    if let Some(Err(error)) = engine.journal.clone().map(Journal::close) {
-        trouble.get_or_insert(RunError::of_journal(&run, error));
-    }
+    };
+    let trouble = close_records(engine, &run, end);
     let came_to_its_end = !ended.interrupted && ended.output.is_ok() && trouble.is_none();
     let result = ending
         .result
@@ -64,15 +61,14 @@ pub(super) fn finish(
         elapsed_us,
         bytes: engine.folder.bytes_on_disk(&USELESS),
     });
-    let resumable = leave_folder(engine, ending_told);
-    let output_closed = match ended.output {
-        Err(output::Closed::Outside(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            true
-        }
-        Err(output::Closed::Outside(error)) => return Err(RunError::Output(error)),
-        Err(output::Closed::Inside(error)) => return Err(error),
-        Ok(()) => false,
+    death::at_the_end();
+    let is_kept = ending_told.is_some() && engine.journal.is_some() && {
+        let end = EndedRun::new(&result, &ending.failures, counts, elapsed_us, processor_us);
+        end.keep(engine)
     };
+    death::at_the_end();
+    let resumable = leave_folder(engine, ending_told, is_kept);
+    let output_closed = is_unread(ended.output)?;
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
@@ -87,7 +83,33 @@ pub(super) fn finish(
         interrupted: ended.interrupted,
         output_closed,
         resumable,
+        leaving: Leaving::of(engine.folder.clone()),
     })
+}
+
+/// Writes the last of the history and of the journal; gives what went wrong in the run first.
+fn close_records(engine: &Engine, run: &str, end: EndRecord) -> Option<RunError> {
+    death::at_the_end();
+    engine.write_history();
+    engine.write_counts();
+    death::at_the_end();
+    engine.write_end(end);
+    let trouble = engine.take_trouble();
+    let closed = engine.journal.clone().map(Journal::close);
+    death::at_the_end();
+    trouble.or_else(|| Some(RunError::of_journal(run, closed?.err()?)))
+}
+
+/// Whether nobody reads the output any more.
+fn is_unread(output: Result<(), output::Closed>) -> Result<bool, RunError> {
+    match output {
+        Ok(()) => Ok(false),
+        Err(output::Closed::Outside(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            Ok(true)
+        }
+        Err(output::Closed::Outside(error)) => Err(RunError::Output(error)),
+        Err(output::Closed::Inside(error)) => Err(error),
+    }
 }
 
 /// Tells the end of a job that has come to it, with its result if it has one. Whoever takes the run
@@ -98,6 +120,7 @@ fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
         std::io::ErrorKind::BrokenPipe => Ok(()),
         _ => Err(error),
     });
+    death::at_the_end();
     told.and_then(|()| engine.observer.settle())
         .map_err(RunError::Output)
 }

@@ -1,0 +1,132 @@
+//! The end of a run, kept until its process has shown all of it.
+//!
+//! A process may be killed after its job has ended and before people have seen how. The next start
+//! then shows the output, the result and the failures once more, and runs nothing. It does not know
+//! how they are shown. Read next: `finish`, which keeps the end.
+
+use std::sync::Arc;
+
+use ciel_graph::Counts;
+use ciel_model::Failure;
+use ciel_store::RunFolder;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::Outcome;
+use crate::cleanup::clear_folder;
+use crate::death;
+use crate::engine::Engine;
+use crate::error::{RecoveryError, RunError};
+use crate::observer::{Observer, Report};
+use crate::recovery::{keep_sinks, open_released};
+
+/// How a run ended.
+#[derive(Serialize, Deserialize)]
+pub(super) struct EndedRun {
+    pub(super) result: Result<Json, Failure>,
+    pub(super) failures: Vec<Failure>,
+    pub(super) counts: Counts,
+    pub(super) elapsed_us: u64,
+    pub(super) processor_us: u64,
+}
+
+impl EndedRun {
+    pub(super) fn new(
+        result: &Result<Json, Arc<Failure>>,
+        failures: &[Arc<Failure>],
+        counts: Counts,
+        elapsed_us: u64,
+        processor_us: u64,
+    ) -> EndedRun {
+        let failure = |failure: &Arc<Failure>| Failure::clone(failure);
+        EndedRun {
+            result: result.clone().map_err(|why| failure(&why)),
+            failures: failures.iter().map(failure).collect(),
+            counts,
+            elapsed_us,
+            processor_us,
+        }
+    }
+
+    /// Keeps it until [`Leaving::leave`]; false if there is no room for it.
+    pub(super) fn keep(&self, engine: &Engine) -> bool {
+        let bytes = serde_json::to_vec(self).expect("numbers, texts and JSON make JSON");
+        engine.folder.keep_outcome(&bytes).unwrap_or(false)
+    }
+
+    /// The end that this folder keeps; none if its run has not ended.
+    ///
+    /// # Errors
+    /// What the folder refuses, and an outcome that cannot be understood.
+    pub(super) fn of(folder: &RunFolder) -> Result<Option<EndedRun>, RunError> {
+        let Some(bytes) = folder.outcome()? else {
+            return Ok(None);
+        };
+        let read = serde_json::from_slice(&bytes).map_err(|error| {
+            let message = format!("its outcome cannot be read: {error}");
+            RunError::from(RecoveryError::Absurd { message })
+        });
+        read.map(Some)
+    }
+
+    /// Shows all of it once more.
+    ///
+    /// # Errors
+    /// What the folder refuses, and those of the output.
+    pub(super) fn show(
+        self,
+        folder: Arc<RunFolder>,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, RunError> {
+        let (run, committed) = (folder.id().to_string(), self.counts.finished);
+        observer.report(Report::Resumed {
+            run: &run,
+            committed,
+        });
+        keep_sinks(&folder, observer)?;
+        let shown = open_released(&folder)?.tell(|bytes| observer.output(bytes));
+        let shown = shown.and_then(|()| match &self.result {
+            Ok(result) => observer.result(result),
+            Err(_) => Ok(()),
+        });
+        let output_closed = match shown.and_then(|()| observer.settle()) {
+            Ok(()) => false,
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => true,
+            Err(error) => return Err(RunError::Output(error)),
+        };
+        Ok(Outcome {
+            run,
+            result: self.result.map_err(Arc::new),
+            failures: self.failures.into_iter().map(Arc::new).collect(),
+            counts: self.counts,
+            elapsed_us: self.elapsed_us,
+            processor_us: self.processor_us,
+            interrupted: false,
+            output_closed,
+            resumable: false,
+            leaving: Leaving::of(folder),
+        })
+    }
+}
+
+/// The folder of a run whose end is being shown.
+#[derive(Clone, Debug)]
+pub struct Leaving(Arc<RunFolder>);
+
+impl Leaving {
+    pub(super) fn of(folder: Arc<RunFolder>) -> Leaving {
+        Leaving(folder)
+    }
+
+    /// Says that all of the end has been shown; the last thing to do with a run. Without it the
+    /// next start of the job shows the same end instead of running the job anew.
+    pub fn leave(self) {
+        death::at_the_end();
+        // A mark that cannot be removed costs another look at the same end.
+        let left = self.0.leave();
+        death::at_the_end();
+        if left.is_ok() && matches!(self.0.is_resumable(), Ok(false)) {
+            clear_folder(self.0.path());
+        }
+    }
+}

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ciel_engine::{Action, Attempt};
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
 use ciel_node::AttemptKey;
@@ -245,6 +246,11 @@ impl Engine {
         };
         core.turns.rise();
         core
+    }
+
+    /// An attempt does something that makes nothing.
+    pub(crate) fn act(&self, attempt: &mut Attempt, action: Action) {
+        self.with(|core, now| core.act(now, attempt, action));
     }
 
     /// A task failed by itself: tells the graph, and frees its place.

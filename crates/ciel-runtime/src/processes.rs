@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciel_graph::{Assignment, Entry, Event, Output};
+use ciel_engine::{Action, Attempt};
+use ciel_graph::{Assignment, Entry, Output};
 use ciel_model::{Failure, FailureKind, Form, Label, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
@@ -45,28 +46,20 @@ enum ProcessEnd {
 
 /// Runs one task in a process of its own.
 pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment: Box<Assignment>) {
-    let run = AttemptKey {
-        task: assignment.task,
-        attempt: assignment.attempt,
-    };
+    let mut attempt = Attempt::new(&assignment);
     let mut desk = TaskWorkspace::new(&engine, &assignment);
-    match run_to_end(&engine, &spawning, &assignment, &mut desk).await {
+    let run = attempt.key();
+    match run_to_end(&engine, &spawning, &assignment, run, &mut desk).await {
         Ok(Conclusion::Outputs { outputs, printed }) => {
-            commit(&engine, &assignment, outputs, printed)
+            commit(&engine, &assignment, &mut attempt, outputs, printed)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
-            let AttemptKey { task, attempt } = run;
-            let lost = Event::TaskLost {
-                task,
-                attempt,
-                failure,
-            };
-            core.end(now, run, lost);
+            core.tell(now, attempt.lost(failure));
         }),
-        Ok(Conclusion::Stopped) => engine.with(|core, now| core.leave(now, run)),
+        Ok(Conclusion::Stopped) => engine.with(|core, now| core.tell(now, attempt.left())),
         Err(failure) => {
             engine.heed_surroundings(&failure);
-            engine.fail(run, *failure)
+            engine.act(&mut attempt, Action::Fail(*failure));
         }
     }
 }
@@ -91,28 +84,28 @@ enum Printed {
     Piece(ciel_ordered::Piece),
 }
 
-fn commit(engine: &Engine, assignment: &Assignment, outputs: Vec<Output>, printed: Printed) {
-    let run = AttemptKey {
-        task: assignment.task,
-        attempt: assignment.attempt,
-    };
+fn commit(
+    engine: &Engine,
+    assignment: &Assignment,
+    attempt: &mut Attempt,
+    outputs: Vec<Output>,
+    printed: Printed,
+) {
     engine.with(|core, now| {
-        let AttemptKey { task, attempt } = run;
-        let has_printed = !matches!(printed, Printed::Nothing);
-        if let Printed::Piece(piece) = printed
-            && !core.is_stopping(run)
-        {
-            // A process runs once more only when nothing of it was committed, so nothing differs.
-            let (label, after) = (&assignment.label, assignment.next_action);
-            let _ = core.write(assignment.strand, label, after, piece);
+        match printed {
+            Printed::Nothing => {}
+            Printed::Already => {
+                attempt.write();
+            }
+            Printed::Piece(_) if core.is_stopping(attempt.key()) => {}
+            Printed::Piece(piece) => {
+                // A process runs once more only when nothing of it was committed, so nothing
+                // differs.
+                let (strand, label) = (assignment.strand, &assignment.label);
+                let _ = core.write(strand, label, attempt.write(), piece);
+            }
         }
-        let finished = Event::TaskFinished {
-            task,
-            attempt,
-            outputs,
-            printed: has_printed,
-        };
-        core.end(now, run, finished);
+        core.act(now, attempt, Action::Finish(outputs));
     });
     output::spill_excess(engine);
 }
@@ -121,14 +114,11 @@ async fn run_to_end(
     engine: &Arc<Engine>,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
+    run: AttemptKey,
     desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Conclusion> {
     let plan = plan(engine, assignment, desk)?;
     let stdin = desk.standard_input(&plan.stdin).await?;
-    let run = AttemptKey {
-        task: assignment.task,
-        attempt: assignment.attempt,
-    };
     if engine.lock().is_stopping(run) {
         return Ok(Conclusion::Stopped);
     }

@@ -124,16 +124,16 @@ fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -
         Launch::Command(_) | Launch::Worker(_) => {
             // The executor did not exist when a run began that is resumed here.
             let refused = engine.registry.unknown(found.name());
-            Err(Box::new(refused.failure(&assignment.label)))
+            Begun::Ended(Action::Fail(refused.failure(&assignment.label)))
         }
     };
-    let end = match begun {
-        Ok(Begun::Script(script)) => return go_on(engine, hand, script),
-        Ok(Begun::Ended(outputs)) => Action::Finish(outputs),
-        Err(failure) => Action::Fail(*failure),
-    };
-    engine.with(|core, now| core.act(now, &mut attempt, end));
-    None
+    match begun {
+        Begun::Script(script) => go_on(engine, hand, script),
+        Begun::Ended(end) => {
+            engine.act(&mut attempt, end);
+            None
+        }
+    }
 }
 
 impl coroutine::Host for Engine {

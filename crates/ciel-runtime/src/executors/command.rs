@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_model::{Class, InputMode, Options};
+use ciel_model::InputMode;
 use serde_json::Value;
 
 use super::{Executor, Launch};
@@ -81,10 +81,6 @@ impl<C: CommandLine> Command<C> {
 impl<C: CommandLine> Executor for Command<C> {
     fn name(&self) -> &Arc<str> {
         &self.name
-    }
-
-    fn class(&self, _options: &Options) -> Class {
-        Class::Process
     }
 
     fn input_mode(&self, _asked: Option<InputMode>) -> InputMode {

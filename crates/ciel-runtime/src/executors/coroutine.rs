@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use ciel_graph::{Assignment, Output};
+use ciel_engine::Action;
+use ciel_graph::Assignment;
 use ciel_model::{Failure, Handle, Value};
 
 use crate::script::Script;
@@ -27,8 +28,8 @@ pub(crate) trait Host {
 
 /// A task that has begun.
 pub(crate) enum Begun {
-    /// It has ended, with these outputs.
-    Ended(Vec<Output>),
+    /// It has ended so.
+    Ended(Action),
     /// It runs until it waits, ends, or has used up its fuel.
     Script(Box<Script>),
 }
@@ -36,10 +37,7 @@ pub(crate) enum Begun {
 /// How tasks of one executor begin on a thread of the engine.
 pub(crate) trait Coroutine {
     /// Begins a task.
-    ///
-    /// # Errors
-    /// The failure of the task.
-    fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Result<Begun, Box<Failure>>;
+    fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun;
 
     /// Whether a task with that payload may keep its thread for long without using up fuel.
     fn may_block(&self, _payload: &[u8]) -> bool {

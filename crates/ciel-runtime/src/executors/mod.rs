@@ -8,6 +8,7 @@
 pub(crate) mod command;
 pub(crate) mod coroutine;
 mod environ;
+mod first_step;
 mod grab;
 mod names;
 pub(crate) mod python;
@@ -41,9 +42,6 @@ use crate::settings::Settings;
 pub(crate) trait Executor: Send + Sync {
     /// Its name in programs.
     fn name(&self) -> &Arc<str>;
-
-    /// How its tasks with these options are run.
-    fn class(&self, options: &Options) -> Class;
 
     /// How its tasks take an input of which the caller said `asked`.
     fn input_mode(&self, asked: Option<InputMode>) -> InputMode;
@@ -106,6 +104,17 @@ pub(crate) enum Launch<'a> {
     Coroutine(&'a dyn Coroutine),
 }
 
+impl Launch<'_> {
+    /// How a task with these options is run.
+    pub(crate) fn class(&self, options: &Options) -> Class {
+        match self {
+            Launch::Command(_) => Class::Process,
+            Launch::Worker(worker) => Class::Pooled(worker.pool(options)),
+            Launch::Coroutine(_) => Class::Coordination,
+        }
+    }
+}
+
 /// All executors of a run.
 pub(crate) struct Registry {
     known: BTreeMap<String, Arc<dyn Executor>>,
@@ -121,8 +130,8 @@ impl Registry {
         add_command(&mut known, stdinout::Stdinout);
         add_command(&mut known, environ::Environ);
         add_command(&mut known, shell::Shell);
-        add(&mut known, grab::Grab::new());
-        add(&mut known, sync::Sync::new());
+        add(&mut known, grab::executor());
+        add(&mut known, sync::executor());
         add(&mut known, skywriting::Skywriting::new());
         if settings.python.is_some() {
             let is_job = matches!(job, Job::Python);

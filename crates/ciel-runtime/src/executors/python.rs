@@ -40,10 +40,6 @@ impl Executor for Python {
         &self.name
     }
 
-    fn class(&self, options: &Options) -> Class {
-        Class::Pooled(pool(&self.name, options.resources.millicores))
-    }
-
     fn input_mode(&self, asked: Option<InputMode>) -> InputMode {
         worker::input_mode(asked)
     }
@@ -66,6 +62,10 @@ impl Executor for Python {
 }
 
 impl Worker for Python {
+    fn pool(&self, options: &Options) -> Pool {
+        pool(&self.name, options.resources.millicores)
+    }
+
     fn command(&self, pool: &Pool) -> WorkerCommand {
         with_cores(self.command.clone(), pool)
     }

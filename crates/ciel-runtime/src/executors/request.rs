@@ -35,7 +35,7 @@ impl Request {
         };
         Descriptor {
             executor: executor.name().clone(),
-            class: executor.class(&self.options),
+            class: executor.launch().class(&self.options),
             what: self.label,
             payload: Payload::new(self.payload),
             code: self.code,

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ciel_engine::Action;
 use ciel_graph::Assignment;
-use ciel_model::{Class, Descriptor, Failure, InputMode, Options};
+use ciel_model::{Class, Descriptor, InputMode};
 use serde_json::Value;
 
 use super::coroutine::{Begun, Coroutine, Host};
@@ -30,10 +31,6 @@ impl Skywriting {
 impl Executor for Skywriting {
     fn name(&self) -> &Arc<str> {
         &self.name
-    }
-
-    fn class(&self, _options: &Options) -> Class {
-        Class::Coordination
     }
 
     fn input_mode(&self, _asked: Option<InputMode>) -> InputMode {
@@ -61,8 +58,11 @@ impl Executor for Skywriting {
 }
 
 impl Coroutine for Skywriting {
-    fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Result<Begun, Box<Failure>> {
-        host.script(assignment).map(Begun::Script)
+    fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun {
+        match host.script(assignment) {
+            Ok(script) => Begun::Script(script),
+            Err(failure) => Begun::Ended(Action::Fail(*failure)),
+        }
     }
 
     fn may_block(&self, payload: &[u8]) -> bool {

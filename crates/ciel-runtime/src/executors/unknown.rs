@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use ciel_engine::Action;
 use ciel_graph::Assignment;
-use ciel_model::{Class, Failure, InputMode, Options};
+use ciel_model::InputMode;
 use serde_json::Value;
 
 use super::coroutine::{Begun, Coroutine, Host};
@@ -27,10 +28,6 @@ impl Executor for Unknown {
         &self.name
     }
 
-    fn class(&self, _options: &Options) -> Class {
-        Class::Coordination
-    }
-
     fn input_mode(&self, _asked: Option<InputMode>) -> InputMode {
         InputMode::Reference
     }
@@ -45,7 +42,8 @@ impl Executor for Unknown {
 }
 
 impl Coroutine for Unknown {
-    fn begin(&self, _host: &dyn Host, assignment: Box<Assignment>) -> Result<Begun, Box<Failure>> {
-        Err(Box::new(self.refused.clone().failure(&assignment.label)))
+    fn begin(&self, _host: &dyn Host, assignment: Box<Assignment>) -> Begun {
+        let failure = self.refused.clone().failure(&assignment.label);
+        Begun::Ended(Action::Fail(failure))
     }
 }

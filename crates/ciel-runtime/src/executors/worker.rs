@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Class, InputMode, Options, Pool};
+use ciel_model::{InputMode, Options, Pool};
 use serde_json::Value;
 
 use super::{Executor, Launch, Replay};
@@ -37,6 +37,9 @@ pub(crate) enum WorkerStart {
 
 /// How workers of one executor are started.
 pub(crate) trait Worker {
+    /// The pool that runs a task with these options.
+    fn pool(&self, options: &Options) -> Pool;
+
     /// The command of a worker of that pool.
     fn command(&self, pool: &Pool) -> WorkerCommand;
 }
@@ -64,10 +67,6 @@ impl Executor for Plugin {
         &self.name
     }
 
-    fn class(&self, _options: &Options) -> Class {
-        Class::Pooled(Pool::new(self.name.clone(), 1))
-    }
-
     fn input_mode(&self, asked: Option<InputMode>) -> InputMode {
         input_mode(asked)
     }
@@ -86,6 +85,10 @@ impl Executor for Plugin {
 }
 
 impl Worker for Plugin {
+    fn pool(&self, _options: &Options) -> Pool {
+        Pool::new(self.name.clone(), 1)
+    }
+
     fn command(&self, _pool: &Pool) -> WorkerCommand {
         WorkerCommand {
             title: self.file.to_string_lossy().into_owned(),

@@ -3,7 +3,6 @@
 //!
 //! It changes nothing. Read next: `strand`, `frontier`.
 
-use crate::limits::RETAINED_BYTES_MAX;
 use crate::strand::{Item, NOWHERE, Strand};
 use crate::stream::OrderedStream;
 
@@ -22,7 +21,7 @@ impl OrderedStream {
 
     /// The counters say what the strands hold.
     fn check_counters(&self) {
-        let (mut held, mut extents, mut retained, mut spilling) = (0, 0, 0, 0);
+        let (mut held, mut extents, mut spilling) = (0, 0, 0);
         for body in self
             .strands
             .iter()
@@ -31,17 +30,12 @@ impl OrderedStream {
             held += body.held_bytes;
             for (index, item) in body.items.iter().enumerate() {
                 match item {
-                    Item::Bytes(bytes) if index < body.taken => retained += bytes.len() as u64,
-                    Item::Extent(extent) if index > body.taken => extents += extent.length,
-                    Item::Extent(extent) if index == body.taken => {
+                    Item::Extent(extent) if index == 0 => {
                         extents += extent.length - body.part_taken;
                     }
+                    Item::Extent(extent) => extents += extent.length,
                     Item::Spilling(_) => spilling += 1,
-                    Item::Bytes(_)
-                    | Item::Extent(_)
-                    | Item::Child(..)
-                    | Item::Segment(_)
-                    | Item::After(_) => {}
+                    Item::Bytes(_) | Item::Child(..) | Item::After(_) => {}
                 }
             }
         }
@@ -50,12 +44,7 @@ impl OrderedStream {
             self.gauges.extent_bytes, extents,
             "extent bytes are counted"
         );
-        assert_eq!(
-            self.gauges.retained_bytes, retained,
-            "retained bytes are counted"
-        );
         assert_eq!(self.spilled.len(), spilling, "each ticket has its piece");
-        assert!(retained <= RETAINED_BYTES_MAX, "retained bytes are bounded");
     }
 
     /// The frontier's path is linked both ways and holds nothing that is finished.
@@ -64,7 +53,7 @@ impl OrderedStream {
         while place != NOWHERE {
             let strand = &self.strands[place];
             assert_eq!(strand.down, below, "{} leads to the frontier", strand.key);
-            let is_idle = below != NOWHERE && strand.is_finished() && !strand.is_retained();
+            let is_idle = below != NOWHERE && strand.is_finished();
             assert!(!is_idle, "{} should have left the path", strand.key);
             (below, place) = (place, strand.up);
         }
@@ -77,22 +66,14 @@ impl OrderedStream {
             .strands
             .find(key)
             .expect("a listed strand is found by its key");
-        assert!(
-            !strand.passed || strand.is_retained(),
-            "{key} is passed and not retained"
-        );
         let Some(body) = &strand.body else { return };
-        let memory: u64 = body.items.iter().skip(body.taken).map(Item::memory).sum();
-        let part = match body.items.get(body.taken) {
+        let memory: u64 = body.items.iter().map(Item::memory).sum();
+        let part = match body.items.front() {
             Some(Item::Bytes(_)) => body.part_taken,
             _ => 0,
         };
         assert_eq!(body.held_bytes, memory - part, "{key} counts its bytes");
-        assert!(
-            body.taken == 0 || strand.is_retained(),
-            "{key} keeps what it need not"
-        );
-        for item in body.items.iter().skip(body.taken) {
+        for item in &body.items {
             if let Item::Child(child, _) = item {
                 assert_eq!(self.strands[*child].up, place, "a child of {key} knows it");
             }

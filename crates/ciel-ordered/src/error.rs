@@ -41,12 +41,6 @@ pub enum OrderedError {
         /// The strand of the act.
         strand: StrandKey,
     },
-    /// A segment needs a strand that was retained, is closed and committed with all its
-    /// descendants, and kept all its pieces.
-    NoSegment {
-        /// The strand whose segment was asked for.
-        strand: StrandKey,
-    },
     /// The piece of this ticket has gone in the meantime; the caller may recycle its extent.
     UnknownTicket,
 }
@@ -61,7 +55,6 @@ impl OrderedError {
             OrderedError::NotHeld { .. } => "ordered.not-held",
             OrderedError::Mismatch { .. } => "ordered.mismatch",
             OrderedError::Diverged { .. } => "ordered.diverged",
-            OrderedError::NoSegment { .. } => "ordered.no-segment",
             OrderedError::UnknownTicket => "ordered.unknown-ticket",
         }
     }
@@ -91,7 +84,6 @@ impl std::fmt::Display for OrderedError {
                     "{strand} has already differed from its first run"
                 )
             }
-            OrderedError::NoSegment { strand } => write!(formatter, "{strand} gives no segment"),
             OrderedError::UnknownTicket => write!(formatter, "the spilled piece has gone"),
         }
     }

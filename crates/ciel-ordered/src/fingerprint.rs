@@ -48,7 +48,7 @@ impl Fingerprint {
         self.known = false;
     }
 
-    /// Takes a child or segment that stands at this point.
+    /// Takes a child that stands at this point.
     pub(crate) fn absorb_point(&mut self, key: u64) {
         self.close_word();
         self.mix(key ^ POINT);

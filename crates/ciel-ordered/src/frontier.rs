@@ -6,9 +6,7 @@
 //! release a piece, enter a child, leave a strand. It does not know who writes. Read next:
 //! `strand`.
 
-use crate::limits::RETAINED_BYTES_MAX;
 use crate::piece::{Chunk, Piece, StrandKey};
-use crate::segment::Segment;
 use crate::strand::{Item, NOWHERE, StrandEnd, StrandIndex};
 use crate::stream::OrderedStream;
 
@@ -16,7 +14,6 @@ use crate::stream::OrderedStream;
 enum Front {
     Piece,
     Child(StrandIndex),
-    Segment(Segment),
     After,
     Waiting,
     Finished,
@@ -30,16 +27,9 @@ impl OrderedStream {
         let limit = limit_bytes.max(1);
         loop {
             self.begin_root()?;
-            if let Some(piece) = self.walk.take(limit) {
-                return Some(self.chunk(piece, true));
-            }
             match self.front() {
                 Front::Piece => return Some(self.release_piece(limit)),
                 Front::Child(child) => self.enter(child),
-                Front::Segment(segment) => {
-                    self.pass_item();
-                    self.walk.begin(segment);
-                }
                 Front::After => self.pass_item(),
                 Front::Waiting => return None,
                 Front::Finished => self.leave(),
@@ -63,11 +53,10 @@ impl OrderedStream {
         self.stopped
     }
 
-    /// A strand that ended while the frontier is inside its last child leaves the path. A
-    /// retained one stays, for it still lists that child.
+    /// A strand that ended while the frontier is inside its last child leaves the path.
     pub(crate) fn drop_out_if_finished(&mut self, place: StrandIndex) {
         let strand = &self.strands[place];
-        if !strand.is_finished() || strand.down == NOWHERE || strand.is_retained() {
+        if !strand.is_finished() || strand.down == NOWHERE {
             return;
         }
         let (up, down) = (strand.up, strand.down);
@@ -75,7 +64,7 @@ impl OrderedStream {
         if up != NOWHERE {
             self.strands[up].down = down;
         }
-        self.retire(place);
+        self.drop_beneath(place);
     }
 
     fn begin_root(&mut self) -> Option<()> {
@@ -100,16 +89,15 @@ impl OrderedStream {
             .body
             .as_ref()
             .expect("a strand with a next item has a body");
-        match &body.items[body.taken] {
+        match &body.items[0] {
             Item::Bytes(_) | Item::Extent(_) => Front::Piece,
             Item::Child(child, _) => Front::Child(*child),
             Item::After(_) => Front::After,
-            Item::Segment(segment) => Front::Segment(segment.clone()),
             Item::Spilling(_) => Front::Waiting,
         }
     }
 
-    fn chunk(&mut self, piece: Piece, shared: bool) -> Chunk {
+    fn chunk(&mut self, piece: Piece) -> Chunk {
         self.gauges.steps += 1;
         self.gauges.released_bytes += piece.length();
         let root = self.root.expect("the frontier stands in a root");
@@ -117,22 +105,17 @@ impl OrderedStream {
             root,
             strand: self.strands[self.at].key,
             piece,
-            shared,
         }
     }
 
     fn release_piece(&mut self, limit: u64) -> Chunk {
-        let (retained, shared) = (
-            self.strands[self.at].is_retained(),
-            self.strands[self.at].shared,
-        );
         let body = self.strands[self.at].body();
-        let (index, start) = (body.taken, body.part_taken);
-        let (piece, whole) = match &mut body.items[index] {
+        let start = body.part_taken;
+        let (piece, whole) = match &mut body.items[0] {
             Item::Bytes(bytes) => {
                 let end = start.saturating_add(limit).min(bytes.len() as u64);
                 let whole = end == bytes.len() as u64;
-                let piece = match start == 0 && whole && !retained {
+                let piece = match start == 0 && whole {
                     true => std::mem::take(bytes),
                     false => bytes[start as usize..end as usize].to_vec(),
                 };
@@ -145,7 +128,7 @@ impl OrderedStream {
                 self.gauges.extent_bytes -= part.length;
                 (Piece::Extent(part), start + part.length == extent.length)
             }
-            Item::Child(..) | Item::Segment(_) | Item::After(_) | Item::Spilling(_) => {
+            Item::Child(..) | Item::After(_) | Item::Spilling(_) => {
                 unreachable!("the front was a piece")
             }
         };
@@ -153,28 +136,12 @@ impl OrderedStream {
         if whole {
             self.pass_item();
         }
-        self.chunk(piece, shared)
+        self.chunk(piece)
     }
 
-    /// The next item is released; it is dropped, or kept if the strand is retained.
+    /// The next item is released.
     fn pass_item(&mut self) {
-        let strand = &mut self.strands[self.at];
-        let retained = strand.is_retained();
-        let body = strand.body();
-        body.part_taken = 0;
-        body.note_released();
-        if !retained {
-            body.pop_front();
-            return;
-        }
-        let item = &mut body.items[body.taken];
-        body.taken += 1;
-        if self.gauges.retained_bytes + item.memory() <= RETAINED_BYTES_MAX {
-            self.gauges.retained_bytes += item.memory();
-        } else {
-            *item = Item::Bytes(Vec::new());
-            strand.lost = true;
-        }
+        self.strands[self.at].body().pass_front();
     }
 
     fn enter(&mut self, child: StrandIndex) {
@@ -190,18 +157,10 @@ impl OrderedStream {
     fn leave(&mut self) {
         self.gauges.steps += 1;
         let (finished, up) = (self.at, self.strands[self.at].up);
-        self.retire(finished);
+        self.drop_beneath(finished);
         self.at = up;
         if up != NOWHERE {
             self.strands[up].down = NOWHERE;
-        }
-    }
-
-    fn retire(&mut self, place: StrandIndex) {
-        let strand = &mut self.strands[place];
-        match strand.is_retained() {
-            true => strand.passed = true,
-            false => self.drop_beneath(place),
         }
     }
 
@@ -210,23 +169,8 @@ impl OrderedStream {
         self.stopped = Some(self.strands[self.at].key);
         while self.at != NOWHERE {
             let (place, up) = (self.at, self.strands[self.at].up);
-            if up != NOWHERE {
-                self.cut(up, place);
-            }
             self.drop_beneath(place);
             self.at = up;
-        }
-    }
-
-    /// A retained strand keeps the child that the frontier entered as its last released item.
-    fn cut(&mut self, parent: StrandIndex, child: StrandIndex) {
-        let body = self.strands[parent].body();
-        let last = body.taken.checked_sub(1);
-        if let Some(last) =
-            last.filter(|last| matches!(body.items[*last], Item::Child(c, _) if c == child))
-        {
-            body.items.remove(last);
-            body.taken = last;
         }
     }
 }

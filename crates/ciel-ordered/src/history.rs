@@ -1,8 +1,8 @@
 //! What an open strand has written since its last mark, small enough to keep: lengths and
 //! fingerprints, with which a replay is compared.
 //!
-//! The output since the mark is a path through (own bytes, points), where a point is a child or
-//! an included segment. A checkpoint fixes one place on that path and the fingerprint of the
+//! The output since the mark is a path through (own bytes, points), where a point is a child. A
+//! checkpoint fixes one place on that path and the fingerprint of the
 //! stretch before it. A replay must pass through every checkpoint with the same fingerprints; its
 //! bytes are not stored again. This module does not know where the pieces are or whether they
 //! have been released. Read next: `stream`.
@@ -118,7 +118,7 @@ impl History {
         Ok(known)
     }
 
-    /// Takes a child or segment at this point; says whether it was known already.
+    /// Takes a child at this point; says whether it was known already.
     pub(crate) fn take_point(&mut self, key: u64) -> Result<bool, HistoryError> {
         match &mut self.run {
             Run::Diverged => Err(HistoryError::Diverged),

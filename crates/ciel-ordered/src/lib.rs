@@ -15,14 +15,11 @@ mod frontier;
 mod history;
 pub mod limits;
 mod piece;
-mod retain;
-mod segment;
 mod spill;
 mod strand;
 pub mod stream;
 
 pub use error::OrderedError;
 pub use piece::{Chunk, Extent, Piece, StrandKey};
-pub use segment::{Segment, SegmentPart};
 pub use spill::{Spill, Ticket};
 pub use stream::{After, Gauges, OrderedStream};

@@ -1,7 +1,7 @@
 //! Every bound of this crate, with its unit.
 //!
-//! It does not know who obeys them: `strand` coalesces, `spill` and `retain` keep the memory
-//! bounds, `history` spaces the checkpoints.
+//! It does not know who obeys them: `strand` coalesces, `spill` keeps the memory bounds, `history`
+//! spaces the checkpoints.
 
 /// Bytes held in memory behind the frontier above which [`crate::OrderedStream::excess_bytes`]
 /// asks for spilling.
@@ -16,9 +16,6 @@ pub const SPILL_PIECE_BYTES_MIN: usize = 128;
 
 /// Small writes of one strand are joined up to this many bytes.
 pub const COALESCED_BYTES_MAX: usize = 64 << 10;
-
-/// Bytes of released pieces kept in memory, over all strands, for segments still to be made.
-pub const RETAINED_BYTES_MAX: u64 = 16 << 20;
 
 /// A checkpoint follows the write with which a stretch reaches this many bytes.
 pub const CHECKPOINT_BYTES_MAX: u64 = 64 << 10;

@@ -80,11 +80,8 @@ impl From<Vec<u8>> for Piece {
 pub struct Chunk {
     /// The root whose output this is.
     pub root: StrandKey,
-    /// The strand that wrote it; for an included segment, the strand that included it.
+    /// The strand that wrote it.
     pub strand: StrandKey,
     /// The bytes; never empty.
     pub piece: Piece,
-    /// The extent of this piece is used elsewhere too (a segment, a retained strand): the caller
-    /// must not recycle it when the bytes are out.
-    pub shared: bool,
 }

@@ -38,14 +38,10 @@ impl OrderedStream {
             .strands
             .iter()
             .filter_map(|strand| strand.body.as_ref());
-        let items = bodies.flat_map(|body| body.items.iter().skip(body.taken));
+        let items = bodies.flat_map(|body| body.items.iter());
         let extents = items.filter_map(|item| match item {
             Item::Extent(extent) => Some(**extent),
-            Item::Bytes(_)
-            | Item::Child(..)
-            | Item::Segment(_)
-            | Item::After(_)
-            | Item::Spilling(_) => None,
+            Item::Bytes(_) | Item::Child(..) | Item::After(_) | Item::Spilling(_) => None,
         });
         extents.collect()
     }
@@ -160,8 +156,7 @@ impl OrderedStream {
         missing: &mut u64,
         spills: &mut Vec<Spill>,
     ) -> Option<(StrandIndex, usize)> {
-        let taken = self.strands[place].body.as_ref()?.taken;
-        for index in (taken..end).rev() {
+        for index in (0..end).rev() {
             if *missing == 0 {
                 return None;
             }
@@ -178,18 +173,14 @@ impl OrderedStream {
     }
 
     fn spill_item(&mut self, place: StrandIndex, index: usize) -> Option<Spill> {
-        let (strand, retained) = (self.strands[place].key, self.strands[place].is_retained());
+        let strand = self.strands[place].key;
         let body = self.strands[place].body();
-        let part = if index == body.taken {
-            body.part_taken
-        } else {
-            0
-        };
+        let part = if index == 0 { body.part_taken } else { 0 };
         let number = body.first + index as u64;
         let Item::Bytes(bytes) = &mut body.items[index] else {
             return None;
         };
-        if bytes.len() - (part as usize) < SPILL_PIECE_BYTES_MIN || (retained && part > 0) {
+        if bytes.len() - (part as usize) < SPILL_PIECE_BYTES_MIN {
             return None;
         }
         let mut bytes = std::mem::take(bytes);

@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 use crate::history::History;
 use crate::limits::COALESCED_BYTES_MAX;
 use crate::piece::{Extent, Piece, StrandKey};
-use crate::segment::Segment;
 
 /// StrandIndex of a strand in the slab. [`NOWHERE`] stands for none, to keep the links small.
 pub(crate) type StrandIndex = u32;
@@ -33,19 +32,6 @@ pub(crate) enum StrandEnd {
     Stopped,
 }
 
-/// Why the released pieces of a strand are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Retention {
-    /// They are not.
-    None,
-    /// The caller asked for this strand.
-    Asked,
-    /// An ancestor is retained.
-    Inherited,
-    /// It is retained itself, and so is an ancestor.
-    Both,
-}
-
 /// One strand. `up` is where the frontier goes after it; `down` is the child it has entered.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strand {
@@ -54,15 +40,8 @@ pub(crate) struct Strand {
     pub(crate) up: StrandIndex,
     pub(crate) down: StrandIndex,
     pub(crate) ending: StrandEnd,
-    pub(crate) retention: Retention,
-    /// It was retained once, so a segment may use its extents.
-    pub(crate) shared: bool,
-    /// Some released piece of a retained strand was not kept.
-    pub(crate) lost: bool,
     /// Only committed pieces may go out.
     pub(crate) held: bool,
-    /// The frontier has left it; it stays only because it is retained.
-    pub(crate) passed: bool,
 }
 
 /// What stands in a strand's output, in order.
@@ -72,7 +51,6 @@ pub(crate) enum Item {
     Extent(Box<Extent>),
     /// A child, and which action of the strand it is.
     Child(StrandIndex, u64),
-    Segment(Segment),
     /// What follows was written after so many actions of the strand.
     After(u64),
     /// Bytes that the caller is writing to a blob, under this ticket.
@@ -84,11 +62,7 @@ impl Item {
     pub(crate) fn memory(&self) -> u64 {
         match self {
             Item::Bytes(bytes) => bytes.len() as u64,
-            Item::Extent(_)
-            | Item::Child(..)
-            | Item::Segment(_)
-            | Item::After(_)
-            | Item::Spilling(_) => 0,
+            Item::Extent(_) | Item::Child(..) | Item::After(_) | Item::Spilling(_) => 0,
         }
     }
 
@@ -98,7 +72,7 @@ impl Item {
         match self {
             Item::Child(_, action) => Some(action + 1),
             Item::After(actions) => Some(*actions),
-            Item::Bytes(_) | Item::Extent(_) | Item::Segment(_) | Item::Spilling(_) => None,
+            Item::Bytes(_) | Item::Extent(_) | Item::Spilling(_) => None,
         }
     }
 }
@@ -119,8 +93,6 @@ pub(crate) struct Body {
     reached: u64,
     /// Actions that it had done at the end of what is released.
     pub(crate) released_actions: u64,
-    /// Items in front that are released and only retained.
-    pub(crate) taken: usize,
     /// Bytes of the next item that are released.
     pub(crate) part_taken: u64,
     /// Bytes in memory that are not released.
@@ -138,7 +110,6 @@ impl Body {
             actions: 0,
             reached: 0,
             released_actions: 0,
-            taken: 0,
             part_taken: 0,
             held_bytes: 0,
             history: None,
@@ -150,13 +121,8 @@ impl Body {
         self.first + self.items.len() as u64
     }
 
-    /// Number of the next item to release.
-    pub(crate) fn next(&self) -> u64 {
-        self.first + self.taken as u64
-    }
-
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.taken == self.items.len()
+        self.items.is_empty()
     }
 
     /// The strand has done so many actions; what comes next stands there.
@@ -164,17 +130,14 @@ impl Body {
         self.reached = actions;
     }
 
-    /// Notes that the next item is released.
-    pub(crate) fn note_released(&mut self) {
-        if let Some(actions) = self.items[self.taken].actions_behind() {
+    /// The item in front is released and goes; gives back the slack after a long row.
+    pub(crate) fn pass_front(&mut self) {
+        let front = self.items.pop_front();
+        if let Some(actions) = front.and_then(|item| item.actions_behind()) {
             self.released_actions = actions;
         }
-    }
-
-    /// Takes the released item in front away, and gives back the slack after a long row.
-    pub(crate) fn pop_front(&mut self) {
-        self.items.pop_front();
         self.first += 1;
+        self.part_taken = 0;
         if self.items.is_empty() && self.items.capacity() > ROOMY_ITEMS {
             self.items.shrink_to_fit();
         }
@@ -210,12 +173,6 @@ impl Body {
         self.actions = action + 1;
     }
 
-    /// Adds a segment.
-    pub(crate) fn push_segment(&mut self, segment: Segment) {
-        self.push_reached();
-        self.items.push_back(Item::Segment(segment));
-    }
-
     /// What comes from action `to` on and is neither released nor marked is taken away.
     pub(crate) fn withdraw(&mut self, to: u64) -> Vec<Item> {
         if to > self.actions {
@@ -223,7 +180,7 @@ impl Body {
         }
         let first_open = self.final_until.max(self.marked_until);
         let first_open = first_open.saturating_sub(self.first) as usize;
-        let first_open = first_open.max(self.taken + usize::from(self.part_taken > 0));
+        let first_open = first_open.max(usize::from(self.part_taken > 0));
         let mut behind = self.actions_before(first_open.min(self.items.len()));
         let mut kept = first_open.min(self.items.len());
         while let Some(item) = self.items.get(kept) {
@@ -293,11 +250,7 @@ impl Strand {
             up,
             down: NOWHERE,
             ending: StrandEnd::Open,
-            retention: Retention::None,
-            shared: false,
-            lost: false,
             held: false,
-            passed: false,
         }
     }
 
@@ -317,19 +270,10 @@ impl Strand {
 
     /// The next item is final.
     pub(crate) fn may_release(&self) -> bool {
-        let next_is_final = |body: &Body| !self.held || body.next() < body.final_until;
+        let next_is_final = |body: &Body| !self.held || body.first < body.final_until;
         self.body
             .as_ref()
             .is_some_and(|body| !body.is_exhausted() && next_is_final(body))
-    }
-
-    pub(crate) fn retain(&mut self, retention: Retention) {
-        self.retention = retention;
-        self.shared = true;
-    }
-
-    pub(crate) fn is_retained(&self) -> bool {
-        self.retention != Retention::None
     }
 
     /// Nothing more comes: what only an open strand needs is dropped.

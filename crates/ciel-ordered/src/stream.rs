@@ -1,12 +1,12 @@
 //! The ordered stream and the acts of its strands.
 //!
 //! The order, exactly: the output of a strand is its events in program order, where a write gives
-//! its bytes, a spawn gives the child's whole output at that point, and an included segment gives
-//! its own. A tail-spawned task goes on with the same strand. Acts of different strands may come
-//! in any order; those of one strand come in its program order.
+//! its bytes, and a spawn gives the child's whole output at that point. A tail-spawned task goes on
+//! with the same strand. Acts of different strands may come in any order; those of one strand come
+//! in its program order.
 //!
-//! This file only lays pieces in their places. It does not know when bytes go out (`frontier`),
-//! how memory is bounded (`spill`), or how segments are made (`retain`).
+//! This file only lays pieces in their places. It does not know when bytes go out (`frontier`) or
+//! how memory is bounded (`spill`).
 
 use std::collections::VecDeque;
 
@@ -15,9 +15,8 @@ use rustc_hash::FxHashMap;
 use crate::error::OrderedError;
 use crate::history::{History, HistoryError};
 use crate::piece::{Extent, Piece, StrandKey};
-use crate::segment::{Segment, SegmentWalk};
 use crate::spill::Spilled;
-use crate::strand::{Body, Item, NOWHERE, Retention, StrandEnd, StrandIndex, Strands};
+use crate::strand::{Body, Item, NOWHERE, StrandEnd, StrandIndex, Strands};
 
 /// What the frontier does at the end of a discarded strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +33,10 @@ pub enum After {
 pub struct Gauges {
     /// Strands that have a place.
     pub strands: usize,
-    /// Bytes in memory that are not released; segments are their owners' and not counted.
+    /// Bytes in memory that are not released.
     pub held_bytes: u64,
     /// Bytes in extents that are not released.
     pub extent_bytes: u64,
-    /// Bytes in memory that are released and kept for segments.
-    pub retained_bytes: u64,
     /// Bytes released so far.
     pub released_bytes: u64,
     /// Steps of the frontier so far: chunks, strands entered and strands left.
@@ -54,7 +51,6 @@ pub struct OrderedStream {
     /// The strand at the serial frontier.
     pub(crate) at: StrandIndex,
     pub(crate) root: Option<StrandKey>,
-    pub(crate) walk: SegmentWalk,
     pub(crate) spilled: FxHashMap<u64, Spilled>,
     pub(crate) tickets: u64,
     pub(crate) dropped: Vec<Extent>,
@@ -76,7 +72,6 @@ impl OrderedStream {
             roots: VecDeque::new(),
             at: NOWHERE,
             root: None,
-            walk: SegmentWalk::default(),
             spilled: FxHashMap::default(),
             tickets: 0,
             dropped: Vec::new(),
@@ -110,9 +105,6 @@ impl OrderedStream {
             return Err(OrderedError::AlreadyKnown { strand: child });
         }
         let child = self.strands.insert(child, place);
-        if self.strands[place].is_retained() {
-            self.strands[child].retain(Retention::Inherited);
-        }
         self.strands[place].body().push_child(child);
         Ok(())
     }
@@ -150,15 +142,6 @@ impl OrderedStream {
             Piece::Extent(extent) => self.gauges.extent_bytes += extent.length,
         }
         body.push_piece(rest);
-        Ok(())
-    }
-
-    /// A finished segment stands at this point of the strand's output: a memoised twin.
-    pub fn include(&mut self, strand: StrandKey, segment: Segment) -> Result<(), OrderedError> {
-        let place = self.open_place(strand)?;
-        if !self.take_point(place, segment.length().rotate_left(32))? {
-            self.strands[place].body().push_segment(segment);
-        }
         Ok(())
     }
 
@@ -245,7 +228,7 @@ impl OrderedStream {
                 Item::Bytes(held) => bytes += held.len() as u64,
                 Item::Extent(extent) => bytes += extent.length,
                 Item::Spilling(ticket) => bytes += self.spilled[ticket].length,
-                Item::Child(..) | Item::Segment(_) => points += 1,
+                Item::Child(..) => points += 1,
                 Item::After(_) => {}
             }
             self.drop_item(item);
@@ -383,7 +366,7 @@ impl OrderedStream {
                 self.dropped.push(*extent);
             }
             Item::Child(child, _) => self.drop_beneath(child),
-            Item::Segment(_) | Item::After(_) => {}
+            Item::After(_) => {}
             Item::Spilling(ticket) => {
                 self.spilled.remove(&ticket);
             }
@@ -394,34 +377,24 @@ impl OrderedStream {
     pub(crate) fn drop_beneath(&mut self, top: StrandIndex) {
         let mut places = vec![top];
         while let Some(place) = places.pop() {
-            let shared = self.strands[place].shared;
             if let Some(body) = self.strands.remove(place) {
-                self.drop_body(*body, shared, &mut places);
+                self.drop_body(*body, &mut places);
             }
         }
     }
 
-    /// Extents of a strand that was retained may live on in a segment and are not reported.
-    fn drop_body(&mut self, body: Body, shared: bool, places: &mut Vec<StrandIndex>) {
-        let (taken, part) = (body.taken, body.part_taken);
-        for (index, item) in body.items.into_iter().enumerate() {
-            let part = if index == taken { part } else { 0 };
+    fn drop_body(&mut self, body: Body, places: &mut Vec<StrandIndex>) {
+        let mut part = body.part_taken;
+        for item in body.items {
+            let part = std::mem::take(&mut part);
             match item {
                 Item::Child(child, _) => places.push(child),
-                Item::Bytes(bytes) if index < taken => {
-                    self.gauges.retained_bytes -= bytes.len() as u64;
-                }
-                Item::Extent(_) if index < taken => {}
                 Item::Bytes(bytes) => self.gauges.held_bytes -= bytes.len() as u64 - part,
                 Item::Extent(extent) => {
                     self.gauges.extent_bytes -= extent.length - part;
-                    if !shared {
-                        self.dropped.push(extent.part(part, u64::MAX));
-                    }
+                    self.dropped.push(extent.part(part, u64::MAX));
                 }
-                item @ (Item::Segment(_) | Item::After(_) | Item::Spilling(_)) => {
-                    self.drop_item(item)
-                }
+                item @ (Item::After(_) | Item::Spilling(_)) => self.drop_item(item),
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use ciel_ordered::limits::{COALESCED_BYTES_MAX, HELD_BYTES_MAX, RETAINED_BYTES_MAX};
-use ciel_ordered::{Extent, OrderedError, OrderedStream, StrandKey};
+use ciel_ordered::limits::{COALESCED_BYTES_MAX, HELD_BYTES_MAX};
+use ciel_ordered::{Extent, OrderedStream, StrandKey};
 
 struct Counting;
 
@@ -209,24 +209,4 @@ fn serial_writer_at_the_frontier_holds_and_spills_nothing() {
         assert_eq!((stream.held_bytes(), stream.excess_bytes()), (0, 0));
     }
     assert_eq!(stream.gauges().steps, 1000);
-}
-
-#[test]
-fn retained_output_beyond_the_bound_is_let_go_and_gives_no_segment() {
-    let mut stream = fan_out(1);
-    let child = StrandKey(1);
-    stream.retain(child).unwrap();
-    let ((), _, peak) = measured(|| {
-        for _ in 0..2 * RETAINED_BYTES_MAX / 1000 {
-            stream.write(child, vec![b'x'; 1000]).unwrap();
-            assert!(stream.take_ready(u64::MAX).is_some());
-        }
-    });
-    assert!(peak < RETAINED_BYTES_MAX as i64 + (4 << 20), "{peak} bytes");
-    stream.close(child).unwrap();
-    let refusal = stream.segment_of(child).unwrap_err();
-    assert_eq!(refusal, OrderedError::NoSegment { strand: child });
-    stream.forget(child).unwrap();
-    assert_eq!(stream.gauges().retained_bytes, 0);
-    stream.check_all();
 }

@@ -22,34 +22,9 @@ proptest! {
         world.run();
         let gauges = world.stream.gauges();
         prop_assert_eq!(gauges.strands, 0);
-        prop_assert_eq!((gauges.held_bytes, gauges.extent_bytes, gauges.retained_bytes), (0, 0, 0));
+        prop_assert_eq!((gauges.held_bytes, gauges.extent_bytes), (0, 0));
         prop_assert_eq!(gauges.released_bytes, world.output.len() as u64);
         prop_assert_eq!(world.stream.frontier(), None);
-    }
-
-    #[test]
-    fn retained_strand_gives_a_segment_of_its_serial_output(
-        seed in any::<u64>(),
-        size in 1..40usize,
-    ) {
-        let mut world = World::new(seed, size, false);
-        world.run();
-        for strand in 0..world.program.plans.len() {
-            if !world.program.plans[strand].retained {
-                continue;
-            }
-            let segment = world.stream.segment_of(world.key(strand)).unwrap();
-            let mut expected = Vec::new();
-            world.program.interpret(strand, &mut expected);
-            prop_assert_eq!(world.read_segment(&segment), expected);
-        }
-        for strand in 0..world.program.plans.len() {
-            if world.program.plans[strand].retained {
-                world.stream.forget(world.key(strand)).unwrap();
-            }
-        }
-        let gauges = world.stream.gauges();
-        prop_assert_eq!((gauges.strands, gauges.retained_bytes), (0, 0));
     }
 
     #[test]

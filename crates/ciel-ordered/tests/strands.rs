@@ -1,8 +1,6 @@
 //! What each act does, one situation at a time.
 
-use ciel_ordered::{
-    After, Extent, OrderedError, OrderedStream, Piece, Segment, SegmentPart, StrandKey,
-};
+use ciel_ordered::{After, Extent, OrderedError, OrderedStream, Piece, StrandKey};
 
 const ROOT: StrandKey = StrandKey(1);
 const CHILD: StrandKey = StrandKey(2);
@@ -55,10 +53,7 @@ fn roots_print_in_order_of_opening_and_chunks_name_them() {
     assert!(stream.take_ready(u64::MAX).is_none());
     stream.close(ROOT).unwrap();
     let chunk = stream.take_ready(u64::MAX).unwrap();
-    assert_eq!(
-        (chunk.root, chunk.strand, chunk.shared),
-        (OTHER, OTHER, false)
-    );
+    assert_eq!((chunk.root, chunk.strand), (OTHER, OTHER));
 }
 
 #[test]
@@ -167,33 +162,6 @@ fn replay_that_ends_short_is_a_mismatch_and_may_then_close_as_it_is() {
 }
 
 #[test]
-fn twins_print_one_segment_at_two_places() {
-    let mut stream = stream_with_root();
-    stream.spawn(ROOT, CHILD).unwrap();
-    stream.retain(CHILD).unwrap();
-    write(&mut stream, CHILD, "twin ");
-    stream.spawn(CHILD, OTHER).unwrap();
-    write(&mut stream, OTHER, "with child ");
-    assert_eq!(drain(&mut stream), "twin with child ");
-    assert_eq!(
-        stream.segment_of(CHILD).unwrap_err().code(),
-        "ordered.no-segment"
-    );
-    stream.close(CHILD).unwrap();
-    stream.close(OTHER).unwrap();
-    let segment = stream.segment_of(CHILD).unwrap();
-    assert_eq!(segment.length(), 16);
-    stream.include(ROOT, segment.clone()).unwrap();
-    stream.include(ROOT, segment).unwrap();
-    assert_eq!(drain(&mut stream), "twin with child twin with child ");
-    stream.forget(CHILD).unwrap();
-    assert_eq!(
-        (stream.gauges().strands, stream.gauges().retained_bytes),
-        (1, 0)
-    );
-}
-
-#[test]
 fn spilled_piece_holds_the_frontier_until_its_extent_comes() {
     let mut stream = stream_with_root();
     stream.spawn(ROOT, CHILD).unwrap();
@@ -262,54 +230,6 @@ fn keys_used_twice_and_acts_after_the_end_are_refused() {
         stream.close(CHILD),
         Err(OrderedError::Closed { strand: CHILD })
     );
-}
-
-#[test]
-fn deeply_nested_segments_print_and_vanish_without_recursion() {
-    let mut segment = Segment::new(vec![SegmentPart::Bytes((*b"core").into())]);
-    for _ in 0..1_000_000 {
-        segment = Segment::new(vec![SegmentPart::Segment(segment)]);
-    }
-    let mut stream = stream_with_root();
-    stream.include(ROOT, segment).unwrap();
-    assert_eq!(drain(&mut stream), "core");
-}
-
-#[test]
-fn strand_forgotten_before_the_frontier_passed_still_prints() {
-    let mut stream = stream_with_root();
-    stream.spawn(ROOT, CHILD).unwrap();
-    stream.retain(CHILD).unwrap();
-    write(&mut stream, CHILD, "early ");
-    stream.spawn(CHILD, OTHER).unwrap();
-    assert_eq!(drain(&mut stream), "early ");
-    stream.forget(CHILD).unwrap();
-    stream.check_all();
-    write(&mut stream, OTHER, "late");
-    stream.close(OTHER).unwrap();
-    stream.close(CHILD).unwrap();
-    assert_eq!(drain(&mut stream), "late");
-    assert_eq!(stream.gauges().strands, 1);
-}
-
-#[test]
-fn extents_that_a_segment_uses_are_released_as_shared() {
-    let mut stream = stream_with_root();
-    stream.hold(ROOT).unwrap();
-    stream.spawn(ROOT, CHILD).unwrap();
-    stream.retain(CHILD).unwrap();
-    let extent = Extent {
-        blob: 1,
-        offset: 0,
-        length: 7,
-    };
-    stream.write(CHILD, Piece::Extent(extent)).unwrap();
-    stream.close(CHILD).unwrap();
-    assert_eq!(stream.segment_of(CHILD).unwrap().length(), 7);
-    stream.forget(CHILD).unwrap();
-    stream.release(ROOT).unwrap();
-    let chunk = stream.take_ready(100).unwrap();
-    assert_eq!((chunk.piece, chunk.shared), (Piece::Extent(extent), true));
 }
 
 #[test]

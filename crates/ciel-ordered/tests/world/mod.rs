@@ -1,10 +1,7 @@
 //! Random programs of strands, the serial interpreter that says what they print, and a runner
 //! that performs them in a random order with crashes, failed attempts and spills.
 
-use ciel_ordered::{
-    After, Chunk, Extent, OrderedError, OrderedStream, Piece, Segment, SegmentPart, Spill,
-    StrandKey,
-};
+use ciel_ordered::{After, Chunk, Extent, OrderedError, OrderedStream, Piece, Spill, StrandKey};
 
 pub struct Random(pub u64);
 
@@ -31,7 +28,6 @@ impl Random {
 pub enum Event {
     Write(Vec<u8>),
     Spawn(usize),
-    Include(Segment, Vec<u8>),
     Mark,
     Hold,
     Commit,
@@ -48,7 +44,6 @@ pub enum End {
 pub struct Plan {
     pub events: Vec<Event>,
     pub end: End,
-    pub retained: bool,
 }
 
 #[derive(Debug)]
@@ -66,7 +61,6 @@ impl Program {
         };
         for _ in 0..1 + random.below(3) {
             let root = program.add_strand(random, size, stops);
-            program.plans[root].retained = false;
             program.roots.push(root);
         }
         program
@@ -79,11 +73,9 @@ impl Program {
             1 if stops => End::Discard(After::Skip),
             _ => End::Close,
         };
-        let retained = !stops && random.one_in(6);
         self.plans.push(Plan {
             events: Vec::new(),
             end,
-            retained,
         });
         for _ in 0..random.below(9) {
             let event = match random.below(16) {
@@ -91,8 +83,7 @@ impl Program {
                 7..=11 if self.plans.len() < size => {
                     Event::Spawn(self.add_strand(random, size, stops))
                 }
-                12 => random_segment(random),
-                13 => Event::Mark,
+                12..=13 => Event::Mark,
                 14 => Event::Hold,
                 15 => match random.one_in(2) {
                     true => Event::Commit,
@@ -115,11 +106,7 @@ impl Program {
                 Event::Hold if !held => (held, committed) = (true, index),
                 Event::Commit => committed = index,
                 Event::Release => (held, committed) = (false, index),
-                Event::Hold
-                | Event::Write(_)
-                | Event::Spawn(_)
-                | Event::Include(..)
-                | Event::Mark => {}
+                Event::Hold | Event::Write(_) | Event::Spawn(_) | Event::Mark => {}
             }
         }
         if held && *end != End::Close {
@@ -133,7 +120,7 @@ impl Program {
     pub fn interpret(&self, strand: usize, output: &mut Vec<u8>) -> bool {
         for event in self.lasting_events(strand) {
             match event {
-                Event::Write(bytes) | Event::Include(_, bytes) => output.extend(bytes),
+                Event::Write(bytes) => output.extend(bytes),
                 Event::Spawn(child) => {
                     if !self.interpret(*child, output) {
                         return false;
@@ -152,20 +139,6 @@ impl Program {
         }
         output
     }
-}
-
-fn random_segment(random: &mut Random) -> Event {
-    let (first, second) = (random.text(20), random.text(20));
-    let inner = Segment::new(vec![SegmentPart::Bytes(second.as_slice().into())]);
-    let parts = vec![
-        SegmentPart::Bytes(first.as_slice().into()),
-        SegmentPart::Segment(inner.clone()),
-        SegmentPart::Segment(inner),
-    ];
-    Event::Include(
-        Segment::new(parts),
-        [first, second.clone(), second].concat(),
-    )
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -226,10 +199,6 @@ impl World {
         }
     }
 
-    pub fn key(&self, strand: usize) -> StrandKey {
-        key(strand)
-    }
-
     /// Performs everything in a random order; the output is a prefix at every instant.
     pub fn run(&mut self) {
         let expected = self.program.expected();
@@ -283,13 +252,9 @@ impl World {
                 self.stream.spawn(key(strand), key(child))?;
                 if self.runners[child].stage == Stage::Unborn {
                     self.runners[child].stage = Stage::Running;
-                    if self.program.plans[child].retained {
-                        self.stream.retain(key(child))?;
-                    }
                 }
                 return Ok(());
             }
-            Event::Include(segment, _) => return self.stream.include(key(strand), segment),
             Event::Mark if self.runners[strand].held => return Ok(()),
             Event::Mark => self.stream.mark(key(strand))?,
             Event::Hold if self.runners[strand].held => return Ok(()),
@@ -438,14 +403,5 @@ impl World {
 
     fn read_extent(&self, extent: Extent) -> Vec<u8> {
         self.blob[extent.offset as usize..(extent.offset + extent.length) as usize].to_vec()
-    }
-
-    pub fn read_segment(&self, segment: &Segment) -> Vec<u8> {
-        let read_part = |part: &SegmentPart| match part {
-            SegmentPart::Bytes(bytes) => bytes.to_vec(),
-            SegmentPart::Extent(extent) => self.read_extent(*extent),
-            SegmentPart::Segment(inner) => self.read_segment(inner),
-        };
-        segment.parts().iter().flat_map(read_part).collect()
     }
 }

@@ -169,9 +169,8 @@ impl Engine {
         while !self.for_node.is_empty() {
             let mut events = std::mem::take(&mut self.for_node);
             let mut actions = std::mem::take(&mut self.node_actions);
-            let order = self.state.graph().order();
             self.node
-                .handle(telling.now, events.drain(..), order, &mut actions);
+                .handle(telling.now, events.drain(..), &mut actions);
             self.for_node = events;
             for action in actions.drain(..) {
                 self.perform_on_node(telling, action);

@@ -17,15 +17,24 @@ impl Engine {
                 task,
                 attempt,
                 descriptor,
-                mark,
-                resumed,
+                label,
+                replay_us,
             } => self.for_node.push(node::Event::TaskOffered {
                 run: AttemptKey { task, attempt },
-                mark,
+                label,
                 class: descriptor.class.clone(),
                 resources: descriptor.options.resources.clone(),
-                resumed: resumed.then(|| self.graph().replay_us(task)),
+                resumed: replay_us,
             }),
+            Action::Relabel {
+                task,
+                attempt,
+                label,
+            } => {
+                let run = AttemptKey { task, attempt };
+                self.for_node
+                    .push(node::Event::TaskRelabeled { run, label })
+            }
             Action::Withdraw { task, attempt } => {
                 let run = AttemptKey { task, attempt };
                 telling.effects.push(Effect::DropScript { task });

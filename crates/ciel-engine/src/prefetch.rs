@@ -124,7 +124,7 @@ impl Engine {
 
     /// A ready task that may follow `run`. It is lent to that worker.
     fn lend(&mut self, run: AttemptKey) -> Option<Ahead> {
-        let run = self.node.lend(self.state.graph().order(), run)?;
+        let run = self.node.lend(run)?;
         let ahead = self.graph().preview(run.task, run.attempt);
         if ahead.is_none() {
             self.for_node.push(node::Event::TaskReturned { run });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, AttemptNumber, Descriptor, Fact, Failure, Handle, Label, Mark, Micros, Name,
-    ObjectKey, Resolution, Site, StrandKey, TaskKey, Value, limits,
+    ActionKey, AttemptNumber, Descriptor, Fact, Failure, Handle, Label, Micros, Name, ObjectKey,
+    OrderLabel, Resolution, Site, StrandKey, TaskKey, Value, limits,
 };
 
 use crate::story::Moment;
@@ -275,9 +275,19 @@ pub enum Action {
         /// What it needs.
         descriptor: Arc<Descriptor>,
         /// Its place in the serial order.
-        mark: Mark,
-        /// It was running before: a live copy may be somewhere.
-        resumed: bool,
+        label: OrderLabel,
+        /// It was running before, so a live copy may be somewhere: microseconds that its strand
+        /// would run to come to the same point again, more than all if it cannot be replayed.
+        replay_us: Option<Micros>,
+    },
+    /// The place in the serial order of a task that was offered has another label now.
+    Relabel {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was offered.
+        attempt: AttemptNumber,
+        /// Its label.
+        label: OrderLabel,
     },
     /// A ready task is not to be run any more.
     Withdraw {

@@ -26,7 +26,7 @@ use crate::reconstruct::Reconstruction;
 use crate::story::Moment;
 use crate::task::{State, Task};
 use crate::verdict::Verdict;
-use crate::view::{Begins, Counts};
+use crate::view::{Counts, Owners};
 use crate::wait::Block;
 
 /// The dynamic task graph of one job.
@@ -52,7 +52,7 @@ pub struct Graph {
     #[serde(skip)]
     pub(crate) watched: Option<Vec<Happening>>,
     pub(crate) functions: Functions,
-    pub(crate) begins: Begins,
+    pub(crate) owners: Owners,
     /// Files remember how they were made.
     pub(crate) keeps_lineage: bool,
     /// Lost files that are being made again.
@@ -84,7 +84,7 @@ impl Graph {
             counts: Counts::default(),
             watched: None,
             functions: Functions::default(),
-            begins: Begins::default(),
+            owners: Owners::default(),
             keeps_lineage: false,
             remaking: None,
         }
@@ -109,6 +109,7 @@ impl Graph {
     pub fn handle(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         self.on_event(now, event, actions);
         self.look_at_remaking(now, actions);
+        self.relabel_offers(actions);
         if let Some(happened) = &mut self.watched {
             let told = happened.drain(..).map(Box::new);
             actions.extend(told.map(Action::Happened));
@@ -248,9 +249,28 @@ impl Graph {
             task: key,
             attempt: task.attempt,
             descriptor: task.descriptor.clone(),
-            mark: task.strand.end,
-            resumed: resume.is_some(),
+            label: self.order.label(task.strand.end),
+            replay_us: resume.as_ref().map(|_| task.replay_us()),
         });
+    }
+
+    /// Corrects the labels of offers that this event has changed.
+    fn relabel_offers(&mut self, actions: &mut Vec<Action>) {
+        for mark in self.order.take_relabeled() {
+            let Some(key) = self.owners.of(mark) else {
+                continue;
+            };
+            let Some(task) = self.tasks.get(&key) else {
+                continue;
+            };
+            if task.strand.end == mark && matches!(task.state, State::Ready { .. }) {
+                actions.push(Action::Relabel {
+                    task: key,
+                    attempt: task.attempt,
+                    label: self.order.label(mark),
+                });
+            }
+        }
     }
 
     /// Acts on what a release let go of.

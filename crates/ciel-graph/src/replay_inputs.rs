@@ -3,7 +3,7 @@
 //!
 //! It does not decide anything. Read next: `turn`, where tasks ask.
 
-use ciel_model::{AttemptNumber, FactAct, Handle, Micros, ObjectKey, Resolution, TaskKey};
+use ciel_model::{AttemptNumber, FactAct, Handle, ObjectKey, Resolution, TaskKey};
 use rustc_hash::FxHashSet;
 
 use crate::event::{Action, Continuation};
@@ -25,14 +25,6 @@ impl Graph {
         let object = task.table.get(handle).filter(|_| runs)?;
         let state = self.objects.settled_state(object);
         Some(!matches!(state, ObjectState::Future { .. }))
-    }
-
-    /// Microseconds that a strand would run to come again to where it waits; more than all if it
-    /// cannot be replayed.
-    pub fn replay_us(&self, task: TaskKey) -> Micros {
-        let task = self.tasks.get(&task);
-        let replayable = task.filter(|task| task.descriptor.replayable);
-        replayable.map_or(Micros::MAX, |task| task.ran_us)
     }
 
     /// Whether a task that waits is to go on with its live copy.

@@ -72,7 +72,8 @@ impl Graph {
         self.next_task += 1;
         self.counts.spawned += 1;
         self.functions.on_spawned(&descriptor.what);
-        self.begins.add(strand.begin, key);
+        self.owners.add(strand.begin, key);
+        self.owners.add(strand.end, key);
         for held in inputs.iter().chain(&inputs) {
             self.objects.hold(*held);
         }

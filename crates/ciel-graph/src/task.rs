@@ -136,6 +136,15 @@ impl Resume {
 }
 
 impl Task {
+    /// Microseconds that its strand would run to come again to where it waits; more than all if it
+    /// cannot be replayed.
+    pub(crate) fn replay_us(&self) -> Micros {
+        match self.descriptor.replayable {
+            true => self.ran_us,
+            false => Micros::MAX,
+        }
+    }
+
     /// As people call it.
     pub(crate) fn label(&self) -> Label {
         Label {

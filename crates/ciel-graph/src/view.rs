@@ -133,18 +133,20 @@ impl Graph {
     /// Live tasks that answer to what a person typed, among those that begin at marks of a range
     /// of numbers; `None` if no marks have such numbers. It costs the length of the range.
     pub fn find(&self, text: &str, numbers: Range<usize>) -> Option<Vec<TaskKey>> {
-        let owners = self.begins.0.get(numbers.start..)?;
-        let owners = &owners[..owners.len().min(numbers.len())];
-        let answers = |key: &&TaskKey| {
-            let task = self.tasks.get(key);
+        let owners = self.owners.0.get(numbers.start..)?;
+        let owners = (numbers.start..numbers.end).zip(owners);
+        let answers = |(index, key): &(usize, &TaskKey)| {
+            let task = self.tasks.get(*key);
+            let task = task.filter(|task| task.strand.begin.index() == *index);
             task.is_some_and(|task| task.label().answers_to(text))
         };
-        (!owners.is_empty()).then(|| owners.iter().filter(answers).copied().collect())
+        let found = owners.clone().filter(answers).map(|(_, key)| *key);
+        (owners.len() > 0).then(|| found.collect())
     }
 
     /// The task that begins at a mark; none where one ends.
     fn begins_at(&self, mark: Mark) -> Option<TaskKey> {
-        let key = *self.begins.0.get(mark.index())?;
+        let key = *self.owners.0.get(mark.index())?;
         let task = self.tasks.get(&key)?;
         (task.strand.begin == mark).then_some(key)
     }
@@ -204,14 +206,19 @@ impl Graph {
     }
 }
 
-/// Which task begins at a mark, by the mark's number. What stands there for other marks, and for
-/// tasks that have ended, is out of date.
+/// Which task begins or ends at a mark, by the mark's number. What stands there for tasks that have
+/// ended is out of date.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Begins(Vec<TaskKey>);
+pub(crate) struct Owners(Vec<TaskKey>);
 
-impl Begins {
-    pub(crate) fn add(&mut self, begin: Mark, task: TaskKey) {
-        let index = begin.index();
+impl Owners {
+    /// The task that has, or had, that mark.
+    pub(crate) fn of(&self, mark: Mark) -> Option<TaskKey> {
+        self.0.get(mark.index()).copied()
+    }
+
+    pub(crate) fn add(&mut self, mark: Mark, task: TaskKey) {
+        let index = mark.index();
         if index >= self.0.len() {
             self.0.resize(index + 1, NO_TASK);
         }

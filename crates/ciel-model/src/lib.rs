@@ -24,7 +24,7 @@ pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
 pub use name::{Label, Name};
-pub use order::{Mark, SerialOrder};
+pub use order::{Mark, OrderLabel, SerialOrder};
 pub use payload::Payload;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;

@@ -3,7 +3,8 @@
 //! An order-maintenance list. Every point in the program that somebody may ask about has a mark;
 //! comparing two marks is comparing two integers, inserting one is amortised O(log n) relabelings
 //! (Bender, Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order
-//! in a list", 2002). It does not know what a mark stands for. Read next: `ciel-graph`, which keeps
+//! in a list", 2002). Whoever has no list compares [`OrderLabel`]s. It does not know what a mark
+//! stands for. Read next: `ciel-graph`, which keeps
 //! two marks a strand, around everything that the strand spawns.
 
 use std::cmp::Ordering;
@@ -20,6 +21,21 @@ impl Mark {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// The position of a mark in its list at one time, for whoever has no list.
+///
+/// Labels that were given out between two relabelings of their range compare as their marks do.
+/// Others may be stale: who compares them may choose a later task first, and nothing else.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub struct OrderLabel {
+    /// Compared first.
+    pub position: u64,
+    /// How often the list had been relabeled by then: of two labels of one mark, the one with the
+    /// higher epoch is the newer one.
+    pub epoch: u64,
 }
 
 const NONE: u32 = u32::MAX;
@@ -39,6 +55,11 @@ pub struct SerialOrder {
     first: u32,
     last: u32,
     length: usize,
+    /// How often a range was relabeled.
+    epoch: u64,
+    /// Marks whose labels have changed and were not taken yet.
+    #[serde(skip)]
+    relabeled: Vec<Mark>,
 }
 
 impl Default for SerialOrder {
@@ -49,6 +70,8 @@ impl Default for SerialOrder {
             first: NONE,
             last: NONE,
             length: 0,
+            epoch: 0,
+            relabeled: Vec::new(),
         }
     }
 }
@@ -68,6 +91,19 @@ impl SerialOrder {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.length == 0
+    }
+
+    /// The label of a mark, as it is now.
+    pub fn label(&self, mark: Mark) -> OrderLabel {
+        OrderLabel {
+            position: self.nodes[mark.0 as usize].tag,
+            epoch: self.epoch,
+        }
+    }
+
+    /// Takes the marks whose labels have changed since the last time. Some may have been removed.
+    pub fn take_relabeled(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.relabeled)
     }
 
     /// A new mark after all others.
@@ -210,7 +246,9 @@ impl SerialOrder {
     fn spread(&mut self, left: u32, low: u64, mask: u64, count: u64) {
         let step = mask / (count + 1);
         let mut node = left;
+        self.epoch += 1;
         for i in 0..count {
+            self.relabeled.push(Mark(node));
             self.nodes[node as usize].tag = low + step * (i + 1);
             node = self.nodes[node as usize].next;
         }
@@ -249,6 +287,36 @@ mod tests {
         }
         begins.extend(ends.iter().rev());
         assert_ordered(&order, &begins);
+    }
+
+    /// Keeps labels as somebody does who hears of changes only.
+    fn hear(order: &mut SerialOrder, labels: &mut std::collections::BTreeMap<Mark, OrderLabel>) {
+        for mark in order.take_relabeled() {
+            let label = order.label(mark);
+            let before = labels.insert(mark, label);
+            assert!(before.is_none_or(|before| before.epoch < label.epoch));
+        }
+    }
+
+    #[test]
+    fn labels_compare_as_their_marks_once_changes_are_heard() {
+        let mut order = SerialOrder::default();
+        let mut marks = vec![order.push_last()];
+        let mut labels = std::collections::BTreeMap::new();
+        for depth in 0..2000 {
+            // Each strand spawns one child, and is older than it.
+            let end = marks[depth];
+            let mark = order.insert_before(end);
+            hear(&mut order, &mut labels);
+            labels.insert(mark, order.label(mark));
+            labels.entry(end).or_insert_with(|| order.label(end));
+            marks.push(mark);
+        }
+        assert!(order.epoch > 10, "the list was relabeled");
+        marks.reverse();
+        assert_ordered(&order, &marks);
+        let is_before = |pair: &[Mark]| labels[&pair[0]] < labels[&pair[1]];
+        assert!(marks.windows(2).all(is_before));
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use ciel_model::{AttemptNumber, Class, Mark, Resources, SerialOrder, TaskKey};
+use ciel_model::{AttemptNumber, Class, OrderLabel, Resources, TaskKey};
 use ciel_node::{Action, AttemptKey, Capacity, Event, Node};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -14,8 +14,7 @@ const CORES: u32 = 2;
 
 /// A node, and the tasks that it has placed.
 struct Driver {
-    order: SerialOrder,
-    marks: Vec<Mark>,
+    tasks: u64,
     node: Node,
     actions: Vec<Action>,
     placed: Vec<AttemptKey>,
@@ -23,8 +22,6 @@ struct Driver {
 
 impl Driver {
     fn new(tasks: u64) -> Driver {
-        let mut order = SerialOrder::default();
-        let marks = (0..tasks).map(|_| order.push_last()).collect();
         let resources = Resources {
             millicores: CORES * 1000,
             ..Resources::default()
@@ -35,8 +32,7 @@ impl Driver {
             serial: false,
         });
         Driver {
-            order,
-            marks,
+            tasks,
             node,
             actions: Vec::new(),
             placed: Vec::new(),
@@ -44,7 +40,7 @@ impl Driver {
     }
 
     fn tell(&mut self, event: Event) {
-        self.node.handle(0, [event], &self.order, &mut self.actions);
+        self.node.handle(0, [event], &mut self.actions);
         for action in self.actions.drain(..) {
             if let Action::Slot { run, .. } = &action {
                 self.placed.push(*run);
@@ -55,14 +51,14 @@ impl Driver {
 
     /// Offers every task, then lets each placed one go until none is left.
     fn run(&mut self, class: &Class) {
-        for (number, mark) in std::mem::take(&mut self.marks).into_iter().enumerate() {
+        for position in 0..self.tasks {
             let run = AttemptKey {
-                task: TaskKey(number as u64),
+                task: TaskKey(position),
                 attempt: AttemptNumber(0),
             };
             self.tell(Event::TaskOffered {
                 run,
-                mark,
+                label: OrderLabel { position, epoch: 0 },
                 class: class.clone(),
                 resources: Resources::default(),
                 resumed: None,

@@ -2,7 +2,7 @@
 //!
 //! Plain values; nothing is decided here. Read next: `node`.
 
-use ciel_model::{AttemptNumber, Class, Mark, Micros, Pool, Resources, TaskKey};
+use ciel_model::{AttemptNumber, Class, Micros, OrderLabel, Pool, Resources, TaskKey};
 
 /// One attempt of one task.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -25,7 +25,7 @@ pub enum Event {
         /// Which.
         run: AttemptKey,
         /// Its place in the serial order.
-        mark: Mark,
+        label: OrderLabel,
         /// How it is run.
         class: Class,
         /// What it needs; nothing is taken for coordination.
@@ -33,6 +33,13 @@ pub enum Event {
         /// It ran before, so a live copy of it may be parked in a worker: microseconds that it
         /// would run to come there again, more than all if it cannot.
         resumed: Option<Micros>,
+    },
+    /// The place of an offered task in the serial order has another label now.
+    TaskRelabeled {
+        /// Which.
+        run: AttemptKey,
+        /// Its label; an older one than the known one changes nothing.
+        label: OrderLabel,
     },
     /// It is not to be run any more.
     TaskWithdrawn {

@@ -5,10 +5,10 @@
 //! others find enough. It can be returned at any time. When it has begun, the place passes on. It
 //! does not know how a worker is told. Read next: `node`.
 
-use ciel_model::{Class, Mark, SerialOrder};
+use ciel_model::{Class, OrderLabel};
 
 use crate::event::{Action, AttemptKey, Slot, WorkerKey};
-use crate::node::{Node, Placed, Ready};
+use crate::node::{Node, Placed, Ready, is_current};
 
 /// Of the tasks that wait, one in so many may be lent to a worker, for each slot.
 const WAITING_FOR_EACH: usize = 2;
@@ -16,9 +16,16 @@ const WAITING_FOR_EACH: usize = 2;
 /// A ready task in no queue: a worker may begin it by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Lent {
-    mark: Mark,
-    ready: Ready,
+    ready: Box<Ready>,
     worker: WorkerKey,
+}
+
+impl Lent {
+    pub(crate) fn relabel(&mut self, label: OrderLabel) {
+        if self.ready.label.epoch < label.epoch {
+            self.ready.label = label;
+        }
+    }
 }
 
 impl Node {
@@ -31,7 +38,7 @@ impl Node {
     }
 
     /// Lends the first ready task, if it can take the place of `run`, which runs in a worker.
-    pub fn lend(&mut self, order: &SerialOrder, run: AttemptKey) -> Option<AttemptKey> {
+    pub fn lend(&mut self, run: AttemptKey) -> Option<AttemptKey> {
         let Placed {
             place: Slot::Worker(worker),
             resources,
@@ -40,30 +47,25 @@ impl Node {
             return None;
         };
         let pool = &self.pools.workers.get(worker)?.pool;
-        loop {
-            let (_, first) = self.computation.first(order)?;
-            if self.queued.contains_key(&first.run) {
-                let fits = matches!(&first.class, Class::Pooled(wanted) if wanted == pool)
-                    && first.resources == *resources
-                    && first.resumed.is_none();
-                if fits {
-                    break;
-                }
-                return None;
+        let (_, first) = loop {
+            let entry = self.computation.first()?;
+            if is_current(&self.queued, &entry) {
+                break entry;
             }
-            self.computation.pop(order);
+            self.computation.pop();
+        };
+        let ready = &self.queued[&first];
+        let fits = matches!(&ready.class, Class::Pooled(wanted) if wanted == pool)
+            && ready.resources == *resources
+            && ready.resumed.is_none();
+        if !fits {
+            return None;
         }
         let worker = *worker;
-        let (mark, ready) = self.computation.pop(order)?;
-        let lent = ready.run;
-        self.queued.remove(&lent);
-        let ready = Lent {
-            mark,
-            ready,
-            worker,
-        };
-        self.lent.insert(lent, ready);
-        Some(lent)
+        self.computation.pop();
+        let ready = self.queued.remove(&first)?;
+        self.lent.insert(first, Lent { ready, worker });
+        Some(first)
     }
 
     /// Whether a worker has that task and has not begun it.
@@ -90,20 +92,19 @@ impl Node {
         actions.push(Action::Slot { run: next, place });
     }
 
-    pub(crate) fn on_task_returned(&mut self, order: &SerialOrder, run: AttemptKey) {
-        if let Some(Lent { mark, ready, .. }) = self.lent.remove(&run) {
-            self.queued.insert(run, ());
-            self.computation.push(order, mark, ready);
+    pub(crate) fn on_task_returned(&mut self, run: AttemptKey) {
+        if let Some(Lent { ready, .. }) = self.lent.remove(&run) {
+            self.enqueue(ready);
         }
     }
 
     /// A worker is gone, with what it was lent.
-    pub(crate) fn take_back(&mut self, order: &SerialOrder, worker: WorkerKey) {
+    pub(crate) fn take_back(&mut self, worker: WorkerKey) {
         let lent = self.lent.iter().filter(|(_, lent)| lent.worker == worker);
         let mut runs: Vec<AttemptKey> = lent.map(|(run, _)| *run).collect();
         runs.sort_unstable();
         for run in runs {
-            self.on_task_returned(order, run);
+            self.on_task_returned(run);
         }
     }
 }

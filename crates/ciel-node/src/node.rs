@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use ciel_model::{Class, Mark, Micros, Resources, SerialOrder, TaskKey, limits};
+use ciel_model::{Class, Micros, OrderLabel, Resources, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Action, AttemptKey, Event, Slot, WorkerKey};
 use crate::lending::Lent;
 use crate::pool::Pools;
-use crate::queue::Queue;
+use crate::queue::{Entry, Queue};
 
 /// What this machine has to give.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,7 @@ pub struct Capacity {
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
     pub(crate) run: AttemptKey,
+    pub(crate) label: OrderLabel,
     pub(crate) class: Class,
     pub(crate) resources: Resources,
     pub(crate) resumed: Option<Micros>,
@@ -53,15 +54,15 @@ pub struct Node {
     pub(crate) placed: FxHashMap<AttemptKey, Placed>,
     pub(crate) threads_busy: u32,
     /// Scripts that wait for their first turn or go on after waiting.
-    coordination: Queue<Ready>,
+    coordination: Queue,
     /// Scripts that wait for another turn, oldest first.
     turns: VecDeque<AttemptKey>,
     /// Whose turn is next: a preempted script's?
     turn_next: bool,
     /// Everything that takes resources.
-    pub(crate) computation: Queue<Ready>,
-    /// Runs in either queue.
-    pub(crate) queued: FxHashMap<AttemptKey, ()>,
+    pub(crate) computation: Queue,
+    /// What is in either queue. Entries of the queues that are not here are out of date.
+    pub(crate) queued: FxHashMap<AttemptKey, Box<Ready>>,
     /// Ready tasks in no queue: a worker may begin them by itself.
     pub(crate) lent: FxHashMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
@@ -141,71 +142,64 @@ impl Node {
     }
 
     /// Takes what has happened by now, then looks for places once, and appends what has to be done
-    /// about it. `order` is the graph's. So what a task made ready when it ended can have the place
-    /// that it left, if both are among `events`.
+    /// about it. So what a task made ready when it ended can have the place that it left, if both
+    /// are among `events`.
     pub fn handle(
         &mut self,
         now: Micros,
         events: impl IntoIterator<Item = Event>,
-        order: &SerialOrder,
         actions: &mut Vec<Action>,
     ) {
         for event in events {
             self.settled = self.settled && matches!(event, Event::TaskOffered { .. });
-            self.note(now, event, order, actions);
+            self.note(now, event, actions);
         }
         if !self.settled {
-            self.place(now, order, actions);
+            self.place(now, actions);
             self.settled = true;
         }
         #[cfg(debug_assertions)]
         self.check_all();
     }
 
-    fn note(&mut self, now: Micros, event: Event, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn note(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::TaskOffered {
                 run,
-                mark,
+                label,
                 class,
                 resources,
                 resumed,
-            } => self.on_task_offered(
-                order,
-                mark,
-                Ready {
+            } => {
+                let since = now;
+                let ready = Ready {
                     run,
+                    label,
                     class,
                     resources,
                     resumed,
-                    since: now,
-                },
-                actions,
-            ),
-            Event::TaskWithdrawn { run } => self.on_task_withdrawn(order, run, actions),
+                    since,
+                };
+                self.on_task_offered(Box::new(ready), actions)
+            }
+            Event::TaskRelabeled { run, label } => self.on_task_relabeled(run, label),
+            Event::TaskWithdrawn { run } => self.on_task_withdrawn(run, actions),
             Event::TaskLeft { run, parked } => self.on_task_left(run, parked),
             Event::TaskFollowed { run, next } => self.on_task_followed(run, next, actions),
-            Event::TaskReturned { run } => self.on_task_returned(order, run),
+            Event::TaskReturned { run } => self.on_task_returned(run),
             Event::TaskPreempted { run } => self.on_task_preempted(run),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
-            Event::WorkerGone { worker } => self.on_worker_gone(order, worker, actions),
+            Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
             Event::Ticked => {}
         }
     }
 
-    fn on_task_offered(
-        &mut self,
-        order: &SerialOrder,
-        mark: Mark,
-        ready: Ready,
-        actions: &mut Vec<Action>,
-    ) {
+    fn on_task_offered(&mut self, ready: Box<Ready>, actions: &mut Vec<Action>) {
         if ready.class == Class::Coordination {
             self.settled = false;
-            self.queued.insert(ready.run, ());
-            return self.coordination.push(order, mark, ready);
+            return self.enqueue(ready);
         }
         if let Some(lacking) = self.capacity.resources.lacking(&ready.resources) {
             return actions.push(Action::Refuse {
@@ -214,8 +208,33 @@ impl Node {
             });
         }
         self.settled = self.settled && self.must_wait(&ready);
-        self.queued.insert(ready.run, ());
-        self.computation.push(order, mark, ready);
+        self.enqueue(ready);
+    }
+
+    /// Adds a task to its queue. If it is there with another label, that entry is out of date.
+    pub(crate) fn enqueue(&mut self, ready: Box<Ready>) {
+        let queue = match ready.class {
+            Class::Coordination => &mut self.coordination,
+            Class::Process | Class::Pooled(_) => &mut self.computation,
+        };
+        queue.push((ready.label, ready.run));
+        self.queued.insert(ready.run, ready);
+    }
+
+    /// A task that is in no queue and not lent has its place, or has lost it.
+    fn on_task_relabeled(&mut self, run: AttemptKey, label: OrderLabel) {
+        if let Some(lent) = self.lent.get_mut(&run) {
+            lent.relabel(label);
+        }
+        if let Some(mut ready) = self.queued.remove(&run) {
+            let is_newer = ready.label.epoch < label.epoch;
+            if is_newer && ready.label.position != label.position {
+                ready.label = label;
+                self.enqueue(ready);
+                return self.sweep();
+            }
+            self.queued.insert(run, ready);
+        }
     }
 
     /// Whether a task that has come can only wait, for a core or for a worker that is busy or on
@@ -232,12 +251,7 @@ impl Node {
         }
     }
 
-    fn on_task_withdrawn(
-        &mut self,
-        order: &SerialOrder,
-        run: AttemptKey,
-        actions: &mut Vec<Action>,
-    ) {
+    fn on_task_withdrawn(&mut self, run: AttemptKey, actions: &mut Vec<Action>) {
         self.on_task_forgotten(run.task, actions);
         if self.lent.remove(&run).is_some() {
             return;
@@ -246,13 +260,16 @@ impl Node {
             // Placed in the same instant; nobody will begin it.
             return self.on_task_left(run, false);
         }
-        // Withdrawn entries are passed over when they come up; when most are, they are swept out.
+        self.sweep();
+    }
+
+    /// Entries that are out of date are passed over when they come up; when most are, they are
+    /// swept out.
+    fn sweep(&mut self) {
         if self.computation.len() + self.coordination.len() > 64 + 2 * self.queued.len() {
             let queued = &self.queued;
-            self.computation
-                .retain(order, |ready| queued.contains_key(&ready.run));
-            self.coordination
-                .retain(order, |ready| queued.contains_key(&ready.run));
+            self.computation.retain(|entry| is_current(queued, entry));
+            self.coordination.retain(|entry| is_current(queued, entry));
         }
     }
 
@@ -285,44 +302,37 @@ impl Node {
         self.pools.forget(task);
     }
 
-    fn on_worker_gone(
-        &mut self,
-        order: &SerialOrder,
-        worker: WorkerKey,
-        actions: &mut Vec<Action>,
-    ) {
-        self.take_back(order, worker);
+    fn on_worker_gone(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
+        self.take_back(worker);
         for task in self.pools.on_gone(worker) {
             actions.push(Action::ContinuationLost { task });
         }
     }
 
     /// A scheduling round: threads first, then whatever takes resources.
-    fn place(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place(&mut self, now: Micros, actions: &mut Vec<Action>) {
         self.deadline = None;
         if self.capacity.serial {
-            return self.place_earliest(now, order, actions);
+            return self.place_earliest(now, actions);
         }
-        while self.threads_busy < self.capacity.threads && self.place_on_thread(order, actions) {}
-        self.place_computation(now, order, actions);
+        while self.threads_busy < self.capacity.threads && self.place_on_thread(actions) {}
+        self.place_computation(now, actions);
     }
 
     /// The serial program: one thing at a time, the earliest that is ready. A script that stepped
     /// aside for its child goes on when nothing earlier is ready, the innermost first.
-    fn place_earliest(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
-        self.drop_withdrawn(order);
+    fn place_earliest(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        self.drop_outdated();
         if self.is_busy() {
             return;
         }
-        let script = self.coordination.first(order).map(|(mark, _)| mark);
-        let other = self.computation.first(order).map(|(mark, _)| mark);
-        match (script, other) {
-            (Some(script), Some(other)) if order.precedes(script, other) => {
-                self.first_turn(order, actions);
+        match (self.coordination.first(), self.computation.first()) {
+            (Some(script), Some(other)) if script < other => {
+                self.first_turn(actions);
             }
-            (_, Some(_)) => self.place_computation(now, order, actions),
+            (_, Some(_)) => self.place_computation(now, actions),
             (Some(_), None) => {
-                self.first_turn(order, actions);
+                self.first_turn(actions);
             }
             (None, None) => {
                 if let Some(run) = self.turns.pop_back() {
@@ -338,21 +348,19 @@ impl Node {
         !self.placed.values().all(Placed::only_listens)
     }
 
-    fn drop_withdrawn(&mut self, order: &SerialOrder) {
+    fn drop_outdated(&mut self) {
         for queue in [&mut self.coordination, &mut self.computation] {
-            while queue
-                .first(order)
-                .is_some_and(|(_, ready)| !self.queued.contains_key(&ready.run))
-            {
-                queue.pop(order);
+            let is_outdated = |entry: Entry| !is_current(&self.queued, &entry);
+            while queue.first().is_some_and(is_outdated) {
+                queue.pop();
             }
         }
     }
 
     /// Places one script, old and new ones by turns; false if none waits.
-    fn place_on_thread(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) -> bool {
+    fn place_on_thread(&mut self, actions: &mut Vec<Action>) -> bool {
         self.turn_next = !self.turn_next;
-        if (self.turn_next && self.next_turn(actions)) || self.first_turn(order, actions) {
+        if (self.turn_next && self.next_turn(actions)) || self.first_turn(actions) {
             return true;
         }
         self.next_turn(actions)
@@ -367,16 +375,17 @@ impl Node {
         true
     }
 
-    fn first_turn(&mut self, order: &SerialOrder, actions: &mut Vec<Action>) -> bool {
-        while let Some((_, ready)) = self.coordination.pop(order) {
-            if self.queued.remove(&ready.run).is_some() {
-                self.seat(ready.run);
-                actions.push(Action::Slot {
-                    run: ready.run,
-                    place: Slot::Thread,
-                });
-                return true;
+    fn first_turn(&mut self, actions: &mut Vec<Action>) -> bool {
+        while let Some(entry) = self.coordination.pop() {
+            if !is_current(&self.queued, &entry) {
+                continue;
             }
+            let (_, run) = entry;
+            self.queued.remove(&run);
+            self.seat(run);
+            let place = Slot::Thread;
+            actions.push(Action::Slot { run, place });
+            return true;
         }
         false
     }
@@ -398,18 +407,20 @@ impl Node {
 
     /// Places what fits, earliest first; later tasks may overtake one that does not fit, but not
     /// for ever.
-    fn place_computation(&mut self, now: Micros, order: &SerialOrder, actions: &mut Vec<Action>) {
+    fn place_computation(&mut self, now: Micros, actions: &mut Vec<Action>) {
         let mut passed = Vec::new();
         while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
             if self.free.millicores == 0 || (self.capacity.serial && self.is_busy()) {
                 break;
             }
-            let Some((mark, ready)) = self.computation.pop(order) else {
+            let Some(entry) = self.computation.pop() else {
                 break;
             };
-            if !self.queued.contains_key(&ready.run) {
+            if !is_current(&self.queued, &entry) {
                 continue;
             }
+            let (_, run) = entry;
+            let ready = self.queued.remove(&run).expect("it is in its queue");
             match self.place_for(now, &ready, &passed, actions) {
                 Some(place) => {
                     self.settle(&ready, place, actions);
@@ -419,11 +430,11 @@ impl Node {
                         self.overtaken + 1
                     };
                 }
-                None => passed.push((mark, ready)),
+                None => passed.push(ready),
             }
         }
-        for (mark, ready) in passed {
-            self.computation.push(order, mark, ready);
+        for ready in passed {
+            self.enqueue(ready);
         }
     }
 
@@ -437,7 +448,7 @@ impl Node {
         &mut self,
         now: Micros,
         ready: &Ready,
-        passed: &[(Mark, Ready)],
+        passed: &[Box<Ready>],
         actions: &mut Vec<Action>,
     ) -> Option<Slot> {
         if !self.free.holds(&ready.resources) {
@@ -455,7 +466,7 @@ impl Node {
                 // No more of them count than there is room for, and there may be many.
                 let same = passed
                     .iter()
-                    .filter(|(_, other)| other.class == ready.class)
+                    .filter(|other| other.class == ready.class)
                     .take(room as usize);
                 let wanting = (same.count() + 1).min(room as usize);
                 let worker = self.pools.worker_for(pool, home, wanting, actions)?;
@@ -489,7 +500,6 @@ impl Node {
     }
 
     fn settle(&mut self, ready: &Ready, place: Slot, actions: &mut Vec<Action>) {
-        self.queued.remove(&ready.run);
         self.free.take(&ready.resources);
         if let Slot::Worker(worker) = place {
             self.pools.on_taken(worker, ready.run.task);
@@ -506,6 +516,11 @@ impl Node {
             place,
         });
     }
+}
+
+/// Whether an entry of a queue is that of a task as it is now.
+pub(crate) fn is_current(queued: &FxHashMap<AttemptKey, Box<Ready>>, (label, run): &Entry) -> bool {
+    queued.get(run).is_some_and(|ready| ready.label == *label)
 }
 
 fn slots_of(capacity: &Capacity) -> usize {

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs)]
 
-use ciel_model::{AttemptNumber, Class, Mark, Pool, Resources, SerialOrder, TaskKey, limits};
+use ciel_model::{AttemptNumber, Class, OrderLabel, Pool, Resources, TaskKey, limits};
 use ciel_node::{Action, AttemptKey, Capacity, Event, Node, Slot, WorkerKey};
 
 /// What the strands of these tests have run before they wait.
@@ -10,27 +10,18 @@ const RAN_US: u64 = 2_000;
 
 struct World {
     now: u64,
-    order: SerialOrder,
-    marks: Vec<Mark>,
     node: Node,
 }
 
 impl World {
     fn new(cores: u32, serial: bool) -> World {
-        let mut order = SerialOrder::default();
-        let marks = (0..1000).map(|_| order.push_last()).collect();
         let resources = cores_of(cores);
         let node = Node::new(Capacity {
             resources,
             threads: cores,
             serial,
         });
-        World {
-            now: 0,
-            order,
-            marks,
-            node,
-        }
+        World { now: 0, node }
     }
 
     /// What the node wants done, one word each: `3:process`, `3:thread`, `3:worker0`, … .
@@ -41,8 +32,7 @@ impl World {
     /// The same of several events with one search for places.
     fn tell_all<const N: usize>(&mut self, events: [Event; N]) -> String {
         let mut actions = Vec::new();
-        self.node
-            .handle(self.now, events, &self.order, &mut actions);
+        self.node.handle(self.now, events, &mut actions);
         let words: Vec<String> = actions.iter().map(word).collect();
         words.join(" ")
     }
@@ -55,7 +45,7 @@ impl World {
     fn offered(&self, task: u64, class: Class, resources: Resources) -> Event {
         Event::TaskOffered {
             run: run(task),
-            mark: self.marks[task as usize],
+            label: label(task, 0),
             class,
             resources,
             resumed: None,
@@ -65,7 +55,7 @@ impl World {
     fn resume(&mut self, task: u64, executor: &str) -> String {
         self.tell(Event::TaskOffered {
             run: run(task),
-            mark: self.marks[task as usize],
+            label: label(task, 0),
             class: Class::Pooled(Pool::new(executor, 1)),
             resources: cores_of(1),
             resumed: Some(RAN_US),
@@ -78,6 +68,11 @@ impl World {
 
     fn pooled(&mut self, task: u64, executor: &str) -> String {
         self.offer(task, Class::Pooled(Pool::new(executor, 1)), cores_of(1))
+    }
+
+    fn relabeled(&mut self, task: u64, position: u64, epoch: u64) -> String {
+        let (run, label) = (run(task), label(position, epoch));
+        self.tell(Event::TaskRelabeled { run, label })
     }
 
     fn script(&mut self, task: u64) -> String {
@@ -105,7 +100,7 @@ impl World {
     }
 
     fn lend(&mut self, running: u64) -> Option<u64> {
-        let lent = self.node.lend(&self.order, run(running));
+        let lent = self.node.lend(run(running));
         lent.map(|run| run.task.0)
     }
 
@@ -161,6 +156,41 @@ fn word(action: &Action) -> String {
         Action::DropParked { worker, task } => format!("drop{}({})", worker.0, task.0),
         Action::ContinuationLost { task } => format!("lost{}", task.0),
     }
+}
+
+/// That of a task whose number is its position in the serial order.
+fn label(position: u64, epoch: u64) -> OrderLabel {
+    OrderLabel { position, epoch }
+}
+
+#[test]
+fn waiting_tasks_are_placed_by_their_newest_labels() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(1, 1), "1:process");
+    for task in [5, 6, 7] {
+        assert_eq!(world.process(task, 1), "");
+    }
+    assert_eq!(world.relabeled(5, 90, 2), "");
+    assert_eq!(world.relabeled(7, 80, 2), "");
+    // One that comes late is older than what is known.
+    assert_eq!(world.relabeled(7, 10, 1), "");
+    assert_eq!(world.left(1), "6:process");
+    assert_eq!(world.left(6), "7:process");
+    assert_eq!(world.left(7), "5:process");
+}
+
+#[test]
+fn lent_task_that_was_relabeled_returns_to_its_new_place_in_the_queue() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.pooled(1, "p"), "start0(p)");
+    assert_eq!(world.ready(0), "1:worker0");
+    for task in [2, 3, 4, 5] {
+        assert_eq!(world.pooled(task, "p"), "");
+    }
+    assert_eq!(world.lend(1), Some(2));
+    assert_eq!(world.relabeled(2, 9, 1), "");
+    assert_eq!(world.returned(2), "");
+    assert_eq!(world.left(1), "3:worker0");
 }
 
 #[test]
@@ -474,7 +504,7 @@ fn strand_that_cannot_be_replayed_waits_for_its_worker_however_long() {
     let resumed = Some(u64::MAX);
     let offered = Event::TaskOffered {
         run: run(1),
-        mark: world.marks[1],
+        label: label(1, 0),
         class: Class::Pooled(Pool::new("py", 1)),
         resources: cores_of(1),
         resumed,

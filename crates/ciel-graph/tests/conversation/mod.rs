@@ -398,12 +398,13 @@ fn print(action: &Action) -> String {
         Action::Offer {
             task,
             attempt,
-            resumed,
+            replay_us,
             ..
         } => {
-            let again = if *resumed { " resumed" } else { "" };
+            let again = if replay_us.is_some() { " resumed" } else { "" };
             format!("offer {}{again}", run(task, attempt))
         }
+        Action::Relabel { task, attempt, .. } => format!("relabel {}", run(task, attempt)),
         Action::Withdraw { task, attempt } => format!("withdraw {}", run(task, attempt)),
         Action::Begin(assignment) => begin(assignment),
         Action::Continue {

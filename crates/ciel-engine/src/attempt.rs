@@ -20,7 +20,8 @@ use ciel_model::{Failure, Handle, Resolution};
 use ciel_node::AttemptKey;
 
 use self::position::Position;
-use crate::event::{Answers, Event, attempt_of};
+use crate::event::{Event, attempt_of};
+use crate::message::Answers;
 
 pub use action::{Act, Action, At};
 pub use received::ReceivedFailures;

@@ -5,14 +5,10 @@
 use std::sync::Arc;
 
 use ciel_graph::{self as graph, Ahead, Assignment, Happening, JobOutcome, TaskSummary, WaitEnd};
-use ciel_model::{Failure, Handle, Label, Name, Pool, Resolution, TaskKey};
+use ciel_model::{Failure, Handle, Label, Name, Pool, TaskKey};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
-/// What became of references that a task asked for, in order.
-pub type Answers = Vec<(Handle, Resolution)>;
-
-/// What is known of references that the run before had asked for.
-pub type Known = Vec<(Handle, Resolution)>;
+use crate::message::{Answers, Known};
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,6 +172,22 @@ pub enum Effect {
         run: AttemptKey,
         /// What it watches.
         handle: Handle,
+    },
+    /// What an attempt of this site has asked for, if its home is in another process.
+    ReplyLate {
+        /// The attempt.
+        run: AttemptKey,
+        /// What it has to do.
+        reply: Reply,
+    },
+    /// Starts that may follow an attempt in its worker, if the home is in another process.
+    SendStarts {
+        /// The worker.
+        worker: WorkerKey,
+        /// The attempt.
+        run: AttemptKey,
+        /// Each follows the one before it, and what the worker has received already.
+        starts: Vec<Ahead>,
     },
     /// A worker can forget a parked strand.
     DropParked {

@@ -1,23 +1,24 @@
-//! What decides in a run: the coordinator, the node, and what passes between them, behind one door.
+//! What decides in a run, in two halves: the home, which keeps what is recorded, and sites, which
+//! run tasks.
 //!
-//! [`Engine::tell`] takes an event and who tells it, appends [`Effect`]s to a list, and returns the
-//! [`Reply`] to the caller. The parts: `event` (its language), `engine` (the door), `perform` (what
-//! the machines ask for), `succession` (the end of a turn, and which task follows it), `prefetch`
-//! (which starts a worker receives before their time). Beside the door stands [`Attempt`], by which
-//! those who run tasks make events and take replies in.
+//! The halves share messages that can be encoded, and nothing else. [`Engine`] joins a home and one
+//! site behind one door: [`Engine::tell`] takes an event and who tells it, appends [`Effect`]s to a
+//! list, and returns the [`Reply`] to the caller. The parts: `event` (what happens where tasks
+//! run), `message` (what home and site say to each other), `home`, `site`, `engine` (both joined).
+//! Beside the door stands [`Attempt`], by which those who run tasks make events and take replies
+//! in.
 //!
 //! Pure: no thread, file, socket, process, clock or language. It does not keep the state of a
-//! suspended script; whoever runs scripts does. Read next: `event`, then `engine`.
+//! suspended script; whoever runs scripts does. Read next: `event`, then `message`.
 
 mod attempt;
-mod check;
 mod engine;
 mod event;
-mod line;
-mod perform;
-mod prefetch;
-mod succession;
+pub mod home;
+pub mod message;
+pub mod site;
 
 pub use attempt::{Act, Action, At, Attempt, Blocked, Keep, ReceivedFailures, Waited, saved_state};
 pub use engine::Engine;
-pub use event::{Answers, Begun, Caller, Effect, Event, Known, Reply};
+pub use event::{Begun, Caller, Effect, Event, Reply};
+pub use message::{Answers, Known};

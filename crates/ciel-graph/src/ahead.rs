@@ -20,7 +20,7 @@ const WAITERS_MAX: usize = 8;
 const INPUTS_MAX: usize = 16;
 
 /// A task that is ready, or waits for nothing but what others are about to make.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Ahead {
     /// As it will be when it begins; what it waits for is not there yet.
     pub assignment: Box<Assignment>,
@@ -29,7 +29,7 @@ pub struct Ahead {
 }
 
 /// An input that is not there yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Awaited {
     /// Its handle in the table of the task that reads it.
     pub input: Handle,

@@ -234,7 +234,7 @@ impl Wait {
 
 /// How a wait ended whose end depends on time. It is an input from outside: whoever tells the
 /// strand records it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct WaitEnd {
     /// Places, in the list of what was waited for, of what is there now.
     pub places: Vec<u32>,
@@ -407,7 +407,7 @@ impl StrandChange {
 }
 
 /// Everything a shell needs to run an attempt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Assignment {
     /// Which task.
     pub task: TaskKey,
@@ -440,7 +440,7 @@ impl Assignment {
 }
 
 /// How an attempt is entered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Entry {
     /// From its start; with what is known of its inputs (all of them if it needs them).
     Start(Vec<(Handle, Resolution)>),

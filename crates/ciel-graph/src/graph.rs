@@ -241,17 +241,32 @@ impl Graph {
         {
             return;
         }
-        let task = &self.tasks[&key];
+        let offer = self.offer_of(key, &self.tasks[&key]);
+        actions.push(offer.expect("only ready tasks are offered"));
+    }
+
+    fn offer_of(&self, key: TaskKey, task: &Task) -> Option<Action> {
         let State::Ready { resume } = &task.state else {
-            unreachable!("only ready tasks are offered");
+            return None;
         };
-        actions.push(Action::Offer {
+        Some(Action::Offer {
             task: key,
             attempt: task.attempt,
             descriptor: task.descriptor.clone(),
             label: self.order.label(task.strand.end),
             replay_us: resume.as_ref().map(|_| task.replay_us()),
-        });
+        })
+    }
+
+    /// The offers of all ready tasks, as they would be made now: for whoever has lost some.
+    pub fn offers(&self) -> Vec<Action> {
+        let remaking = self.remaking.as_ref();
+        let is_held = |key| remaking.is_some_and(|remaking| remaking.is_old(key));
+        let all = self.tasks.iter().filter(|(key, _)| !is_held(**key));
+        let offers = all.filter_map(|(key, task)| Some((*key, self.offer_of(*key, task)?)));
+        let mut offers: Vec<(TaskKey, Action)> = offers.collect();
+        offers.sort_by_key(|(key, _)| *key);
+        offers.into_iter().map(|(_, offer)| offer).collect()
     }
 
     /// Corrects the labels of offers that this event has changed.

@@ -43,11 +43,16 @@ impl Reconstruction {
 
     /// Whether that task must wait.
     pub(crate) fn holds_back(&mut self, key: TaskKey) -> bool {
-        let waits = key.0 < self.first_new;
+        let waits = self.is_old(key);
         if waits {
             self.held_back.push(key);
         }
         waits
+    }
+
+    /// Whether that task was there before the files were missed.
+    pub(crate) fn is_old(&self, key: TaskKey) -> bool {
+        key.0 < self.first_new
     }
 }
 

@@ -119,7 +119,7 @@ impl<R> Value<R> {
 }
 
 /// What became of a reference, as told to a task that asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Resolution {
     /// Not there yet.
     Future,

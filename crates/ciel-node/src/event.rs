@@ -3,9 +3,10 @@
 //! Plain values; nothing is decided here. Read next: `node`.
 
 use ciel_model::{AttemptNumber, Class, Micros, OrderLabel, Pool, Resources, TaskKey};
+use serde::{Deserialize, Serialize};
 
 /// One attempt of one task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct AttemptKey {
     /// The task.
     pub task: TaskKey,
@@ -14,7 +15,7 @@ pub struct AttemptKey {
 }
 
 /// The node's key of a pooled worker process; never reused within a run.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct WorkerKey(pub u64);
 
 /// What happened.
@@ -58,7 +59,7 @@ pub enum Event {
     TaskFollowed {
         /// Which is over.
         run: AttemptKey,
-        /// Which has begun; it was lent to that worker, or is in no queue.
+        /// Which has begun, whether it was lent, is in a queue, or was not offered.
         next: AttemptKey,
     },
     /// What was lent to a worker has not begun there, and is ready as before.
@@ -145,7 +146,7 @@ pub enum Action {
 }
 
 /// Where a task runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Slot {
     /// A thread of the engine.
     Thread,

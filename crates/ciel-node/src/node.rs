@@ -11,7 +11,7 @@ use crate::pool::Pools;
 use crate::queue::{Entry, Queue};
 
 /// What this machine has to give.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Capacity {
     /// For processes and workers.
     pub resources: Resources,
@@ -99,6 +99,11 @@ impl Node {
     /// Cores, whole ones.
     pub(crate) fn slots(&self) -> usize {
         slots_of(&self.capacity)
+    }
+
+    /// What it has to give.
+    pub fn capacity(&self) -> &Capacity {
+        &self.capacity
     }
 
     /// Whether it does one thing at a time, in serial order.

@@ -211,6 +211,9 @@ impl Core {
             },
             Effect::DropParked { worker, task } => Order::DropParked { worker, task },
             Effect::DropObject(name) => Order::DropObject(name),
+            Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
+                unreachable!("the home is in this process, so it replies at once")
+            }
             Effect::DeadlineMoved | Effect::Quiet => Order::Rearm,
             Effect::AttemptFailed {
                 task,

@@ -86,6 +86,9 @@ impl World<'_> {
             Effect::Quiet => assert!(self.engine.is_quiet() && self.ending.is_some()),
             Effect::TaskEnded(summary) => self.summaries.on_ended(&summary),
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
+            Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
+                unreachable!("the home is in this process")
+            }
             Effect::DropObject(_) | Effect::DeadlineMoved => {}
         }
     }

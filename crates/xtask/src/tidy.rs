@@ -13,6 +13,7 @@ pub mod dependencies;
 pub mod doors;
 pub mod executors;
 pub mod form;
+pub mod halves;
 pub mod lengths;
 pub mod links;
 pub mod producers;

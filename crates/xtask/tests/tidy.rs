@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use xtask::source_root;
 use xtask::tidy::tree::{Source, sources};
 use xtask::tidy::{
-    Finding, circles, claims, dependencies, doors, executors, form, lengths, links, producers,
-    prose, purity, words,
+    Finding, circles, claims, dependencies, doors, executors, form, halves, lengths, links,
+    producers, prose, purity, words,
 };
 
 static TREE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(&source_root()));
@@ -118,6 +118,11 @@ fn crates_depend_only_on_crates_above_them() {
 #[test]
 fn modules_import_each_other_in_accepted_circles_only() {
     assert_none(circles::circles(&TREE, &circles::ACCEPTED));
+}
+
+#[test]
+fn home_and_site_share_messages_only() {
+    assert_each(halves::names_of_the_other_half);
 }
 
 #[test]

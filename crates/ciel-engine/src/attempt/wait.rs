@@ -7,7 +7,8 @@ use ciel_model::Handle;
 use ciel_node::AttemptKey;
 
 use super::Attempt;
-use crate::event::{Answers, Begun, Event, Reply};
+use crate::event::{Begun, Event, Reply};
+use crate::message::Answers;
 
 /// From what a strand that waits continues, and what it still names then.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -257,6 +257,7 @@ fn done(effect: &Effect) -> Option<String> {
         Effect::AttemptFailed { left, .. } => format!("failed, {left} left"),
         Effect::JobEnded(_) => "job ended".to_string(),
         Effect::Quiet => "quiet".to_string(),
+        Effect::ReplyLate { .. } | Effect::SendStarts { .. } => unreachable!("the home is here"),
         Effect::TaskEnded(_) | Effect::Happened { .. } => return None,
     })
 }

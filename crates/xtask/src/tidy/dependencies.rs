@@ -25,7 +25,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "ciel-engine",
-        &["ciel-coordinator", "ciel-graph", "ciel-model", "ciel-node"],
+        &[
+            "ciel-coordinator",
+            "ciel-graph",
+            "ciel-model",
+            "ciel-node",
+            "ciel-ordered",
+        ],
     ),
     ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),

@@ -7,36 +7,38 @@ use std::collections::VecDeque;
 use ciel_model::Micros;
 use ciel_node::{AttemptKey, WorkerKey};
 
-/// Starts that a worker has received and not begun, at most.
-pub(crate) const STARTS_MAX: usize = 32;
+use crate::message::STARTS_MAX;
 
 /// What a worker has received and has not begun.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(super) struct Line {
     /// The worker agreed to it.
-    pub(crate) prefetches: bool,
+    pub(super) prefetches: bool,
     /// The worker gets no new task.
-    pub(crate) is_retired: bool,
+    pub(super) is_retired: bool,
     /// When the task that runs began.
-    pub(crate) since: Micros,
+    pub(super) since: Micros,
     /// The last task was quick.
-    pub(crate) was_quick: bool,
+    pub(super) was_quick: bool,
+    /// Ready tasks about which the home was asked whether they may follow.
+    pub(super) lent: Vec<AttemptKey>,
     /// Each follows the one before it, the first the task that runs.
-    pub(crate) starts: VecDeque<AttemptKey>,
+    pub(super) starts: VecDeque<AttemptKey>,
 }
 
 impl Line {
-    pub(crate) fn new(prefetches: bool) -> Line {
+    pub(super) fn new(prefetches: bool) -> Line {
         Line {
             prefetches,
             is_retired: false,
             since: 0,
             was_quick: false,
+            lent: Vec::new(),
             starts: VecDeque::new(),
         }
     }
 
-    pub(crate) fn check(&self, worker: WorkerKey) {
+    pub(super) fn check(&self, worker: WorkerKey) {
         let count = self.starts.len();
         assert!(count <= STARTS_MAX, "{worker:?} has {count} starts");
         let mut runs: Vec<AttemptKey> = self.starts.iter().copied().collect();

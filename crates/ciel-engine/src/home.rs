@@ -1,0 +1,180 @@
+//! The half of the engine that keeps what is recorded: the coordinator, and which site has what.
+//!
+//! It offers ready tasks to sites, and takes from each site only what concerns an attempt that it
+//! has given to that site; what a site says of others is stale and changes nothing. It does not
+//! know slots, queues and workers of a site beyond what the site has told. Read next: `message`,
+//! then `home/placement`.
+
+mod acts;
+mod placement;
+mod translate;
+
+use ciel_coordinator::Coordinator;
+use ciel_graph::{self as graph, Graph};
+use ciel_model::{Micros, TaskKey};
+use ciel_node::{AttemptKey, Capacity, Slot};
+
+use crate::event::Effect;
+use crate::message::{Offer, SiteKey, ToHome, ToSite};
+use placement::{After, Placement, Stage};
+use translate::{Translated, translate};
+
+/// What the home wants done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromHome {
+    /// Send that to a site.
+    Send(SiteKey, ToSite),
+    /// Have that done where the home is.
+    Do(Effect),
+}
+
+/// The half of the engine that all sites of a run share.
+#[derive(Debug)]
+pub struct Home {
+    state: Coordinator,
+    placement: Placement,
+    actions: Vec<graph::Action>,
+}
+
+impl Home {
+    /// A home with that state, and no site yet.
+    pub fn new(state: Coordinator) -> Home {
+        Home {
+            state,
+            placement: Placement::default(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// The same with a site that has joined. What is ready in a recorded state is not offered to
+    /// it: the first event says that whatever ran is lost.
+    pub fn with_site(state: Coordinator, site: SiteKey, capacity: Capacity) -> Home {
+        let mut home = Home::new(state);
+        home.placement.add_site(site, capacity);
+        home
+    }
+
+    /// Takes an event that no site tells.
+    pub fn tell(&mut self, now: Micros, event: graph::Event, out: &mut Vec<FromHome>) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.state.tell(now, event, &mut actions);
+        for action in actions.drain(..) {
+            self.perform(action, out);
+        }
+        self.actions = actions;
+        self.placement.forget_ended();
+    }
+
+    /// Takes a message of a site.
+    pub fn receive(
+        &mut self,
+        now: Micros,
+        site: SiteKey,
+        message: ToHome,
+        out: &mut Vec<FromHome>,
+    ) {
+        match message {
+            ToHome::Joined { capacity } => self.on_joined(site, capacity, out),
+            ToHome::Placed { attempt, slot } => self.on_placed(now, site, attempt, slot, out),
+            ToHome::Acted(event) => self.on_acted(now, site, event, out),
+            ToHome::Wrote {
+                attempt,
+                after,
+                bytes,
+            } => self.on_wrote(now, site, attempt, (after, &bytes), out),
+            ToHome::TooSmall { attempt, lacking } => {
+                self.on_too_small(now, site, attempt, &lacking, out)
+            }
+            ToHome::ContinuationLost { task } => self.on_continuation_lost(now, site, task, out),
+            ToHome::MayPrefetch { behind, line, lent } => {
+                let starts = self.starts(site, behind, &line, &lent);
+                out.push(FromHome::Send(site, ToSite::Prefetch { behind, starts }));
+            }
+        }
+    }
+
+    fn perform(&mut self, action: graph::Action, out: &mut Vec<FromHome>) {
+        let parked = |attempt: AttemptKey| self.graph().keeps_live_copy(attempt.task);
+        let slot_of = |attempt| self.placement.slot_of(attempt);
+        match translate(action, parked, slot_of) {
+            Translated::Message(_, ToSite::Offer(offer)) => self.offer(offer, out),
+            Translated::Message(attempt, message) => {
+                let stage = stage_after(&message);
+                self.send(attempt, message, out);
+                self.placement.advance(attempt, stage);
+            }
+            Translated::Effect(effect) => {
+                let is_last = matches!(effect, Effect::JobEnded(_));
+                out.push(FromHome::Do(effect));
+                let sites = self.placement.sites().filter(|_| is_last);
+                out.extend(sites.map(|site| FromHome::Send(site, ToSite::JobEnded)));
+            }
+        }
+    }
+
+    /// To the site that has the attempt; one that no site has any more receives nothing.
+    fn send(&self, attempt: AttemptKey, message: ToSite, out: &mut Vec<FromHome>) {
+        if let Some(site) = self.placement.site_of(attempt) {
+            out.push(FromHome::Send(site, message));
+        }
+    }
+
+    /// A task that no site can take waits for the next one that joins.
+    fn offer(&mut self, offer: Offer, out: &mut Vec<FromHome>) {
+        if let Some(site) = self.placement.choose(&offer) {
+            out.push(FromHome::Send(site, ToSite::Offer(offer)));
+        }
+    }
+}
+
+/// How far an attempt has come when its site has that message.
+fn stage_after(message: &ToSite) -> After {
+    match message {
+        ToSite::Withdraw { .. } | ToSite::Suspend { parked: false, .. } => After::Gone,
+        ToSite::Suspend { parked: true, .. } => After::At(Stage::Parked),
+        ToSite::Stop { .. } => After::Over,
+        ToSite::Offer(_)
+        | ToSite::Relabel { .. }
+        | ToSite::Begin(_)
+        | ToSite::Refuse { .. }
+        | ToSite::Prefetch { .. }
+        | ToSite::Continue { .. }
+        | ToSite::Recalled { .. }
+        | ToSite::Notify { .. }
+        | ToSite::JobEnded => After::Same,
+    }
+}
+
+/// What may be asked.
+impl Home {
+    /// What survives the process: graph and ordered output.
+    pub fn state(&self) -> &Coordinator {
+        &self.state
+    }
+
+    /// The same, for whoever writes output, takes it out, or keeps the records.
+    pub fn state_mut(&mut self) -> &mut Coordinator {
+        &mut self.state
+    }
+
+    /// The task graph.
+    pub fn graph(&self) -> &Graph {
+        self.state.graph()
+    }
+
+    /// When [`graph::Event::Ticked`] is wanted at the latest.
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.graph().next_deadline()
+    }
+
+    /// The site that has a task, and its slot there if it runs.
+    pub fn location(&self, task: TaskKey) -> Option<(SiteKey, Option<Slot>)> {
+        self.placement.location(task)
+    }
+
+    /// Asserts all invariants, those of the graph as well; linear in what it holds.
+    pub fn check_all(&self) {
+        self.graph().check_all();
+        self.placement.check(self.graph());
+    }
+}

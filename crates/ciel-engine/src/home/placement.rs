@@ -1,0 +1,237 @@
+//! Which site has which task: what was offered to it, runs at it, or is parked there.
+//!
+//! A task with a live copy goes to the site that keeps it, any other to the site with the fewest
+//! tasks for each of its cores. It does not know what the tasks are. Read next: `home`.
+
+use std::collections::BTreeMap;
+
+use ciel_graph::Graph;
+use ciel_model::{AttemptNumber, Class, TaskKey};
+use ciel_node::{AttemptKey, Capacity, Slot};
+use rustc_hash::FxHashMap;
+
+use crate::message::{Offer, SiteKey};
+
+/// How far a task has come at its site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It may take a slot there.
+    Offered,
+    /// It runs there.
+    Placed(Slot),
+    /// It waits, and its live copy is there.
+    Parked,
+}
+
+/// What becomes of an attempt at its site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Nothing new.
+    Same,
+    /// It has come so far.
+    At(Stage),
+    /// The site does not have it any more.
+    Gone,
+    /// It is over; whoever asks in this event where it was still hears it.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    attempt: AttemptNumber,
+    site: SiteKey,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug)]
+struct Site {
+    capacity: Capacity,
+    /// Tasks that it has.
+    tasks: u64,
+}
+
+/// What each site has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Placement {
+    sites: BTreeMap<SiteKey, Site>,
+    tasks: FxHashMap<TaskKey, Entry>,
+    /// Attempts that the graph has ended in this event.
+    ended: Vec<AttemptKey>,
+}
+
+impl Placement {
+    pub(super) fn sites(&self) -> impl Iterator<Item = SiteKey> {
+        self.sites.keys().copied()
+    }
+
+    pub(super) fn knows(&self, site: SiteKey) -> bool {
+        self.sites.contains_key(&site)
+    }
+
+    pub(super) fn add_site(&mut self, site: SiteKey, capacity: Capacity) {
+        self.sites.insert(site, Site { capacity, tasks: 0 });
+    }
+
+    /// Forgets a site; gives what it had, in the order of tasks.
+    pub(super) fn remove_site(&mut self, site: SiteKey) -> Vec<(AttemptKey, Stage)> {
+        self.sites.remove(&site);
+        let its = |(task, entry): (&TaskKey, &Entry)| {
+            let (task, attempt) = (*task, entry.attempt);
+            (entry.site == site).then_some((AttemptKey { task, attempt }, entry.stage))
+        };
+        let mut had: Vec<(AttemptKey, Stage)> = self.tasks.iter().filter_map(its).collect();
+        had.sort_unstable_by_key(|(attempt, _)| *attempt);
+        self.tasks.retain(|_, entry| entry.site != site);
+        had
+    }
+
+    /// The site to which a ready task goes, which has it from now on.
+    pub(super) fn choose(&mut self, offer: &Offer) -> Option<SiteKey> {
+        let AttemptKey { task, attempt } = offer.attempt;
+        let keeper = match self.stage_of(offer.attempt) {
+            Some((site, Stage::Parked)) => Some(site),
+            Some((_, Stage::Offered | Stage::Placed(_))) | None => None,
+        };
+        let site = keeper.or_else(|| self.least_busy(offer))?;
+        let stage = Stage::Offered;
+        let entry = Entry {
+            attempt,
+            site,
+            stage,
+        };
+        if let Some(before) = self.tasks.insert(task, entry) {
+            self.count(before.site, -1);
+        }
+        self.count(site, 1);
+        Some(site)
+    }
+
+    /// One that is large enough, if there is any: else the task fails there.
+    fn least_busy(&self, offer: &Offer) -> Option<SiteKey> {
+        if self.sites.len() == 1 {
+            return self.sites.keys().next().copied();
+        }
+        let busy = |(key, site): (&SiteKey, &Site)| {
+            let resources = &site.capacity.resources;
+            let is_small =
+                offer.class != Class::Coordination && resources.lacking(&offer.resources).is_some();
+            let load = site.tasks * 1000 / u64::from(resources.millicores.max(1));
+            (is_small, load, *key)
+        };
+        let least = self.sites.iter().map(busy).min()?;
+        Some(least.2)
+    }
+
+    fn count(&mut self, site: SiteKey, by: i64) {
+        if let Some(site) = self.sites.get_mut(&site) {
+            site.tasks = site.tasks.saturating_add_signed(by);
+        }
+    }
+
+    pub(super) fn set(&mut self, attempt: AttemptKey, stage: Stage) {
+        if let Some(entry) = self.entry_mut(attempt) {
+            entry.stage = stage;
+        }
+    }
+
+    /// Another site has taken an attempt that was offered; gives the one that had it.
+    pub(super) fn take_over(&mut self, attempt: AttemptKey, site: SiteKey) -> Option<SiteKey> {
+        let entry = self.entry_mut(attempt)?;
+        let before = std::mem::replace(&mut entry.site, site);
+        if before == site {
+            return None;
+        }
+        self.count(before, -1);
+        self.count(site, 1);
+        Some(before)
+    }
+
+    pub(super) fn advance(&mut self, attempt: AttemptKey, after: After) {
+        match after {
+            After::Same => {}
+            After::At(stage) => self.set(attempt, stage),
+            After::Gone => self.remove(attempt),
+            After::Over => self.end(attempt),
+        }
+    }
+
+    /// The attempt is over; whoever asks in this event where it was still hears it.
+    pub(super) fn end(&mut self, attempt: AttemptKey) {
+        self.ended.push(attempt);
+    }
+
+    pub(super) fn forget_ended(&mut self) {
+        while let Some(attempt) = self.ended.pop() {
+            self.remove(attempt);
+        }
+    }
+
+    pub(super) fn remove(&mut self, attempt: AttemptKey) {
+        if self.entry(attempt).is_some()
+            && let Some(entry) = self.tasks.remove(&attempt.task)
+        {
+            self.count(entry.site, -1);
+        }
+    }
+
+    fn entry(&self, attempt: AttemptKey) -> Option<&Entry> {
+        let entry = self.tasks.get(&attempt.task);
+        entry.filter(|entry| entry.attempt == attempt.attempt)
+    }
+
+    fn entry_mut(&mut self, attempt: AttemptKey) -> Option<&mut Entry> {
+        let entry = self.tasks.get_mut(&attempt.task);
+        entry.filter(|entry| entry.attempt == attempt.attempt)
+    }
+
+    pub(super) fn site_of(&self, attempt: AttemptKey) -> Option<SiteKey> {
+        self.entry(attempt).map(|entry| entry.site)
+    }
+
+    pub(super) fn stage_of(&self, attempt: AttemptKey) -> Option<(SiteKey, Stage)> {
+        self.entry(attempt).map(|entry| (entry.site, entry.stage))
+    }
+
+    pub(super) fn slot_of(&self, attempt: AttemptKey) -> Option<Slot> {
+        match self.entry(attempt)?.stage {
+            Stage::Placed(slot) => Some(slot),
+            Stage::Offered | Stage::Parked => None,
+        }
+    }
+
+    /// The attempt of a task that a site has.
+    pub(super) fn attempt_at(&self, task: TaskKey, site: SiteKey) -> Option<(AttemptKey, Stage)> {
+        let entry = self.tasks.get(&task).filter(|entry| entry.site == site)?;
+        let attempt = entry.attempt;
+        Some((AttemptKey { task, attempt }, entry.stage))
+    }
+
+    pub(super) fn location(&self, task: TaskKey) -> Option<(SiteKey, Option<Slot>)> {
+        let entry = self.tasks.get(&task)?;
+        let attempt = entry.attempt;
+        Some((entry.site, self.slot_of(AttemptKey { task, attempt })))
+    }
+
+    pub(super) fn has(&self, attempt: AttemptKey) -> bool {
+        self.entry(attempt).is_some()
+    }
+
+    pub(super) fn check(&self, graph: &Graph) {
+        let mut counts: BTreeMap<SiteKey, u64> = BTreeMap::new();
+        for (task, entry) in &self.tasks {
+            assert!(self.knows(entry.site), "{task:?} is at {:?}", entry.site);
+            *counts.entry(entry.site).or_default() += 1;
+            let AttemptKey { task, attempt } = AttemptKey {
+                task: *task,
+                attempt: entry.attempt,
+            };
+            if entry.stage == Stage::Offered {
+                assert!(graph.awaits_place(task, attempt), "{task:?} was offered");
+            }
+        }
+        for (key, site) in &self.sites {
+            let count = counts.get(key).copied().unwrap_or(0);
+            assert_eq!(site.tasks, count, "tasks of {key:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What the graph wants done, as a message to the site that has the attempt or as an effect.
+//!
+//! It does not know which site that is. Read next: `message`.
+
+use ciel_graph::Action;
+use ciel_node::AttemptKey;
+
+use crate::event::Effect;
+use crate::message::{Offer, ToSite};
+
+/// What comes of an action.
+pub(super) enum Translated {
+    /// A message about an attempt, for the site that has it.
+    Message(AttemptKey, ToSite),
+    /// Something to do where the home is.
+    Effect(Effect),
+}
+
+/// The attempt that an action is about.
+fn subject(action: &Action) -> Option<AttemptKey> {
+    let (task, attempt) = match action {
+        Action::Begin(assignment) => (assignment.task, assignment.attempt),
+        Action::Happened(happening) => (happening.task, happening.attempt),
+        Action::Offer { task, attempt, .. }
+        | Action::Relabel { task, attempt, .. }
+        | Action::Withdraw { task, attempt }
+        | Action::Continue { task, attempt, .. }
+        | Action::Recalled { task, attempt, .. }
+        | Action::Notify { task, attempt, .. }
+        | Action::Suspend { task, attempt }
+        | Action::Stop { task, attempt } => (*task, *attempt),
+        Action::Strand(_)
+        | Action::DropObject(_)
+        | Action::AttemptFailed { .. }
+        | Action::Ended(_)
+        | Action::JobEnded(_) => return None,
+    };
+    Some(AttemptKey { task, attempt })
+}
+
+/// What comes of an action; `parked` says whether a suspended task keeps its live copy, `slot_of`
+/// where an attempt runs.
+pub(super) fn translate(
+    action: Action,
+    parked: impl Fn(AttemptKey) -> bool,
+    slot_of: impl Fn(AttemptKey) -> Option<ciel_node::Slot>,
+) -> Translated {
+    let Some(attempt) = subject(&action) else {
+        return Translated::Effect(effect_of(action));
+    };
+    let message = match action {
+        Action::Offer {
+            descriptor,
+            label,
+            replay_us,
+            ..
+        } => ToSite::Offer(Offer {
+            attempt,
+            label,
+            class: descriptor.class.clone(),
+            resources: descriptor.options.resources.clone(),
+            replay_us,
+        }),
+        Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
+        Action::Withdraw { .. } => ToSite::Withdraw { attempt },
+        Action::Begin(assignment) => ToSite::Begin(assignment),
+        Action::Continue { answers, ended, .. } => ToSite::Continue {
+            attempt,
+            answers,
+            ended,
+        },
+        Action::Recalled { known, .. } => ToSite::Recalled { attempt, known },
+        Action::Notify { handle, .. } => ToSite::Notify { attempt, handle },
+        Action::Suspend { .. } => {
+            let parked = parked(attempt);
+            ToSite::Suspend { attempt, parked }
+        }
+        Action::Stop { .. } => ToSite::Stop { attempt },
+        Action::Happened(happening) => {
+            let place = slot_of(attempt);
+            return Translated::Effect(Effect::Happened { happening, place });
+        }
+        other => return Translated::Effect(effect_of(other)),
+    };
+    Translated::Message(attempt, message)
+}
+
+/// The effect of an action that is about no attempt.
+fn effect_of(action: Action) -> Effect {
+    match action {
+        Action::DropObject(name) => Effect::DropObject(name),
+        Action::AttemptFailed {
+            task,
+            failure,
+            left,
+        } => Effect::AttemptFailed {
+            task,
+            failure,
+            left,
+        },
+        Action::Ended(summary) => Effect::TaskEnded(summary),
+        Action::JobEnded(outcome) => Effect::JobEnded(outcome),
+        Action::Strand(_) => unreachable!("the coordinator keeps those to itself"),
+        action => unreachable!("{action:?} is about an attempt"),
+    }
+}

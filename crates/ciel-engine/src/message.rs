@@ -1,0 +1,159 @@
+//! What home and site say to each other: all that either half knows of the other one.
+//!
+//! Both directions are in order and without gaps; [`crate::link`] sees to that where they are not
+//! in one process. Every message can be encoded. Nothing is decided here. Read next: `home`,
+//! `site`.
+
+use bytes::Bytes;
+use ciel_graph::{self as graph, Ahead, Assignment, WaitEnd};
+use ciel_model::{Class, Handle, Micros, OrderLabel, Resolution, Resources, TaskKey};
+use ciel_node::{AttemptKey, Capacity, Slot};
+use serde::{Deserialize, Serialize};
+
+/// Starts that a worker has received and not begun, at most.
+pub const STARTS_MAX: usize = 32;
+
+/// What became of references that a task asked for, in order.
+pub type Answers = Vec<(Handle, Resolution)>;
+
+/// What is known of references that the run before had asked for.
+pub type Known = Vec<(Handle, Resolution)>;
+
+/// A site; never reused within a run, though the process of a site may be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct SiteKey(pub u32);
+
+/// What a site has to know, or to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToSite {
+    /// The task may run at this site as soon as there is a slot.
+    Offer(Offer),
+    /// The place of an offered task in the serial order has another label now.
+    Relabel {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// Its label.
+        label: OrderLabel,
+    },
+    /// An offered task is not to run at this site any more.
+    Withdraw {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
+    /// The attempt begins in the slot of which the site has told.
+    Begin(Box<Assignment>),
+    /// The attempt does not begin in that slot: it was given up, or runs elsewhere.
+    Refuse {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
+    /// What may follow an attempt in its worker.
+    Prefetch {
+        /// The attempt.
+        behind: AttemptKey,
+        /// Each follows the one before it.
+        starts: Vec<Ahead>,
+    },
+    /// All that an attempt waits for is ready: it continues in its slot.
+    Continue {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// What became of what it waits for.
+        answers: Answers,
+        /// How the wait ended, if that depends on time.
+        ended: Option<WaitEnd>,
+    },
+    /// What is known of all that the run before had asked for.
+    Recalled {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// Each with what became of it.
+        known: Known,
+    },
+    /// What an attempt watches is ready, or failed.
+    Notify {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// What it watches.
+        handle: Handle,
+    },
+    /// An attempt waits; its slot is free.
+    Suspend {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// It is to resume with its live copy, at this site.
+        parked: bool,
+    },
+    /// The graph has ended an attempt that runs or waits.
+    Stop {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
+    /// The job is over.
+    JobEnded,
+}
+
+/// A task that is ready.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The attempt.
+    pub attempt: AttemptKey,
+    /// Its place in the serial order.
+    pub label: OrderLabel,
+    /// How it is run.
+    pub class: Class,
+    /// What it needs.
+    pub resources: Resources,
+    /// It ran before: microseconds that its replay would take.
+    pub replay_us: Option<Micros>,
+}
+
+/// What the home has to know of a site.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToHome {
+    /// The site is there, and nothing runs at it. It is the first message of a site.
+    Joined {
+        /// What it has to give.
+        capacity: Capacity,
+    },
+    /// An attempt has a slot; it does not begin before the home says so.
+    Placed {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// Its slot.
+        slot: Slot,
+    },
+    /// An attempt of this site has done something, waits, or has come to its end.
+    Acted(graph::Event),
+    /// An attempt of this site has written to its ordered output.
+    Wrote {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// Actions of its strand by then.
+        after: u64,
+        /// What it has written.
+        bytes: Bytes,
+    },
+    /// The site is too small for a task that was offered.
+    TooSmall {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// What is lacking, in words.
+        lacking: String,
+    },
+    /// The live copy of a task is gone.
+    ContinuationLost {
+        /// The task.
+        task: TaskKey,
+    },
+    /// The site asks what may follow an attempt in its worker. The answer is a `Prefetch`.
+    MayPrefetch {
+        /// The attempt.
+        behind: AttemptKey,
+        /// What the worker has received to follow it.
+        line: Vec<TaskKey>,
+        /// Ready tasks that the site would let follow them; if there are none, the home chooses
+        /// among those that wait for what the line produces.
+        lent: Vec<AttemptKey>,
+    },
+}

@@ -1,0 +1,304 @@
+//! The half of the engine that is once at every site: a node, and the attempts that have its slots.
+//!
+//! It finds slots for what it was offered, ends turns, resumes and prefetches, and asks the home
+//! before anything begins. It does not know the graph: why a task is ready and what becomes of it.
+//! The parts: `site/perform` (what home and node want), `site/succession` (the end of a turn, and
+//! which task follows it), `site/prefetch` (which starts a worker receives before their time). Read
+//! next: `message`.
+
+mod line;
+mod perform;
+mod prefetch;
+mod succession;
+
+use ciel_graph as graph;
+use ciel_model::Micros;
+use ciel_node::{self as node, AttemptKey, Capacity, Node, Slot, WorkerKey};
+use rustc_hash::FxHashMap;
+
+use crate::event::{Begun, Caller, Effect, Event, Reply};
+use crate::message::{ToHome, ToSite};
+use line::Line;
+
+/// An attempt in its slot.
+#[derive(Clone, Copy, Debug)]
+struct TakenSlot {
+    slot: Slot,
+    /// The home has said that it begins.
+    has_begun: bool,
+    /// It waits, if the home has not replied that it continues.
+    is_asking: bool,
+    /// The graph has ended it; whoever runs it has not told that it has left.
+    is_stopping: bool,
+    /// It is a script that waits for another turn, and no thread has it.
+    is_preempted: bool,
+}
+
+impl TakenSlot {
+    fn new(slot: Slot) -> TakenSlot {
+        TakenSlot {
+            slot,
+            has_begun: false,
+            is_asking: false,
+            is_stopping: false,
+            is_preempted: false,
+        }
+    }
+}
+
+/// The half of the engine that a site has of its own.
+#[derive(Debug)]
+pub struct Site {
+    node: Node,
+    /// Attempts that have a slot and have not left it.
+    slots: FxHashMap<AttemptKey, TakenSlot>,
+    /// Attempts that workers have begun by themselves, and those that they followed, until the home
+    /// has replied.
+    followers: FxHashMap<AttemptKey, AttemptKey>,
+    /// Workers that have said hello.
+    lines: FxHashMap<WorkerKey, Line>,
+    job_ended: bool,
+    /// What the node is to hear in the next round.
+    for_node: Vec<node::Event>,
+    node_actions: Vec<node::Action>,
+}
+
+/// One call of the door.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) now: Micros,
+    caller: Caller,
+    /// The attempt for which the caller wants a reply.
+    asks: Option<AttemptKey>,
+    reply: Reply,
+    /// The attempt of the caller waits from now on.
+    suspended: Option<AttemptKey>,
+    /// What has begun in workers, until the node has nothing more to say.
+    begun: Vec<(WorkerKey, Begun)>,
+    /// Of those, for how many the home was asked what may follow them.
+    looked: usize,
+    pub(crate) effects: &'a mut Vec<Effect>,
+    pub(crate) to_home: &'a mut Vec<ToHome>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(
+        now: Micros,
+        caller: Caller,
+        effects: &'a mut Vec<Effect>,
+        to_home: &'a mut Vec<ToHome>,
+    ) -> Call<'a> {
+        Call {
+            now,
+            caller,
+            asks: None,
+            reply: Reply::Nothing,
+            suspended: None,
+            begun: Vec::new(),
+            looked: 0,
+            effects,
+            to_home,
+        }
+    }
+
+    /// The attempt that the calling worker has begun by itself.
+    fn follower(&self) -> Option<AttemptKey> {
+        match self.caller {
+            Caller::Worker { follows, .. } => follows,
+            Caller::Nobody | Caller::Thread => None,
+        }
+    }
+
+    /// The caller receives a reply about its own attempt; others have been waiting for theirs.
+    fn answer(&mut self, run: AttemptKey, reply: Reply) {
+        match self.asks == Some(run) {
+            true => self.reply = reply,
+            false => self.effects.push(Effect::ReplyLate { run, reply }),
+        }
+    }
+
+    /// What has begun in the caller's worker is the reply; the rest are effects.
+    pub(crate) fn end(mut self) -> Reply {
+        for (worker, begun) in self.begun.drain(..) {
+            let begun = Box::new(begun);
+            let is_callers =
+                matches!(self.caller, Caller::Worker { worker: own, .. } if own == worker);
+            match (is_callers, &self.reply) {
+                (true, Reply::Nothing | Reply::Suspended) => self.reply = Reply::Begin(begun),
+                _ => self.effects.push(Effect::StartInWorker { worker, begun }),
+            }
+        }
+        self.reply
+    }
+}
+
+/// The doors of a site whose home is in another process.
+impl Site {
+    /// Takes an event of what this site runs, appends what has to be done and what the home has to
+    /// hear about it, and replies as far as it can; the rest of the reply is a later effect.
+    pub fn tell(
+        &mut self,
+        now: Micros,
+        event: Event,
+        caller: Caller,
+        effects: &mut Vec<Effect>,
+        to_home: &mut Vec<ToHome>,
+    ) -> Reply {
+        let mut call = Call::new(now, caller, effects, to_home);
+        self.on_event(&mut call, event);
+        while self.advance(&mut call) {}
+        call.end()
+    }
+
+    /// Takes messages of the home, after which the node looks for slots once.
+    pub fn receive(
+        &mut self,
+        now: Micros,
+        messages: impl IntoIterator<Item = ToSite>,
+        effects: &mut Vec<Effect>,
+        to_home: &mut Vec<ToHome>,
+    ) {
+        let mut call = Call::new(now, Caller::Nobody, effects, to_home);
+        for message in messages {
+            self.on_message(&mut call, message);
+        }
+        while self.advance(&mut call) {}
+        call.end();
+    }
+
+    /// An attempt writes to its ordered output, when its strand has done `after` actions.
+    pub fn write(&self, run: AttemptKey, after: u64, text: &[u8], to_home: &mut Vec<ToHome>) {
+        if !self.is_stopping(run) {
+            to_home.push(ToHome::Wrote {
+                attempt: run,
+                after,
+                bytes: bytes::Bytes::copy_from_slice(text),
+            });
+        }
+    }
+}
+
+impl Site {
+    /// A site with that node, at which nothing runs.
+    pub fn new(node: Node) -> Site {
+        Site {
+            node,
+            slots: FxHashMap::default(),
+            followers: FxHashMap::default(),
+            lines: FxHashMap::default(),
+            job_ended: false,
+            for_node: Vec::new(),
+            node_actions: Vec::new(),
+        }
+    }
+
+    pub(crate) fn on_event(&mut self, call: &mut Call<'_>, event: Event) {
+        match event {
+            Event::Graph(event) => self.on_act(call, event),
+            Event::TurnEnded { run, end } => self.on_turn_ended(call, run, end),
+            Event::TurnTaken { run } => self.on_turn_taken(call, run),
+            Event::TaskPreempted { run } => self.on_task_preempted(run),
+            Event::WorkerReady { worker, prefetches } => {
+                self.lines.insert(worker, Line::new(prefetches));
+                self.for_node.push(node::Event::WorkerReady { worker });
+            }
+            Event::WorkerRetired { worker } => {
+                self.on_retired(worker);
+                self.for_node.push(node::Event::WorkerRetired { worker });
+            }
+            Event::WorkerGone { worker } => self.on_worker_gone(call, worker),
+            Event::PrefetchReturned { worker, runs } => self.on_prefetch_returned(worker, &runs),
+            Event::Ticked => self.for_node.push(node::Event::Ticked),
+        }
+    }
+
+    /// An attempt acts, or waits.
+    fn on_act(&mut self, call: &mut Call<'_>, event: graph::Event) {
+        match event {
+            graph::Event::TaskBlocked { task, attempt, .. } => {
+                self.on_task_blocked(call, AttemptKey { task, attempt }, event)
+            }
+            graph::Event::TaskRecalled { task, attempt } => {
+                call.asks = Some(AttemptKey { task, attempt });
+                call.to_home.push(ToHome::Acted(event));
+            }
+            _ => call.to_home.push(ToHome::Acted(event)),
+        }
+    }
+
+    /// Takes one step of what follows from the events so far: a round of the node, or a question
+    /// what may be prefetched. False if nothing follows.
+    pub(crate) fn advance(&mut self, call: &mut Call<'_>) -> bool {
+        if self.for_node.is_empty() {
+            return self.ask_for_starts(call);
+        }
+        let mut events = std::mem::take(&mut self.for_node);
+        let mut actions = std::mem::take(&mut self.node_actions);
+        self.node.handle(call.now, events.drain(..), &mut actions);
+        self.for_node = events;
+        for action in actions.drain(..) {
+            self.perform_on_node(call, action);
+        }
+        self.node_actions = actions;
+        true
+    }
+}
+
+/// What may be asked.
+impl Site {
+    /// Slots, queues and workers.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// What the site has to give.
+    pub fn capacity(&self) -> &Capacity {
+        self.node.capacity()
+    }
+
+    /// When [`Event::Ticked`] is wanted at the latest.
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.node.next_deadline()
+    }
+
+    /// Whether the graph has ended an attempt that has not left its slot.
+    pub fn is_stopping(&self, run: AttemptKey) -> bool {
+        self.slots.get(&run).is_some_and(|slot| slot.is_stopping)
+    }
+
+    /// Where an attempt runs.
+    pub fn place_of(&self, run: AttemptKey) -> Option<Slot> {
+        self.slots.get(&run).map(|slot| slot.slot)
+    }
+
+    /// Of the attempts in their slots, that of the task that was spawned first.
+    pub fn oldest_running(&self) -> Option<AttemptKey> {
+        self.slots.keys().min().copied()
+    }
+
+    /// Whether no task is in its slot.
+    pub fn is_quiet(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Asserts all invariants, those of the node as well; linear in what it holds.
+    pub fn check_all(&self) {
+        self.node.check_all();
+        for (run, slot) in &self.slots {
+            let is_slow = slot.slot == Slot::Thread && slot.is_preempted;
+            assert!(
+                is_slow || self.node.is_placed(*run),
+                "{run:?} has a slot that the node does not know"
+            );
+        }
+        for before in self.followers.values() {
+            assert!(
+                self.slots.contains_key(before),
+                "{before:?} has left its slot"
+            );
+        }
+        for (worker, line) in &self.lines {
+            line.check(*worker);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The end of a turn, and which task follows it in the same slot.
+//!
+//! What a task makes ready when it ends, and the slot that it leaves, reach the node together if
+//! the home is in the same process: so they can meet, in a worker that is awake and has the data. A
+//! worker that has begun the next task by itself keeps the slot for it, if the home agrees. Read
+//! next: `prefetch`.
+
+use ciel_graph as graph;
+use ciel_node::{self as node, AttemptKey, Slot};
+
+use super::{Call, Site};
+use crate::event::{Caller, Effect, Reply};
+use crate::message::ToHome;
+
+impl Site {
+    /// An attempt waits. One that the graph has ended already leaves its slot.
+    pub(super) fn on_task_blocked(
+        &mut self,
+        call: &mut Call<'_>,
+        run: AttemptKey,
+        event: graph::Event,
+    ) {
+        call.asks = Some(run);
+        let slot = self.slots.get_mut(&run);
+        match slot.filter(|slot| !slot.is_stopping) {
+            Some(slot) => {
+                slot.is_asking = true;
+                call.to_home.push(ToHome::Acted(event));
+            }
+            None => {
+                call.answer(run, Reply::Stopped);
+                self.free_slot(call, run);
+            }
+        }
+    }
+
+    /// An attempt's turn is over; its slot is free, unless its worker has begun another one in it.
+    pub(super) fn on_turn_ended(
+        &mut self,
+        call: &mut Call<'_>,
+        run: AttemptKey,
+        end: Option<graph::Event>,
+    ) {
+        self.note_end(call);
+        if let Some(event) = end.filter(|_| !self.is_stopping(run)) {
+            call.to_home.push(ToHome::Acted(event));
+        }
+        match call.follower() {
+            None => self.free_slot(call, run),
+            Some(next) => self.follow(call, run, next),
+        }
+    }
+
+    /// The slot is to pass on to what the worker has begun. The home says whether that is ready.
+    fn follow(&mut self, call: &mut Call<'_>, run: AttemptKey, next: AttemptKey) {
+        call.asks = Some(run);
+        let was_sent = self.take_follower(call, next) && !self.node.is_placed(next);
+        let slot = self.place_of(run);
+        let (Some(slot), Caller::Worker { .. }, true) = (slot, call.caller, was_sent) else {
+            return self.refuse_follower(call, run);
+        };
+        self.followers.insert(next, run);
+        let attempt = next;
+        call.to_home.push(ToHome::Placed { attempt, slot });
+    }
+
+    /// What a worker has begun by itself is not to run: its slot is free when it has stopped.
+    pub(super) fn refuse_follower(&mut self, call: &mut Call<'_>, before: AttemptKey) {
+        call.answer(before, Reply::FollowerStopped);
+        self.for_node.push(node::Event::Ticked);
+    }
+
+    /// What a worker has begun by itself has the slot of the task that it follows. It needs none
+    /// looked for, though it may have been offered just now.
+    pub(super) fn pass_slot_on(&mut self, next: AttemptKey) {
+        let Some(run) = self.followers.remove(&next) else {
+            return;
+        };
+        let slot = self.slots.remove(&run);
+        let slot = slot.expect("the slot stays taken until the home has replied");
+        self.slots.insert(next, super::TakenSlot::new(slot.slot));
+        self.for_node.retain(|event| match event {
+            node::Event::TaskOffered { run, .. } => *run != next,
+            _ => true,
+        });
+        self.for_node.push(node::Event::TaskFollowed { run, next });
+    }
+
+    /// The graph has suspended an attempt. If its worker is gone meanwhile, so is its live copy.
+    pub(super) fn suspend(&mut self, call: &mut Call<'_>, run: AttemptKey, parked: bool) {
+        let Some(slot) = self.slots.remove(&run) else {
+            if parked {
+                let task = run.task;
+                call.to_home.push(ToHome::ContinuationLost { task });
+            }
+            return;
+        };
+        call.answer(run, Reply::Suspended);
+        call.suspended = Some(run);
+        if let Slot::Worker(worker) = slot.slot {
+            self.return_all(worker);
+        }
+        self.leave_node(run, parked);
+    }
+
+    /// Nothing of an attempt is in its slot any more.
+    pub(super) fn free_slot(&mut self, call: &mut Call<'_>, run: AttemptKey) {
+        if let Some(slot) = self.slots.remove(&run)
+            && let Slot::Worker(worker) = slot.slot
+        {
+            self.return_all(worker);
+            self.followers.retain(|_, before| *before != run);
+        }
+        self.note_quiet(call);
+        self.leave_node(run, false);
+    }
+
+    pub(super) fn note_quiet(&self, call: &mut Call<'_>) {
+        if self.job_ended && self.slots.is_empty() {
+            call.effects.push(Effect::Quiet);
+        }
+    }
+
+    fn leave_node(&mut self, run: AttemptKey, parked: bool) {
+        self.for_node.push(node::Event::TaskLeft { run, parked });
+    }
+}

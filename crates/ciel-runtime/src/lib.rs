@@ -23,6 +23,7 @@ mod history_file;
 mod io_thread;
 mod job;
 mod key;
+mod last_resort;
 mod layout;
 mod moments;
 mod objects;

@@ -26,6 +26,7 @@ use crate::error::RunError;
 use crate::executors::{Registry, python, session, skywriting};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
+use crate::last_resort::LastResort;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::observer::{Observer, Report};
 use crate::orphans::{self, KilledRun};
@@ -63,7 +64,8 @@ pub struct Outcome {
 /// Runs a job to its end.
 ///
 /// Threads, processes and the lock of the run are gone when it returns; what stays is the run's
-/// history. Signals to end (Ctrl-C, `SIGTERM`, `SIGHUP`) are handled while it runs.
+/// history. Signals to end (Ctrl-C, `SIGTERM`, `SIGHUP`) are handled while it runs; the third ends
+/// this process at once.
 ///
 /// # Errors
 /// Those of the state folder, of the output, and of a system that is out of threads or files.
@@ -73,6 +75,7 @@ pub fn run(
     job: Job<'_>,
     observer: Arc<dyn Observer>,
 ) -> Result<Outcome, RunError> {
+    let _last_resort = LastResort::begin()?;
     let state = StateFolder::open(&settings.state)?;
     tell_of_killed(&*observer, &orphans::clear(&state)?);
     let key = key::run_key(&settings, &job);

@@ -60,3 +60,35 @@ fn interrupt_is_told_as_json() {
         (Some(130), &serde_json::Value::Bool(true))
     );
 }
+
+/// Prints more than any pipe holds.
+const LOUD: &str = "
+for (n in range(20000)) { print(\"a line that nobody reads\", n); }
+return 1;
+";
+
+/// Bytes that a pipe holds.
+const PIPE_BYTES: u64 = 64 << 10;
+
+/// A run whose output nobody read could not be ended by any number of signals: its output thread
+/// waited for the reader, and all other threads for the output thread.
+#[test]
+fn third_signal_ends_a_run_whose_output_nobody_reads() {
+    let folder = Folder::with_job(LOUD);
+    let mut command = folder.command(&["run", "job.sw"]);
+    let (unread, stdout) = std::io::pipe().unwrap();
+    command.stdout(stdout);
+    let running = Running::start(command);
+    wait_until("the pipe is full", || {
+        rustix::io::ioctl_fionread(&unread).unwrap() >= PIPE_BYTES
+    });
+    // Equal signals that are not yet handled would count as one.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        running.signal(signal);
+    }
+    assert_eq!(running.take().wait().unwrap().code(), Some(130));
+    drop(unread);
+    let ended = folder.ended(Running::start(folder.command(&["run", "job.sw"])).take());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.ends_with("nobody reads 19999\n1\n"));
+}

@@ -3,6 +3,7 @@
 //! Failures of jobs are no errors: they are outcomes. It does not know what was tried. Read next:
 //! `blocked`, for trouble after which a run can go on.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -13,6 +14,9 @@ use ciel_store::StoreError;
 use ciel_view::ViewError;
 
 use crate::blocked::Blocked;
+
+/// Open files with which a run has enough on any machine of up to 16 cores.
+const OPEN_FILES_MIN: u64 = 256;
 
 /// Why a run could not be begun or carried on.
 #[derive(Debug)]
@@ -73,6 +77,16 @@ impl RunError {
 
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
+        self.own_hint().or_else(|| {
+            let is_out_of_files = causes(self).any(|cause| {
+                let number = cause.downcast_ref().and_then(io::Error::raw_os_error);
+                number == Some(rustix::io::Errno::MFILE.raw_os_error())
+            });
+            is_out_of_files.then(more_files)
+        })
+    }
+
+    fn own_hint(&self) -> Option<String> {
         match self {
             RunError::State(error) => error.hint().map(str::to_string),
             RunError::OtherVersion { .. } => {
@@ -91,6 +105,22 @@ impl RunError {
             RunError::Output(_) | RunError::System { .. } => None,
         }
     }
+}
+
+/// An error and what caused it, outermost first.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
+        (*error).source()
+    })
+}
+
+/// What to do about a limit of open files that is too low.
+fn more_files() -> String {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let may = limit.current.map_or(String::new(), |files| {
+        format!("this process may open {files} files; ")
+    });
+    format!("{may}raise the limit: ulimit -n {OPEN_FILES_MIN}")
 }
 
 impl RunError {
@@ -147,7 +177,20 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            RunError::State(error) => Some(error),
+            RunError::Journal(error) => Some(error),
+            RunError::View(error) => Some(error),
+            RunError::Output(source) | RunError::System { source, .. } => Some(source),
+            RunError::Recovery(_)
+            | RunError::OtherVersion { .. }
+            | RunError::Changed { .. }
+            | RunError::Hindered { .. } => None,
+        }
+    }
+}
 
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {

@@ -1,5 +1,7 @@
 //! Help, version, completions, options that are wrong.
 
+use std::process::{Command, Stdio};
+
 use crate::support::{Folder, shows};
 
 #[test]
@@ -118,4 +120,24 @@ fn package_given_twice_is_wrong_usage() {
         "job.sw",
     ];
     shows!("package_twice", folder.ciel(&words));
+}
+
+#[test]
+fn limit_of_open_files_that_is_too_low_is_named_with_the_one_that_is_enough() {
+    let folder = Folder::with_job("return 1;");
+    for (files, code) in [("8", 2), ("20", 1)] {
+        let command = folder.command(&["run", "job.sw"]);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -n $0; exec \"$@\"", files]);
+        limited.arg(command.get_program()).args(command.get_args());
+        limited.current_dir(folder.path("."));
+        limited.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ended = folder.ended(limited.spawn().unwrap());
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        let hint = format!(
+            "Too many open files\nhint: this process may open {files} files; raise the limit: \
+             ulimit -n 256\n"
+        );
+        assert!(ended.stderr.ends_with(&hint), "{}", ended.stderr);
+    }
 }

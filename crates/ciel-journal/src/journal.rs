@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex};
 use crate::disk::{Disk, RealDisk};
 use crate::error::JournalError;
 use crate::frame::Sequence;
+use crate::give_up;
 use crate::open::{self, Opened};
-use crate::recorded::Recorded;
+use crate::recorded::{Cut, Recorded};
 use crate::shared::{Shared, lock};
 use crate::snapshot::Snapshot;
 use crate::threads::Threads;
@@ -134,6 +135,24 @@ impl Journal {
     /// As there.
     pub fn read_on(disk: &dyn Disk) -> Result<Recorded, JournalError> {
         open::look(disk)
+    }
+
+    /// Removes the records from `first` on out of a journal that is not open, and says what that
+    /// was; none if there is no such record, or a snapshot covers it. What they recorded is done
+    /// again, although it was safe.
+    ///
+    /// # Errors
+    /// As of [`Journal::open`].
+    pub fn give_up(folder: &Path, first: Sequence) -> Result<Option<Cut>, JournalError> {
+        Journal::give_up_on(&RealDisk::new(folder), first)
+    }
+
+    /// The same on any disk.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn give_up_on(disk: &dyn Disk, first: Sequence) -> Result<Option<Cut>, JournalError> {
+        give_up::give_up(disk, first)
     }
 
     /// Opens what is in an existing folder, cuts a torn tail in the file, and goes on after it. A

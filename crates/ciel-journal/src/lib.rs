@@ -11,6 +11,7 @@ pub mod error;
 mod folder;
 pub mod frame;
 mod gathering;
+mod give_up;
 pub mod journal;
 pub mod limits;
 pub mod memory;

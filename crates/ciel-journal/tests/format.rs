@@ -308,3 +308,32 @@ proptest! {
         }
     }
 }
+
+/// Records of which the results are lost are given up, and others take their place.
+#[test]
+fn records_that_are_given_up_are_followed_by_others() {
+    let disk = MemoryDisk::new();
+    let options = || by_caller(Durability::Process);
+    let journal = Journal::create_on(Arc::new(disk.clone()), options()).unwrap();
+    for _ in 0..10 {
+        append_next(&journal);
+    }
+    // Its draft is never written; what follows goes to another log.
+    let draft = journal.begin_snapshot();
+    for _ in 0..5 {
+        append_next(&journal);
+    }
+    journal.wait_for(journal.appended()).unwrap();
+    drop(draft);
+    journal.close().unwrap();
+    for first in 1..=15 {
+        let disk = disk.clone().after_kill();
+        let cut = Journal::give_up_on(&disk, Sequence(first)).unwrap();
+        assert_eq!(cut.unwrap().records, 16 - first);
+        assert_eq!(Journal::give_up_on(&disk, Sequence(first)).unwrap(), None);
+        let (journal, recorded) = Journal::open_on(Arc::new(disk), options()).unwrap();
+        assert_eq!((last_of(&recorded), recorded.cut), (first - 1, None));
+        assert_eq!(append_next(&journal), Sequence(first));
+        journal.close().unwrap();
+    }
+}

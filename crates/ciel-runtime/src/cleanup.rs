@@ -51,11 +51,11 @@ pub(crate) fn leave_folder(
 /// showing it either. Scratch goes last: as long as it exists the folder has not been left in
 /// order.
 pub(crate) const USELESS: [&str; 7] = [
-    "journal", "digests", "objects", "spill", "stdout", "sinks", SCRATCH,
+    "journal", "objects", "spill", "digests", "stdout", "sinks", SCRATCH,
 ];
 
 /// So many of these are of no use for showing the end.
-const NOT_SHOWN: usize = 4;
+const NOT_SHOWN: usize = 3;
 
 /// Removes what is of no use after a run has ended and its end has been shown.
 pub(crate) fn clear_folder(run: &Path) {

@@ -247,7 +247,9 @@ impl fmt::Display for RecoveryError {
             RecoveryError::Absurd { message } => {
                 write!(f, "the journal is inconsistent: {message}")
             }
-            RecoveryError::Lost { what } => write!(f, "{what} is gone from the run's folder"),
+            RecoveryError::Lost { what } => {
+                write!(f, "{what} is missing from the run's folder or has changed")
+            }
             RecoveryError::Released(error) => {
                 write!(f, "cannot continue the output of the run: {error}")
             }

@@ -18,6 +18,7 @@ mod error;
 mod executors;
 mod failures;
 mod followers;
+mod given_up;
 mod history;
 mod history_file;
 mod io_thread;

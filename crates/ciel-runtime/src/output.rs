@@ -77,9 +77,13 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
         put_out(engine, batch, released.as_mut())?;
-        take_snapshot(engine, released.as_ref(), log_bytes_min)?;
+        take_snapshot(engine, released.as_mut(), log_bytes_min)?;
         match (nothing, closed) {
-            (true, true) => return Ok(()),
+            (true, true) => {
+                // The end of the run may be shown from the file.
+                released.iter_mut().for_each(Released::note_digest);
+                return Ok(());
+            }
             (true, false) => std::thread::sleep(REST),
             (false, _) => {}
         }
@@ -116,7 +120,7 @@ fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
 /// released output, because this thread took it.
 fn take_snapshot(
     engine: &Engine,
-    released: Option<&Released>,
+    released: Option<&mut Released>,
     log_bytes_min: u64,
 ) -> Result<(), Closed> {
     let Some(journal) = &engine.journal else {
@@ -148,6 +152,7 @@ fn take_snapshot(
     if let Some(released) = released {
         // What the snapshot leaves out because it was let out must be there as long as it.
         let (run, path) = (engine.folder.id(), engine.folder.output_path());
+        released.note_digest();
         let synced = released.sync();
         synced.map_err(|error| Closed::Inside(RunError::of_released(run, &path, error)))?;
     }
@@ -175,13 +180,17 @@ fn length(chunk: &Chunk) -> usize {
     }
 }
 
-fn put_out(engine: &Engine, batch: Batch, released: Option<&mut Released>) -> Result<(), Closed> {
+fn put_out(
+    engine: &Engine,
+    batch: Batch,
+    mut released: Option<&mut Released>,
+) -> Result<(), Closed> {
     let mut joined = Vec::new();
     for chunk in &batch.output {
         read(engine, chunk, &mut joined)?;
     }
     if !joined.is_empty() && !batch.is_shut {
-        let bytes = pass_the_gate(engine, batch.causes, released, &joined)?;
+        let bytes = pass_the_gate(engine, batch.causes, released.as_deref_mut(), &joined)?;
         engine.observer.output(bytes)?;
     }
     joined.clear();
@@ -199,7 +208,12 @@ fn put_out(engine: &Engine, batch: Batch, released: Option<&mut Released>) -> Re
         ciel_ordered::Piece::Extent(extent) => Some(extent),
         ciel_ordered::Piece::Bytes(_) => None,
     });
-    for extent in used.chain(batch.dropped) {
+    let used: Vec<Extent> = used.collect();
+    if let Some(released) = released.filter(|_| !used.is_empty()) {
+        // The records do not have these bytes, so nothing else could prove them.
+        released.note_digest();
+    }
+    for extent in used.into_iter().chain(batch.dropped) {
         release(engine, extent);
     }
     Ok(())
@@ -254,7 +268,7 @@ pub(crate) fn stored(extent: Extent) -> ciel_store::Extent {
     }
 }
 
-fn ordered(extent: ciel_store::Extent) -> Extent {
+pub(crate) fn ordered(extent: ciel_store::Extent) -> Extent {
     let ciel_store::Extent {
         blob,
         offset,

@@ -5,10 +5,11 @@
 //! does not know why the process was lost. Read next: `ciel-coordinator`, which folds.
 
 use std::fmt;
+use std::path::Path;
 
 use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::Action;
-use ciel_journal::{Cut, Durability, Journal, Options, Recorded};
+use ciel_journal::{Cut, Durability, Journal, Options, Recorded, Sequence};
 use ciel_model::Name;
 use ciel_ordered::{Extent, Piece};
 use ciel_store::limits::VERIFIED_AT_RESUME_BYTES_MAX;
@@ -21,8 +22,9 @@ use crate::core::Order;
 use crate::death::Death;
 use crate::engine::Persistence;
 use crate::error::{RecoveryError, RunError};
+use crate::given_up::first_given_up;
 use crate::observer::Observer;
-use crate::output::stored;
+use crate::output::{ordered, stored};
 use crate::released::Released;
 use crate::settings::Settings;
 
@@ -32,6 +34,8 @@ pub(crate) struct Begun {
     pub(crate) kept: Persistence,
     /// No task of it is known.
     pub(crate) is_new: bool,
+    /// Records that were given up, because output of theirs is lost.
+    pub(crate) given_up: u64,
     /// What the end of the journal lacked.
     pub(crate) cut: Option<Cut>,
     /// Files of objects that should be there and are not, or are damaged.
@@ -49,6 +53,7 @@ impl Begun {
             state: Coordinator::new(settings.policy(), settings.ordered_errors),
             kept,
             is_new: true,
+            given_up: 0,
             cut: None,
             lost: Vec::new(),
         }
@@ -79,6 +84,35 @@ pub(crate) fn begin_recorded(
 ) -> Result<Begun, RunError> {
     let path = folder.journal_folder();
     let path = path.map_err(|error| RunError::of_store(folder.id(), error))?;
+    let mut given_up = 0;
+    let mut begun = loop {
+        let (journal, recorded) = open_journal(folder, &path, settings, orders.clone())?;
+        match recover(folder, settings, &recorded)? {
+            Recovered::Nothing(released) => {
+                let (journal, released) = (Some(journal), Some(released));
+                break Begun::new(settings, Persistence { journal, released });
+            }
+            Recovered::Whole(whole) => break whole.begun(journal, recorded.cut, given_up),
+            Recovered::Without(first) => {
+                drop(journal);
+                given_up += give_up(folder, &path, first)?;
+            }
+        }
+    };
+    let journal = begun.kept.journal.clone();
+    begun.state.record_to(Box::new(ToJournal {
+        journal: journal.expect("a recorded run has a journal"),
+        death: Death::of_environment(),
+    }));
+    Ok(begun)
+}
+
+fn open_journal(
+    folder: &RunFolder,
+    path: &Path,
+    settings: &Settings,
+    orders: UnboundedSender<Order>,
+) -> Result<(Journal, Recorded), RunError> {
     let durability = match settings.durable {
         Durable::Process | Durable::Never => Durability::Process,
         Durable::Power => Durability::Power,
@@ -89,32 +123,31 @@ pub(crate) fn begin_recorded(
         on_failure: Some(Box::new(move |_| drop(orders.send(Order::JournalFailed)))),
         ..Options::default()
     };
-    let opened = Journal::open(&path, options);
-    let (journal, recorded) = opened.map_err(|error| RunError::of_journal(folder.id(), error))?;
-    if settings.durable == Durable::Power {
+    let opened = Journal::open(path, options);
+    let opened = opened.map_err(|error| RunError::of_journal(folder.id(), error))?;
+    if is_power(settings) {
         folder.sync_names()?;
     }
-    let recorder = Box::new(ToJournal {
-        journal: journal.clone(),
-        death: Death::of_environment(),
-    });
-    let nothing = recorded.snapshot.is_none() && recorded.records.iter().next().is_none();
-    let mut begun = match nothing {
-        true => {
-            let released = Some(open_released(folder)?);
-            let journal = Some(journal);
-            Begun::new(settings, Persistence { journal, released })
-        }
-        false => recover(folder, journal, recorded)?,
-    };
-    folder.record(settings.durable == Durable::Power);
-    begun.state.record_to(recorder);
-    Ok(begun)
+    Ok(opened)
+}
+
+/// How many records are gone with the one from which on the journal is cut.
+fn give_up(folder: &RunFolder, path: &Path, first: Sequence) -> Result<u64, RunError> {
+    let cut = Journal::give_up(path, first);
+    let cut = cut.map_err(|error| RunError::of_journal(folder.id(), error))?;
+    let cut = cut.ok_or(RecoveryError::Lost {
+        what: SPILLED_OUTPUT,
+    })?;
+    Ok(cut.records)
+}
+
+fn is_power(settings: &Settings) -> bool {
+    settings.durable == Durable::Power
 }
 
 pub(crate) fn open_released(folder: &RunFolder) -> Result<Released, RunError> {
     let path = folder.output_path();
-    let opened = Released::open(&path, 0);
+    let opened = Released::open(&path, 0, folder.digests().clone());
     opened.map_err(|error| RunError::of_released(folder.id(), &path, error))
 }
 
@@ -145,29 +178,95 @@ struct Late {
     pieces: Vec<Piece>,
 }
 
+/// A run as an earlier process of it has left it.
+struct Whole {
+    state: Coordinator,
+    released: Released,
+    /// Files of objects that are missing or have changed.
+    lost: Vec<Name>,
+}
+
+impl Whole {
+    fn begun(self, journal: Journal, cut: Option<Cut>, given_up: u64) -> Begun {
+        Begun {
+            is_new: self.state.graph().counts().spawned == 0,
+            state: self.state,
+            kept: Persistence {
+                journal: Some(journal),
+                released: Some(self.released),
+            },
+            given_up,
+            cut,
+            lost: self.lost,
+        }
+    }
+}
+
+/// What an earlier process of this run has recorded.
+enum Recovered {
+    /// Nothing. It may have let out something all the same, before its records were lost.
+    Nothing(Released),
+    /// All of it.
+    Whole(Box<Whole>),
+    /// It comes to something else without the records from this one on.
+    Without(Sequence),
+}
+
 /// Takes up what an earlier process of this run has recorded.
-fn recover(folder: &RunFolder, journal: Journal, recorded: Recorded) -> Result<Begun, RunError> {
+fn recover(
+    folder: &RunFolder,
+    settings: &Settings,
+    recorded: &Recorded,
+) -> Result<Recovered, RunError> {
     let mut released = open_released(folder)?;
+    if recorded.snapshot.is_none() && recorded.records.iter().next().is_none() {
+        folder.record(is_power(settings));
+        verify(&mut released)?;
+        return Ok(Recovered::Nothing(released));
+    }
     let Folded {
         mut state,
         late,
         files,
-    } = catch_panic(|| fold(&recorded, &mut released))??;
+    } = catch_panic(|| fold(recorded, &mut released))??;
+    let lost = late.lost_output(folder, &state)?;
+    if !lost.is_empty() {
+        let what = SPILLED_OUTPUT;
+        let first = first_given_up(recorded, &lost).ok_or(RecoveryError::Lost { what });
+        return Ok(Recovered::Without(first?));
+    }
     let lost = folder
         .objects()
         .retain(&files, VERIFIED_AT_RESUME_BYTES_MAX)?;
+    folder.record(is_power(settings));
+    verify(&mut released)?;
     late.let_out(folder, &mut state, &mut released)?;
-    Ok(Begun {
-        is_new: state.graph().counts().spawned == 0,
+    let lost = lost.into_iter().map(|object| Name(object.name.0)).collect();
+    Ok(Recovered::Whole(Box::new(Whole {
         state,
-        kept: Persistence {
-            journal: Some(journal),
-            released: Some(released),
-        },
-        cut: recorded.cut,
-        lost: lost.into_iter().map(|object| Name(object.name.0)).collect(),
-    })
+        released,
+        lost,
+    })))
 }
+
+/// Compares what was let out with its digests.
+///
+/// # Errors
+/// `Lost` if it has changed, and those of the file.
+pub(crate) fn verify(released: &mut Released) -> Result<(), RecoveryError> {
+    match released.verify().map_err(RecoveryError::Released)? {
+        true => Ok(()),
+        false => Err(RecoveryError::Lost {
+            what: RELEASED_OUTPUT,
+        }),
+    }
+}
+
+/// What the files of spilled output hold, in words.
+const SPILLED_OUTPUT: &str = "output that was held back on disk";
+
+/// What the file of released output holds, in words.
+const RELEASED_OUTPUT: &str = "a part of the output that was let out";
 
 /// What the records of a run come to.
 struct Folded {
@@ -207,7 +306,8 @@ fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, Recovery
 const RECORDS_BETWEEN_LOOKS: u64 = 1024;
 
 impl Late {
-    /// Takes out what is final; what was released before is only counted.
+    /// Takes out what is final. What was released before is restored in the file of released
+    /// output, as far as the records have its bytes.
     fn take(
         &mut self,
         state: &mut Coordinator,
@@ -217,6 +317,10 @@ impl Late {
         while let Some(chunk) = state.output_mut().take_ready(u64::MAX) {
             let length = chunk.piece.length();
             let known = released.length().saturating_sub(at).min(length);
+            if let Piece::Bytes(bytes) = &chunk.piece {
+                let restored = released.restore(at, bytes);
+                restored.map_err(RecoveryError::Released)?;
+            }
             if known < length {
                 self.pieces.push(chunk.piece.after(known));
             }
@@ -227,28 +331,34 @@ impl Late {
         Ok(())
     }
 
-    /// Lets out what is late, and forgets all spilled bytes but those that are still held back.
+    /// Forgets all spilled bytes but those that are still held back, and gives those of them that
+    /// are missing or have changed.
+    fn lost_output(
+        &self,
+        folder: &RunFolder,
+        state: &Coordinator,
+    ) -> Result<Vec<Extent>, RunError> {
+        let held = [state.output().extents(), state.errors().extents()].concat();
+        let late = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Extent(extent) => Some(*extent),
+            Piece::Bytes(_) => None,
+        });
+        let known = held.into_iter().chain(late).map(stored);
+        let lost = folder.spill().restore(known)?;
+        Ok(lost.into_iter().map(ordered).collect())
+    }
+
+    /// Lets out what is late.
     fn let_out(
         self,
         folder: &RunFolder,
         state: &mut Coordinator,
         released: &mut Released,
     ) -> Result<(), RunError> {
-        let held = [state.output().extents(), state.errors().extents()].concat();
-        let late = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Extent(extent) => Some(*extent),
-            Piece::Bytes(_) => None,
-        });
-        let known: Vec<Extent> = held.into_iter().chain(late).collect();
-        let lost = folder.spill().restore(known.into_iter().map(stored))?;
-        if !lost.is_empty() {
-            let what = "output that was held back on disk";
-            return Err(RecoveryError::Lost { what }.into());
-        }
         let at = state.output().gauges().released_bytes;
         let late: u64 = self.pieces.iter().map(Piece::length).sum();
         if released.length() + late < at {
-            let what = "a part of the output that was let out";
+            let what = RELEASED_OUTPUT;
             return Err(RecoveryError::Lost { what }.into());
         }
         released.pass(released.length().min(at));

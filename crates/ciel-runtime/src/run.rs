@@ -174,6 +174,18 @@ fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
             message: &message,
         });
     }
+    if begun.given_up > 0 {
+        let message = format!(
+            "output that waited on the disk is missing or has changed; the last {} records are \
+             given up, and what they recorded is done again",
+            begun.given_up
+        );
+        let task = None;
+        observer.report(Report::Warning {
+            task,
+            message: &message,
+        });
+    }
     if !begun.is_new {
         let committed = begun.state.graph().counts().finished;
         observer.report(Report::Resumed { run, committed });

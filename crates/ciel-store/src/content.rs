@@ -49,16 +49,26 @@ impl Content {
 /// # Errors
 /// Those of reading.
 pub(crate) fn digest_of(file: &File) -> std::io::Result<Digest> {
+    digest_of_range(file, 0, u64::MAX)
+}
+
+/// The digest of so many bytes of a file, or of those up to its end if they are fewer.
+///
+/// # Errors
+/// Those of reading.
+pub(crate) fn digest_of_range(file: &File, offset: u64, length: u64) -> std::io::Result<Digest> {
     let mut hasher = Hasher::default();
-    let mut buffer = vec![0; COPY_BYTES_MAX];
-    let mut at = 0;
-    loop {
-        match file.read_at(&mut buffer, at)? {
-            0 => return Ok(hasher.finish()),
+    let mut buffer = vec![0; COPY_BYTES_MAX.min(usize::try_from(length).unwrap_or(usize::MAX))];
+    let (mut at, end) = (offset, offset.saturating_add(length));
+    while at < end {
+        let part = (end - at).min(buffer.len() as u64) as usize;
+        match file.read_at(&mut buffer[..part], at)? {
+            0 => break,
             count => {
                 hasher.update(&buffer[..count]);
                 at += count as u64;
             }
         }
     }
+    Ok(hasher.finish())
 }

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use ciel_model::{Digest, Hasher};
@@ -16,7 +17,7 @@ use memmap2::Mmap;
 
 use crate::budget::Budget;
 use crate::content::{Content, digest_of};
-use crate::digests::Background;
+use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
 use crate::limits::DIGEST_AT_COMMIT_BYTES_MAX;
@@ -30,17 +31,10 @@ pub struct FileObjects {
     pub(crate) directory: Directory,
     scratch: Arc<Scratch>,
     pub(crate) budget: Arc<Budget>,
-    /// None if no later process takes up the run.
-    recorded: OnceLock<Recorded>,
+    /// For a later process of the run, if there may be one.
+    pub(crate) digests: Arc<Digests>,
+    survives_power_failure: AtomicBool,
     contents: Mutex<HashMap<ObjectName, Content>>,
-}
-
-/// What is done for a later process of the run.
-#[derive(Debug)]
-struct Recorded {
-    /// Computes digests of long files; none if it cannot be started.
-    background: Option<Background>,
-    survives_power_failure: bool,
 }
 
 impl FileObjects {
@@ -48,29 +42,21 @@ impl FileObjects {
         directory: Directory,
         scratch: Arc<Scratch>,
         budget: Arc<Budget>,
+        digests: Arc<Digests>,
     ) -> FileObjects {
         FileObjects {
             directory,
             scratch,
             budget,
-            recorded: OnceLock::new(),
+            digests,
+            survives_power_failure: AtomicBool::new(false),
             contents: Mutex::default(),
         }
     }
 
-    /// From now on objects are written for a later process of the run: each gets a digest, with
-    /// which that process compares it. Files above [`DIGEST_AT_COMMIT_BYTES_MAX`] get theirs in the
-    /// background. Those that have to survive a power failure are on the disk when they are sealed.
-    pub(crate) fn record(&self, survives_power_failure: bool) {
-        self.recorded.get_or_init(|| Recorded {
-            background: Background::start(&self.digests_path()),
-            survives_power_failure,
-        });
-    }
-
-    /// Beside the folder of the objects, where nothing but objects may lie.
-    pub(crate) fn digests_path(&self) -> PathBuf {
-        self.directory.path().with_file_name("digests")
+    /// From now on an object is on the disk when it is sealed.
+    pub(crate) fn survive_power_failures(&self) {
+        self.survives_power_failure.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn digest_in(
@@ -172,8 +158,7 @@ impl FileObjects {
 
     /// Waits for the disk if objects have to survive a power failure.
     fn settle(&self, name: ObjectName) -> Result<(), StoreError> {
-        let recorded = self.recorded.get();
-        if !recorded.is_some_and(|recorded| recorded.survives_power_failure) {
+        if !self.survives_power_failure.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.directory.sync(&name.to_string()).inspect_err(|_| {
@@ -211,23 +196,21 @@ impl ObjectStore for FileObjects {
                 length: 0,
             },
             file,
-            hasher: self.recorded.get().map(|_| Hasher::default()),
+            hasher: self.digests.are_kept().then(Hasher::default),
         }))
     }
 
     fn adopt(&self, name: ObjectName, path: &Path) -> Result<Object, StoreError> {
         let finished = self.scratch.finish(path)?;
         let is_short = finished.length <= DIGEST_AT_COMMIT_BYTES_MAX;
-        let recorded = self.recorded.get();
-        let digest = match is_short && recorded.is_some() {
+        let digest = match is_short && self.digests.are_kept() {
             true => Some(self.digest_in(self.scratch.directory(), &finished.name)?),
             false => None,
         };
         self.budget.charge(finished.length)?;
         let object = self.commit(name, &finished, digest)?;
-        let background = recorded.and_then(|recorded| recorded.background.as_ref());
-        if let Some(background) = background.filter(|_| object.digest.is_none()) {
-            background.take(name.0, self.path(name));
+        if object.digest.is_none() {
+            self.digests.note_later(Part::Object(name), self.path(name));
         }
         Ok(object)
     }

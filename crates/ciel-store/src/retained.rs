@@ -9,7 +9,7 @@ use ciel_model::Digest;
 use rustix::fs::FileType;
 
 use crate::content::Content;
-use crate::digests;
+use crate::digests::Part;
 use crate::error::StoreError;
 use crate::objects::FileObjects;
 use crate::values::{LostObject, Object, ObjectName};
@@ -21,9 +21,9 @@ impl FileObjects {
         known: &[Object],
         verified_bytes_max: u64,
     ) -> Result<Vec<LostObject>, StoreError> {
-        let late = digests::read(&self.digests_path());
+        let late = self.late_digests();
         let with_digest = |object: &Object| Object {
-            digest: object.digest.or_else(|| late.get(&object.name.0).copied()),
+            digest: object.digest.or_else(|| late.get(&object.name).copied()),
             ..*object
         };
         let known: Vec<Object> = known.iter().map(with_digest).collect();
@@ -45,24 +45,28 @@ impl FileObjects {
                 }),
             }
         }
-        self.remove_unknown(late)?;
+        self.remove_unknown()?;
         Ok(lost)
     }
 
-    /// Removes all files but those of the objects, and all late digests but theirs: an object that
-    /// is recomputed may get other bytes.
-    fn remove_unknown(&self, mut late: HashMap<u128, Digest>) -> Result<(), StoreError> {
+    /// The digests of long files, the newest of each.
+    fn late_digests(&self) -> HashMap<ObjectName, Digest> {
+        let digests = self.digests.read().into_iter();
+        let of_object = |(part, digest)| match part {
+            Part::Object(name) => Some((name, digest)),
+            Part::Spilled(_) | Part::Released { .. } => None,
+        };
+        digests.filter_map(of_object).collect()
+    }
+
+    /// Removes all files but those of the objects.
+    fn remove_unknown(&self) -> Result<(), StoreError> {
         let contents = self.contents();
         let kept: HashSet<String> = contents.keys().map(ObjectName::to_string).collect();
         for name in self.directory.names()? {
             if !kept.contains(&name) {
                 self.directory.remove_all(&name)?;
             }
-        }
-        let before = late.len();
-        late.retain(|name, _| contents.contains_key(&ObjectName(*name)));
-        if late.len() < before {
-            digests::replace(&self.digests_path(), &late);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::budget::Budget;
+use crate::digests::{Digests, Part};
 use crate::directory::{Directory, check_name};
 use crate::disk;
 use crate::error::{StoreError, failure};
@@ -23,8 +24,10 @@ use crate::limits::{DESCRIPTION_BYTES_MAX, OUTCOME_BYTES_MAX, RUN_ID_BYTES_MAX};
 use crate::objects::FileObjects;
 use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
+use crate::store::ObjectStore;
 
 const HISTORY_NAME: &str = "history";
+const DIGESTS_NAME: &str = "digests";
 const OUTPUT_NAME: &str = "stdout";
 const SINKS_NAME: &str = "sinks";
 const SCRATCH_NAME: &str = "scratch";
@@ -39,6 +42,7 @@ pub struct RunFolder {
     scratch: Arc<Scratch>,
     spill: SpillFiles,
     budget: Arc<Budget>,
+    digests: Arc<Digests>,
     /// Held, not read: the lock lives as long as this file is open. It is closed on exec, so no
     /// task can keep a dead run alive.
     _lock: File,
@@ -90,13 +94,21 @@ impl RunFolder {
         let scratch = Arc::new(Scratch::new(directory.inner_or_new(SCRATCH_NAME)?));
         let objects = directory.inner_or_new("objects")?;
         let spill = directory.inner_or_new("spill")?;
+        let digests = Arc::new(Digests::new(directory.path_of(DIGESTS_NAME)));
+        let (shared, limited) = (|| scratch.clone(), || budget.clone());
         Ok(RunFolder {
             id: id.to_owned(),
             directory,
-            objects: Arc::new(FileObjects::new(objects, scratch.clone(), budget.clone())),
-            spill: SpillFiles::new(spill, scratch.clone(), budget.clone()),
+            objects: Arc::new(FileObjects::new(
+                objects,
+                shared(),
+                limited(),
+                digests.clone(),
+            )),
+            spill: SpillFiles::new(spill, shared(), limited(), digests.clone()),
             scratch,
             budget,
+            digests,
             _lock: lock,
         })
     }
@@ -240,7 +252,14 @@ impl RunFolder {
     /// on the disk as soon as that is claimed if it has to survive a power failure. Comes after
     /// what an earlier process has left was taken up.
     pub fn record(&self, survives_power_failure: bool) {
-        self.objects.record(survives_power_failure);
+        if survives_power_failure {
+            self.objects.survive_power_failures();
+        }
+        self.digests.keep(|part| match part {
+            Part::Object(name) => self.objects.location(*name).is_some(),
+            Part::Spilled(extent) => self.spill.has_blob(extent.blob),
+            Part::Released { .. } => true,
+        });
     }
 
     /// The run's objects.
@@ -256,6 +275,11 @@ impl RunFolder {
     /// Output held back on disk.
     pub fn spill(&self) -> &SpillFiles {
         &self.spill
+    }
+
+    /// Digests of objects and output.
+    pub fn digests(&self) -> &Arc<Digests> {
+        &self.digests
     }
 
     /// Bytes on disk.

@@ -10,12 +10,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use ciel_model::Digest;
 use rustix::fs::FileType;
 
 use crate::budget::Budget;
+use crate::content::digest_of;
+use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
-use crate::limits::{COPY_BYTES_MAX, SPILL_FILE_BYTES_MAX};
+use crate::limits::{COPY_BYTES_MAX, DIGEST_AT_COMMIT_BYTES_MAX, SPILL_FILE_BYTES_MAX};
+use crate::ranges::Ranges;
 use crate::scratch::Scratch;
 use crate::values::Extent;
 
@@ -25,6 +29,7 @@ pub struct SpillFiles {
     directory: Directory,
     scratch: Arc<Scratch>,
     budget: Arc<Budget>,
+    digests: Arc<Digests>,
     state: Mutex<State>,
 }
 
@@ -63,11 +68,13 @@ impl SpillFiles {
         directory: Directory,
         scratch: Arc<Scratch>,
         budget: Arc<Budget>,
+        digests: Arc<Digests>,
     ) -> SpillFiles {
         SpillFiles {
             directory,
             scratch,
             budget,
+            digests,
             state: Mutex::default(),
         }
     }
@@ -79,8 +86,12 @@ impl SpillFiles {
     pub fn append(&self, bytes: &[u8]) -> Result<Extent, StoreError> {
         let length = bytes.len() as u64;
         self.budget.charge(length)?;
-        self.append_charged(bytes)
-            .inspect_err(|_| self.budget.refund(length))
+        let appended = self.append_charged(bytes);
+        let extent = appended.inspect_err(|_| self.budget.refund(length))?;
+        if self.digests.are_kept() {
+            self.digests.note(Part::Spilled(extent), Digest::of(bytes));
+        }
+        Ok(extent)
     }
 
     /// Takes over a whole file at a path given by [`Scratch::path`], without copying it.
@@ -106,11 +117,35 @@ impl SpillFiles {
             },
         );
         self.recycle(&mut state, blob)?;
-        Ok(Extent {
+        drop(state);
+        let extent = Extent {
             blob,
             offset: 0,
             length,
-        })
+        };
+        self.note_adopted(extent);
+        Ok(extent)
+    }
+
+    /// Has the digest of a whole adopted file written down; it is computed at once if the file is
+    /// short.
+    fn note_adopted(&self, extent: Extent) {
+        if extent.length == 0 || !self.digests.are_kept() {
+            return;
+        }
+        let (part, name) = (Part::Spilled(extent), extent.blob.to_string());
+        if extent.length > DIGEST_AT_COMMIT_BYTES_MAX {
+            return self.digests.note_later(part, self.directory.path_of(&name));
+        }
+        let digest = self.directory.open_file(&name);
+        if let Ok(Ok(digest)) = digest.map(|file| digest_of(&file)) {
+            self.digests.note(part, digest);
+        }
+    }
+
+    /// Whether a file of that number is there.
+    pub(crate) fn has_blob(&self, number: u64) -> bool {
+        self.state().blobs.contains_key(&number)
     }
 
     /// Makes sure that bytes survive a power failure; waits for the disk.
@@ -122,9 +157,9 @@ impl SpillFiles {
     }
 
     /// Takes up the bytes that a former process of this run spilled and did not release: extents
-    /// that do not overlap. Returns those that are not there whole, in the order given. All other
-    /// files of the folder are removed, so this comes before anything is written. Contents are not
-    /// looked at; the limit of the budget is not.
+    /// that do not overlap. Returns those that are missing, not whole or changed, in the order
+    /// given. All other files of the folder are removed, so this comes before anything is written.
+    /// The limit of the budget does not count. What was taken up before is forgotten.
     ///
     /// # Errors
     /// `ReadOnly` or `System` if the folder cannot be listed or a file not removed.
@@ -133,11 +168,15 @@ impl SpillFiles {
         known: impl IntoIterator<Item = Extent>,
     ) -> Result<Vec<Extent>, StoreError> {
         let mut state = self.state();
+        self.forget_all(&mut state);
+        let mut ranges = self.ranges();
         let mut lost = Vec::new();
         for extent in known.into_iter().filter(|extent| extent.length > 0) {
             state.next = state.next.max(extent.blob.saturating_add(1));
             match self.written(&state, extent.blob)? {
-                Some(written) if is_within(extent, written) => {
+                Some(written)
+                    if is_within(extent, written) && self.agrees(&mut ranges, extent)? =>
+                {
                     state.keep(extent, written);
                 }
                 _ => lost.push(extent),
@@ -210,6 +249,40 @@ impl SpillFiles {
             .filter(|blob| blob.live >= extent.length);
         blob.ok_or(StoreError::UnknownExtent { extent })?.live -= extent.length;
         self.recycle(&mut state, extent.blob)
+    }
+
+    /// The ranges of all files that have digests.
+    fn ranges(&self) -> HashMap<u64, Ranges> {
+        let mut ranges: HashMap<u64, Ranges> = HashMap::new();
+        for (part, digest) in self.digests.read() {
+            if let Part::Spilled(extent) = part {
+                let of_blob = ranges.entry(extent.blob).or_default();
+                of_blob.add(extent.offset, extent.length, digest);
+            }
+        }
+        ranges
+    }
+
+    fn agrees(
+        &self,
+        ranges: &mut HashMap<u64, Ranges>,
+        extent: Extent,
+    ) -> Result<bool, StoreError> {
+        let Some(ranges) = ranges.get_mut(&extent.blob) else {
+            return Ok(true);
+        };
+        let name = extent.blob.to_string();
+        let file = self.directory.open_file(&name)?;
+        ranges
+            .agree(&file, extent.offset, extent.length)
+            .map_err(|source| self.directory.system("read", &name, source))
+    }
+
+    fn forget_all(&self, state: &mut State) {
+        for (_, blob) in state.blobs.drain() {
+            self.budget.refund(blob.written);
+        }
+        state.growing = None;
     }
 
     /// Bytes in a file of the folder, as listed or else as found; none if there is no such file.

@@ -402,6 +402,38 @@ fn restored_spill_is_read_and_released_and_new_output_goes_to_a_new_file() {
     assert_eq!(run.spill().read(more).unwrap(), b"more");
 }
 
+/// A flipped bit of spilled output that kept the length was once put out.
+#[test]
+fn restored_spill_with_other_bytes_is_lost_as_a_whole_range() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = recorded_run(&state, "run");
+    run.record(false);
+    let first = run.spill().append(b"first").unwrap();
+    let second = run.spill().append(b"second").unwrap();
+    let path = run.scratch().write(1, 0, "stdout", b"adopted").unwrap();
+    let adopted = run.spill().adopt(&path).unwrap();
+    let file = |extent: Extent| run.path().join("spill").join(extent.blob.to_string());
+    // The middle of the two is in the second one.
+    flip(&file(first));
+    let files = [file(first), file(adopted)];
+    drop(run);
+
+    let part = Extent {
+        offset: second.offset + 3,
+        length: 3,
+        ..second
+    };
+    let run = reopened(&state, "run");
+    let restored = |run: &RunFolder| run.spill().restore([first, part, adopted]).unwrap();
+    assert_eq!(restored(&run), [part]);
+    assert_eq!(run.spill().read(first).unwrap(), b"first");
+    flip(&files[1]);
+    // Once more in the same process, as when records are given up.
+    assert_eq!(restored(&run), [part, adopted]);
+    assert_eq!(run.budget().used(), 11);
+}
+
 #[test]
 fn restoring_nothing_leaves_nothing() {
     let home = TempDir::new().unwrap();

@@ -200,7 +200,7 @@ fn objects_of(broken: &BrokenOff) -> Vec<PathBuf> {
 }
 
 /// Flips one bit of a file, whose length stays.
-fn flip(path: &Path, at: usize) {
+pub fn flip(path: &Path, at: usize) {
     let mut bytes = fs::read(path).unwrap();
     let at = at % bytes.len();
     bytes[at] ^= 1 << (at % 8);

@@ -9,6 +9,7 @@ mod support;
 mod broken_off;
 mod clock;
 mod damage;
+mod flipped_output;
 mod full_disk;
 mod nondeterministic;
 mod other_users;

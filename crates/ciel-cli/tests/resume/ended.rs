@@ -140,3 +140,31 @@ fn job_that_was_killed_after_its_end_shows_it_once_and_repeats_no_effect() {
         assert!(last > STEPS_MIN, "it has ended before step {last}");
     }
 }
+
+/// The end of a job is shown from its file of output, which is verified as that of a run that is
+/// resumed.
+#[test]
+fn changed_output_of_a_job_that_was_killed_after_its_end_is_not_shown() {
+    let case = &CASES[1];
+    let is_kept = |step: &u64| {
+        let place = Place::new();
+        place.file("job.sw", case.job);
+        assert_eq!(case.start(&place, Some(*step)).signal, Some(9));
+        place.await_nobody();
+        let mut runs = std::fs::read_dir(place.path(".ciel/runs")).unwrap();
+        let run = runs.next().expect("it has begun").unwrap().path();
+        // As long as there are records, the output is restored from them.
+        let is_kept = run.join("outcome").exists() && !run.join("journal").exists();
+        if is_kept {
+            std::fs::write(run.join("stdout"), "lime\n").unwrap();
+            let ended = case.start(&place, None);
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+            for words in ["has changed", "ciel run --new"] {
+                assert!(ended.stderr.contains(words), "{}", ended.stderr);
+            }
+            assert_eq!(place.read("effects"), "effect\n");
+        }
+        is_kept
+    };
+    assert!((1..STEPS_MIN).any(|step| is_kept(&step)));
+}

@@ -18,7 +18,7 @@ use crate::death;
 use crate::engine::Engine;
 use crate::error::{RecoveryError, RunError};
 use crate::observer::{Observer, Report};
-use crate::recovery::{keep_sinks, open_released};
+use crate::recovery::{keep_sinks, open_released, verify};
 
 /// How a run ended.
 #[derive(Serialize, Deserialize)]
@@ -84,7 +84,9 @@ impl EndedRun {
             committed,
         });
         keep_sinks(&folder, observer)?;
-        let shown = open_released(&folder)?.tell(|bytes| observer.output(bytes));
+        let mut released = open_released(&folder)?;
+        verify(&mut released)?;
+        let shown = released.tell(|bytes| observer.output(bytes));
         let shown = shown.and_then(|()| match &self.result {
             Ok(result) => observer.result(result),
             Err(_) => Ok(()),

@@ -10,7 +10,7 @@ use ciel_engine::{
     Action, Answers, At, Attempt, Blocked, Caller, Event, Keep, Waited, saved_state,
 };
 use ciel_graph::{Assignment, Entry, Wait};
-use ciel_model::{Failure, Handle, Value, limits};
+use ciel_model::{Failure, Form, Handle, Value, limits};
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::executors::coroutine::{self, Begun};
 use crate::executors::{Executor, Launch};
 use crate::failures;
+use crate::objects;
 use crate::script::{self, Script};
 use crate::translate;
 use crate::turns::ThreadState;
@@ -143,6 +144,23 @@ impl coroutine::Host for Engine {
 
     fn import(&self, assignment: &Assignment, path: &Path) -> Result<Value<Handle>, Box<Failure>> {
         user_files::import(self, assignment, path)
+    }
+
+    fn value(
+        &self,
+        assignment: &Assignment,
+        json: &serde_json::Value,
+        inputs: u32,
+    ) -> Result<Value<Handle>, Box<Failure>> {
+        let label = &assignment.label;
+        let bytes = json.to_string().into();
+        let content = objects::keep(self, || label.name.output(0), bytes)
+            .map_err(|error| Box::new(error.failure(self, label)))?;
+        Ok(Value {
+            form: Form::Json,
+            content,
+            references: (0..inputs).map(Handle).collect(),
+        })
     }
 }
 

@@ -91,4 +91,30 @@ builtins! {
     Text "text" 1 1;
     /// `is_error(ref)`: waits, then tells
     IsError "is_error" 1 1;
+    /// `remove(x, key)`, `remove(dict, key, otherwise)`: gives what it takes out
+    Remove "remove" 2 3;
+    /// `slice(x, start, stop)`: the same as `x[start:stop]`
+    Slice "slice" 2 3;
+    /// `find(x, wanted)`, `find(x, wanted, start)`: an index, or null
+    Find "find" 2 3;
+    /// `replace(string, old, new)`
+    Replace "replace" 3 3;
+    /// `trim(string)`
+    Trim "trim" 1 1;
+    /// `lower(string)`
+    Lower "lower" 1 1;
+    /// `upper(string)`
+    Upper "upper" 1 1;
+    /// `starts_with(string, start)`
+    StartsWith "starts_with" 2 2;
+    /// `ends_with(string, end)`
+    EndsWith "ends_with" 2 2;
+    /// `format(template, x, …)`
+    Format "format" 1 usize::MAX;
+    /// `to_json(x)`
+    ToJson "to_json" 1 1;
+    /// `from_json(string)`
+    FromJson "from_json" 1 1;
+    /// `glob(pattern)`: the sorted paths of the files that match
+    Glob "glob" 1 1;
 }

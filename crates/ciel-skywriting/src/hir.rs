@@ -133,13 +133,11 @@ pub enum StmtKind {
     Continue,
     /// For its effect.
     Expr(Expr),
-    /// Two ways.
+    /// The first branch whose condition is true.
     If {
-        /// Chooses the branch.
-        condition: Expr,
-        /// When it is true.
-        then: Vec<Stmt>,
-        /// When it is false; empty for no `else`.
+        /// `if` and each `else if`, in order; at least one.
+        branches: Vec<Branch>,
+        /// When no condition is true; empty for no `else`.
         otherwise: Vec<Stmt>,
     },
     /// Test first.
@@ -183,6 +181,15 @@ pub enum StmtKind {
     },
     /// Fails with a value.
     Throw(Expr),
+}
+
+/// A condition and what runs when it is true.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Branch {
+    /// Evaluated when those of the branches before are false.
+    pub condition: Expr,
+    /// What runs then.
+    pub body: Vec<Stmt>,
 }
 
 /// `=`, `+=`, `-=`.
@@ -243,19 +250,18 @@ pub enum ExprKind {
     Not(Box<Expr>),
     /// `*x`, lazy.
     Dereference(Box<Expr>),
-    /// Both sides are evaluated.
+    /// Operators of one strength, applied from the left. A list rather than a tree, so that a sum
+    /// of any number of terms is walked without recursion.
     Binary {
-        /// What to do with them.
-        op: BinaryOp,
         /// Evaluated first.
-        left: Box<Expr>,
-        /// Evaluated second.
-        right: Box<Expr>,
+        first: Box<Expr>,
+        /// Each operator with its right operand; at least one.
+        rest: Vec<(BinaryOp, Expr)>,
     },
-    /// Evaluates the second operand only if the first is true.
-    And(Box<Expr>, Box<Expr>),
-    /// Evaluates the second operand only if the first is false.
-    Or(Box<Expr>, Box<Expr>),
+    /// Evaluates an operand only if all before it are true; at least two.
+    And(Vec<Expr>),
+    /// Evaluates an operand only if all before it are false; at least two.
+    Or(Vec<Expr>),
     /// `base[key]`, and `base.name` with a string literal as key.
     Index {
         /// A list, dictionary or string.

@@ -55,8 +55,7 @@ pub enum StmtKind {
     Include(Expr),
     Expr(Expr),
     If {
-        condition: Expr,
-        then: Vec<Stmt>,
+        branches: Vec<Branch>,
         otherwise: Vec<Stmt>,
     },
     While {
@@ -80,6 +79,15 @@ pub enum StmtKind {
         handler: Vec<Stmt>,
     },
     Throw(Expr),
+}
+
+/// A condition and what runs when it is true: one of `if … else if …`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Branch {
+    /// Evaluated when those of the branches before are false.
+    pub condition: Expr,
+    /// What runs then.
+    pub body: Vec<Stmt>,
 }
 
 /// What stands left of an assignment.
@@ -120,15 +128,20 @@ pub enum ExprKind {
     Not(Box<Expr>),
     Dereference(Box<Expr>),
     Binary {
-        op: BinaryOp,
-        left: Box<Expr>,
-        right: Box<Expr>,
+        first: Box<Expr>,
+        rest: Vec<(BinaryOp, Expr)>,
     },
-    And(Box<Expr>, Box<Expr>),
-    Or(Box<Expr>, Box<Expr>),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
     Index {
         base: Box<Expr>,
         key: Box<Expr>,
+    },
+    /// `base[start:stop]`, each bound may be left out.
+    Slice {
+        base: Box<Expr>,
+        start: Option<Box<Expr>>,
+        stop: Option<Box<Expr>>,
     },
     Call {
         callee: Box<Expr>,
@@ -163,10 +176,17 @@ impl ExprKind {
             ExprKind::Negate(operand) | ExprKind::Not(operand) | ExprKind::Dereference(operand) => {
                 operand.height
             }
-            ExprKind::Binary { left, right, .. }
-            | ExprKind::And(left, right)
-            | ExprKind::Or(left, right) => left.height.max(right.height),
+            ExprKind::Binary { first, rest } => rest
+                .iter()
+                .map(|(_, operand)| operand.height)
+                .fold(first.height, u32::max),
+            ExprKind::And(operands) | ExprKind::Or(operands) => highest(operands),
             ExprKind::Index { base, key } => base.height.max(key.height),
+            ExprKind::Slice { base, start, stop } => [start, stop]
+                .into_iter()
+                .flatten()
+                .map(|bound| bound.height)
+                .fold(base.height, u32::max),
             ExprKind::Call { callee, arguments } => callee.height.max(highest(arguments)),
             ExprKind::Closure(function) => block_height(&function.body),
         }
@@ -199,13 +219,12 @@ impl StmtKind {
             | StmtKind::Expr(value)
             | StmtKind::Throw(value) => value.height,
             StmtKind::If {
-                condition,
-                then,
+                branches,
                 otherwise,
-            } => condition
-                .height
-                .max(block_height(then))
-                .max(block_height(otherwise)),
+            } => branches
+                .iter()
+                .map(|branch| branch.condition.height.max(block_height(&branch.body)))
+                .fold(block_height(otherwise), u32::max),
             StmtKind::While { condition, body } | StmtKind::DoWhile { condition, body } => {
                 condition.height.max(block_height(body))
             }

@@ -192,88 +192,121 @@ impl KeyView<'_> {
 /// Up to this many entries are searched one by one.
 const LINEAR_MAX: usize = 8;
 
-/// An ordered dictionary. Nothing is ever removed, so the index is a plain probing table.
+/// An ordered dictionary with a probing table. A removed entry leaves an empty place, which the
+/// next rebuild drops; there are never more empty places than entries.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Dictionary {
-    entries: Vec<(Key, Value)>,
-    /// Entry number plus one, or zero; a power of two long, at most half full.
+    places: Vec<Option<(Key, Value)>>,
+    /// How many places hold an entry.
+    count: usize,
+    /// Number of a place plus one, or zero; a power of two long, at most half full. Empty while all
+    /// places are searched one by one.
     table: Vec<u32>,
 }
 
 impl Dictionary {
-    pub(crate) fn entries(&self) -> &[(Key, Value)] {
-        &self.entries
+    /// In the order in which the keys came.
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = &(Key, Value)> + Clone {
+        self.places.iter().flatten()
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
-        self.entries.iter_mut().map(|(_, value)| value)
+        self.places.iter_mut().flatten().map(|(_, value)| value)
     }
 
     pub(crate) fn get(&self, key: KeyView<'_>) -> Option<Value> {
-        self.find(key).map(|at| self.entries[at].1)
+        let entry = self.places[self.find(key)?].as_ref();
+        entry.map(|(_, value)| *value)
     }
 
     /// Puts `value` under `key`, at the end if the key is new.
     pub(crate) fn insert(&mut self, key: KeyView<'_>, value: Value) {
         if let Some(at) = self.find(key) {
-            self.entries[at].1 = value;
+            self.places[at] = Some((key.owned(), value));
             return;
         }
-        self.entries.push((key.owned(), value));
-        let count = self.entries.len();
-        if count <= LINEAR_MAX {
+        self.places.push(Some((key.owned(), value)));
+        self.count += 1;
+        let places = self.places.len();
+        if places <= LINEAR_MAX {
             return;
         }
-        if count * 2 > self.table.len() {
+        if places * 2 > self.table.len() {
             self.rebuild();
         } else {
-            self.place(count - 1);
+            self.enter(places - 1);
         }
+    }
+
+    /// Takes the entry of `key` out.
+    pub(crate) fn remove(&mut self, key: KeyView<'_>) -> Option<Value> {
+        let at = self.find(key)?;
+        let (_, value) = self.places[at].take()?;
+        self.count -= 1;
+        if self.count * 2 < self.places.len() {
+            self.rebuild();
+        }
+        Some(value)
     }
 
     /// Bytes taken besides the object itself.
     pub(crate) fn bytes(&self) -> usize {
-        let keys = self.entries.iter().map(|(key, _)| match key {
+        let keys = self.entries().map(|(key, _)| match key {
             Key::Text(text) => text.len() + 16,
             Key::Int(_) => 0,
         });
-        self.entries.capacity() * size_of::<(Key, Value)>()
+        self.places.capacity() * size_of::<Option<(Key, Value)>>()
             + self.table.capacity() * size_of::<u32>()
             + keys.sum::<usize>()
             + size_of::<Dictionary>()
     }
 
+    /// The place that holds the entry of `key`.
     fn find(&self, key: KeyView<'_>) -> Option<usize> {
-        if self.entries.len() <= LINEAR_MAX {
-            return self
-                .entries
-                .iter()
-                .position(|(other, _)| other.view() == key);
+        let holds = |place: &Option<(Key, Value)>| {
+            place.as_ref().is_some_and(|(other, _)| other.view() == key)
+        };
+        if self.table.is_empty() {
+            return self.places.iter().position(holds);
         }
         let mask = self.table.len() - 1;
         let mut slot = key.hash() & mask;
         loop {
-            let entry = self.table[slot] as usize;
-            if entry == 0 {
+            let place = self.table[slot] as usize;
+            if place == 0 {
                 return None;
             }
-            if self.entries[entry - 1].0.view() == key {
-                return Some(entry - 1);
+            if holds(&self.places[place - 1]) {
+                return Some(place - 1);
             }
             slot = (slot + 1) & mask;
         }
     }
 
+    /// Drops empty places and makes the table anew.
     fn rebuild(&mut self) {
-        self.table = vec![0; (self.entries.len() * 4).next_power_of_two()];
-        for at in 0..self.entries.len() {
-            self.place(at);
+        self.places.retain(Option::is_some);
+        self.table = match self.places.len() {
+            0..=LINEAR_MAX => Vec::new(),
+            places => vec![0; (places * 4).next_power_of_two()],
+        };
+        if !self.table.is_empty() {
+            (0..self.places.len()).for_each(|at| self.enter(at));
         }
     }
 
-    fn place(&mut self, at: usize) {
+    /// Enters a place that holds an entry into the table.
+    fn enter(&mut self, at: usize) {
+        let Some((key, _)) = &self.places[at] else {
+            return;
+        };
         let mask = self.table.len() - 1;
-        let mut slot = self.entries[at].0.view().hash() & mask;
+        let mut slot = key.view().hash() & mask;
         while self.table[slot] != 0 {
             slot = (slot + 1) & mask;
         }
@@ -299,10 +332,48 @@ mod tests {
             dictionary.insert(KeyView::Int(number), Value::Int(-number));
         }
         dictionary.insert(KeyView::Text("k7"), Value::Null);
-        assert_eq!(dictionary.entries().len(), 2000);
+        assert_eq!(dictionary.len(), 2000);
         assert_eq!(dictionary.get(KeyView::Text("k7")), Some(Value::Null));
         assert_eq!(dictionary.get(KeyView::Int(999)), Some(Value::Int(-999)));
         assert_eq!(dictionary.get(KeyView::Text("absent")), None);
-        assert_eq!(dictionary.entries()[2].0, Key::Text("k1".into()));
+        assert_eq!(
+            dictionary.entries().nth(2).map(|(key, _)| key),
+            Some(&Key::Text("k1".into()))
+        );
+    }
+    /// Removal in whatever order leaves what a plain list of entries would hold, and takes steps in
+    /// proportion: a queue of a hundred thousand keys is emptied at once.
+    #[test]
+    fn entries_are_removed_in_any_order_and_quickly() {
+        let mut dictionary = Dictionary::default();
+        let mut expected: Vec<(i64, i64)> = Vec::new();
+        for step in 0..3000_i64 {
+            let key = step * 7919 % 101;
+            if step % 3 == 0 {
+                let at = expected.iter().position(|(other, _)| *other == key);
+                let removed = at.map(|at| Value::Int(expected.remove(at).1));
+                assert_eq!(dictionary.remove(KeyView::Int(key)), removed);
+            } else {
+                dictionary.insert(KeyView::Int(key), Value::Int(step));
+                match expected.iter_mut().find(|(other, _)| *other == key) {
+                    Some(entry) => entry.1 = step,
+                    None => expected.push((key, step)),
+                }
+            }
+            let entries: Vec<_> = dictionary.entries().cloned().collect();
+            let wanted = expected.iter();
+            let wanted: Vec<_> = wanted
+                .map(|(key, value)| (Key::Int(*key), Value::Int(*value)))
+                .collect();
+            assert_eq!(entries, wanted);
+            assert_eq!(dictionary.len(), wanted.len());
+        }
+        let mut queue = Dictionary::default();
+        (0..100_000).for_each(|key| queue.insert(KeyView::Int(key), Value::Null));
+        (0..100_000).for_each(|key| assert!(queue.remove(KeyView::Int(key)).is_some()));
+        assert_eq!(
+            (queue.len(), queue.places.len(), queue.table.len()),
+            (0, 0, 0)
+        );
     }
 }

@@ -112,6 +112,185 @@ fn builtins_on_collections() {
     );
 }
 
+/// No entry could be taken out of a dictionary, and no part out of a list or string, without a loop
+/// that builds another one.
+#[test]
+fn entries_and_parts_are_taken_out() {
+    for (program, expected) in [
+        (
+            "d = {\"a\": 1, \"b\": 2, 3: 4}; x = remove(d, \"a\"); return [x, d, len(d)];",
+            json!([1, {"b": 2, "3": 4}, 2]),
+        ),
+        ("d = {}; return remove(d, \"a\", 5);", json!(5)),
+        (
+            "l = [1, 2, 3]; return [remove(l, 0), remove(l, -1), l];",
+            json!([1, 3, [2]]),
+        ),
+        (
+            "d = {\"a\": 1}; remove(d, \"a\"); d.b = 2; d.a = 3; return keys(d);",
+            json!(["b", "a"]),
+        ),
+        (
+            "d = {\"a\": 1, \"b\": 2}; for (k in d) { remove(d, k); d[k + k] = 1; } return d;",
+            json!({"aa": 1, "bb": 1}),
+        ),
+        (
+            "a = {\"x\": 1, \"y\": 2}; b = {\"y\": 2}; remove(a, \"x\"); \
+                return [a == b, to_json(a) == to_json(b)];",
+            json!([true, true]),
+        ),
+        ("return range(9)[2:5];", json!([2, 3, 4])),
+        ("return \"grüße\"[-3:];", json!("üße")),
+        (
+            "return [range(3)[5:], range(3)[2:1], [1, 2][:]];",
+            json!([[], [], [1, 2]]),
+        ),
+        ("l = [1, 2]; m = l[:]; m += 3; return l;", json!([1, 2])),
+        ("return slice(\"abc\", null, 2);", json!("ab")),
+        (
+            "f = lambda x: x[1:]; return *spawn(f, [[1, 2]]);",
+            json!([2]),
+        ),
+    ] {
+        assert_eq!(run(program).value(), &expected, "{program}");
+    }
+    assert_fails("remove({}, \"a\")", "KeyError", "there is no key \"a\"");
+    assert_fails(
+        "remove([1], 1)",
+        "IndexError",
+        "index 1 is out of range: the list has 1 elements",
+    );
+    assert_fails(
+        "[1][\"a\":]",
+        "TypeError",
+        "`slice` takes integers or null as bounds, not a string: \"a\"",
+    );
+    assert_fails(
+        "5[1:]",
+        "TypeError",
+        "`slice` takes a list or string first, not an integer: 5",
+    );
+}
+
+#[test]
+fn strings_are_searched_and_changed() {
+    for (expression, expected) in [
+        ("find(\"grüße\", \"ß\")", json!(3)),
+        ("find(\"abab\", \"ab\", 1)", json!(2)),
+        ("find(\"abab\", \"c\")", json!(null)),
+        ("find([1, [2], 3], [2])", json!(1)),
+        ("find([1, 1], 1, -1)", json!(1)),
+        ("find([], 1)", json!(null)),
+        ("replace(\"a-b-c\", \"-\", \"+\")", json!("a+b+c")),
+        ("trim(\"  a b\\n\")", json!("a b")),
+        ("lower(\"ÄB\") + upper(\"straße\")", json!("äbSTRASSE")),
+        (
+            "[starts_with(\"abc\", \"ab\"), ends_with(\"abc\", \"ab\")]",
+            json!([true, false]),
+        ),
+        (
+            "to_json({\"a\": [1, 2.0, null, \"\\n\"]})",
+            json!("{\"a\":[1,2.0,null,\"\\n\"]}"),
+        ),
+        (
+            "from_json(\" [1, {\\\"a\\\": 1e3}] \")",
+            json!([1, {"a": 1000.0}]),
+        ),
+        ("from_json(\"{\\\"$ref\\\": 0}\")", json!({"$ref": 0})),
+    ] {
+        assert_eq!(eval(expression), expected, "{expression}");
+    }
+    assert_fails("from_json(\"[1,\")", "ValueError", "\"[1,\" is not JSON");
+    assert_fails(
+        "to_json([len])",
+        "TypeError",
+        "a function has no JSON form: <function len>",
+    );
+    assert_fails(
+        "to_json([spawn(lambda: 1)])",
+        "TypeError",
+        "a reference has no JSON form",
+    );
+    assert_fails(
+        "replace(\"a\", \"\", \"b\")",
+        "ValueError",
+        "`replace` of an empty string",
+    );
+    assert_fails(
+        "find(\"1\", 1)",
+        "TypeError",
+        "`find` takes a string to find, not an integer: 1",
+    );
+}
+
+#[test]
+fn templates_are_filled() {
+    for (expression, expected) in [
+        ("format(\"{} of {}\", 1, [2])", json!("1 of [2]")),
+        ("format(\"{1}{0}{1}\", \"a\", \"b\")", json!("bab")),
+        (
+            "format(\"{x} {y:.2}\", {\"x\": \"a\", \"y\": 2})",
+            json!("a 2.00"),
+        ),
+        ("format(\"{{{}}}\", 1)", json!("{1}")),
+        (
+            "format(\"{:>4}|{:<4}|{:^4}|{:4}|{:4}\", 1, 2, 3, 4, \"ß\")",
+            json!("   1|2   | 3  |   4|ß   "),
+        ),
+        (
+            "format(\"{:05}|{:05.1}\", -12, 3.14159)",
+            json!("-0012|003.1"),
+        ),
+        (
+            "format(\"{:.0} {:.1}\", 2.5, 10 * 99999999999999999999)",
+            json!("2 999999999999999999990.0"),
+        ),
+        ("format(\"{}\", *spawn(lambda: 7))", json!("7")),
+    ] {
+        assert_eq!(eval(expression), expected, "{expression}");
+    }
+    for (expression, kind, message) in [
+        (
+            "format(\"{}\")",
+            "ValueError",
+            "the template has a place for value 0",
+        ),
+        (
+            "format(\"{x}\", 1)",
+            "ValueError",
+            "the template has a place for \"x\"",
+        ),
+        ("format(\"{x}\", {})", "KeyError", "there is no key \"x\""),
+        (
+            "format(\"{\", 1)",
+            "ValueError",
+            "a `{` without a partner in the template",
+        ),
+        (
+            "format(\"}\", 1)",
+            "ValueError",
+            "a `}` without a partner in the template",
+        ),
+        (
+            "format(\"{:x}\", 1)",
+            "ValueError",
+            "a layout cannot be \"x\"",
+        ),
+        (
+            "format(\"{:99999}\", 1)",
+            "ValueError",
+            "a layout cannot be \"99999\"",
+        ),
+        (
+            "format(\"{:.1}\", \"a\")",
+            "TypeError",
+            "only numbers have digits after the point, not \"a\"",
+        ),
+    ] {
+        assert_fails(expression, kind, message);
+    }
+}
+
 #[test]
 fn builtins_on_surroundings() {
     let plan = Plan {

@@ -95,6 +95,13 @@ fn whatever_grows_without_end_runs_out_of_memory_at_its_line() {
             split(s, \"x\"); }",
         "s = \"x\"; for (i in range(20)) { s += s; }\nx = []; while (true) { x += join([s, s], \
             \"\"); }",
+        "s = \"x\";\nwhile (true) { s = replace(s, \"x\", \"xxxx\"); }",
+        "s = \"x\";\nwhile (true) { s = format(\"{}{}\", s, s); }",
+        "s = \"x\";\nwhile (true) { s = to_json([s, s]); }",
+        "s = \"1\"; for (i in range(12)) { s = s + \",\" + s; }\nx = []; while (true) { x += \
+            from_json(\"[\" + s + \"]\"); }",
+        "l = [1];\nwhile (true) { l = l[:] + l[:]; }",
+        "s = \"ß\";\nwhile (true) { s += upper(s); }",
     ] {
         let outcome = run_as(program, &small(8));
         assert_eq!(
@@ -338,6 +345,33 @@ proptest! {
         let program = format!("return sort({numbers:?});");
         numbers.sort_unstable();
         prop_assert_eq!(value(&program), json!(numbers));
+    }
+
+    #[test]
+    fn slices_and_searches_agree_with_the_library(
+        items in prop::collection::vec(0u32..4, 0..12), start in -14i64..14, stop in -14i64..14,
+    ) {
+        let bound = |at: i64| match at < 0 {
+            true => items.len().saturating_sub(at.unsigned_abs() as usize),
+            false => items.len().min(at as usize),
+        };
+        let (from, to) = (bound(start), bound(stop).max(bound(start)));
+        let letters: String = items.iter().map(|at| ['a', 'é', '☂', 'd'][*at as usize]).collect();
+        let inside: String = letters.chars().skip(from).take(to - from).collect();
+        let found = items[from..].iter().position(|item| *item == 1).map(|at| at + from);
+        let program = format!(
+            "l = {items:?}; s = \"{letters}\"; return [l[{start}:{stop}], s[{start}:{stop}], \
+                l[{start}:], s[:{stop}], find(l, 1, {start}), find(s, \"é\", {start})];"
+        );
+        let head: String = letters.chars().take(bound(stop)).collect();
+        let expected = json!([items[from..to], inside, items[from..], head, found, found]);
+        prop_assert_eq!(value(&program), expected);
+    }
+
+    #[test]
+    fn json_text_gives_the_value_again(json in json_values()) {
+        let program = format!("x = {json}; return [from_json(to_json(x)) == x, to_json(x)];");
+        prop_assert_eq!(value(&program), json!([true, json.to_string()]));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// Each waits several times, for references whose answers are integers.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 18] = [
     "return *spawn(f) + *spawn(f) * 2;",
     "total = 0; for (i in range(3)) { total += *spawn(f); } return total;",
     "l = [spawn(f), spawn(f)]; for (r in l) { for (c in \"ab\") { if (*r > 1) { print(c, *r); } \
@@ -38,6 +38,15 @@ const PROGRAMS: [&str; 14] = [
         catch (e) { k = e.kind; } } return [k, i];",
     "r = spawn(f); x = *r; y = x; z = *r; return [is_error(r), x + y, min(z, 2.5), argv(0), \
         str(x)];",
+    "d = {}; for (i in range(12)) { d[i] = *spawn(f); } remove(d, 3); \
+        x = remove(d, *spawn(f) - 8); d[3] = x; for (k in d) { remove(d, k); \
+        d[str(k)] = *spawn(f) + 0; } return d;",
+    "l = range(9)[*spawn(f):-2]; s = \"grüße\"[1:*spawn(f)]; remove(l, 0); \
+        return [l, s, find(l, *spawn(f)), find(s, \"ü\")];",
+    "t = format(\"{:>4}|{x:.1}|{}\", {\"x\": *spawn(f)}, *spawn(f)); g = format; \
+        return [g(\"{{{}}}\", t), upper(t + str(*spawn(f))), replace(t, \"|\", \"-\")];",
+    "j = to_json({\"a\": [*spawn(f), null]}); g = from_json; x = glob(\"*.csv\"); \
+        return [g(j).a[0] + *spawn(f), j, x + 1, trim(\" a \"), starts_with(j, \"{\")];",
 ];
 
 /// Answers every reference with its own number plus one, and keeps what is printed.

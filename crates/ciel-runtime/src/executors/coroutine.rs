@@ -24,6 +24,18 @@ pub(crate) trait Host {
     /// # Errors
     /// It cannot be read or kept.
     fn import(&self, assignment: &Assignment, path: &Path) -> Result<Value<Handle>, Box<Failure>>;
+
+    /// A JSON value as the first output of the task. `{"$ref": i}` in it is input `i` of the task,
+    /// of which it may name the first `inputs`.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    fn value(
+        &self,
+        assignment: &Assignment,
+        json: &serde_json::Value,
+        inputs: u32,
+    ) -> Result<Value<Handle>, Box<Failure>>;
 }
 
 /// A task that has begun.

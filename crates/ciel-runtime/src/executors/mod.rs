@@ -9,6 +9,7 @@ pub(crate) mod command;
 pub(crate) mod coroutine;
 mod environ;
 mod first_step;
+mod glob;
 mod grab;
 mod names;
 pub(crate) mod python;
@@ -130,6 +131,7 @@ impl Registry {
         add_command(&mut known, stdinout::Stdinout);
         add_command(&mut known, environ::Environ);
         add_command(&mut known, shell::Shell);
+        add(&mut known, glob::executor());
         add(&mut known, grab::executor());
         add(&mut known, sync::executor());
         add(&mut known, skywriting::Skywriting::new());

@@ -14,7 +14,10 @@ pub(super) const SESSION: &str = "session";
 /// A file as an object.
 pub(super) const GRAB: &str = "grab";
 
-/// One reference that is ready when all of several are.
+/// Paths that match a pattern.
+pub(super) const GLOB: &str = "glob";
+
+/// The list of references whose objects are all ready.
 pub(super) const SYNC: &str = "sync";
 
 /// A command for `sh`.

@@ -1,7 +1,8 @@
-//! `sync`: `{"inputs": […]}`, a reference to the first input that is ready when all of them are.
+//! `sync`: `{"inputs": […]}`, the list of these references when all of them are ready.
 
 use ciel_graph::{Assignment, Entry, Output};
-use ciel_model::{Failure, Form, Handle, Value};
+use ciel_model::Failure;
+use serde_json::Value;
 
 use super::coroutine::Host;
 use super::first_step::FirstStep;
@@ -12,13 +13,17 @@ pub(super) fn executor() -> FirstStep {
     FirstStep::new(SYNC, sync)
 }
 
-fn sync(_host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>> {
+fn sync(host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>> {
     let Entry::Start(inputs) = &assignment.entry else {
         unreachable!("a task that ends in its first step has only one turn");
     };
     failures::values_of(assignment, inputs)?;
-    Ok(match inputs.is_empty() {
-        false => Output::Delegate(Handle(0)),
-        true => Output::Value(Value::inline(Form::Json, "null")),
-    })
+    let payload = &assignment.descriptor.payload;
+    let mut arguments: Value = serde_json::from_slice(payload).unwrap_or(Value::Null);
+    let list = match arguments.get_mut("inputs") {
+        None | Some(Value::Null) => Value::Array(Vec::new()),
+        Some(given) => given.take(),
+    };
+    let value = host.value(assignment, &list, inputs.len() as u32)?;
+    Ok(Output::Value(value))
 }

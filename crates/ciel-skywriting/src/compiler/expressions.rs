@@ -27,25 +27,16 @@ impl Compiler<'_> {
                 self.expression(operand, pending);
                 self.emit(Instruction::Dereference, span);
             }
-            ExprKind::Binary { op, left, right } => {
-                self.pair(left, right, pending);
-                self.emit(
-                    Instruction::Binary {
-                        operator: operator(*op),
-                        pending,
-                    },
-                    span,
-                );
-            }
+            ExprKind::Binary { first, rest } => self.binary(first, rest, pending),
             ExprKind::Index { base, key } => {
                 self.pair(base, key, pending);
                 self.emit(Instruction::Index { pending }, span);
             }
-            ExprKind::And(left, right) => {
-                self.short(Instruction::JumpIfFalseOrPop(0), left, right, pending);
+            ExprKind::And(operands) => {
+                self.short(Instruction::JumpIfFalseOrPop(0), operands, pending);
             }
-            ExprKind::Or(left, right) => {
-                self.short(Instruction::JumpIfTrueOrPop(0), left, right, pending);
+            ExprKind::Or(operands) => {
+                self.short(Instruction::JumpIfTrueOrPop(0), operands, pending);
             }
             ExprKind::List(items) => {
                 self.each(items);
@@ -83,11 +74,32 @@ impl Compiler<'_> {
         self.expression(right, pending.saturating_add(1));
     }
 
-    fn short(&mut self, jump: Instruction, left: &Expr, right: &Expr, pending: u8) {
-        self.expression(left, pending);
-        let to_end = self.emit(jump, left.span);
-        self.expression(right, pending);
-        self.patch(to_end);
+    /// Each operator stands for the text from the first operand to its own right one.
+    fn binary(&mut self, first: &Expr, rest: &[(BinaryOp, Expr)], pending: u8) {
+        self.expression(first, pending);
+        for (op, operand) in rest {
+            self.expression(operand, pending.saturating_add(1));
+            let operator = operator(*op);
+            let span = Span {
+                end: operand.span.end,
+                ..first.span
+            };
+            self.emit(Instruction::Binary { operator, pending }, span);
+        }
+    }
+
+    /// The first operand that decides is the result, else the last one.
+    fn short(&mut self, jump: Instruction, operands: &[Expr], pending: u8) {
+        let mut to_end = Vec::new();
+        for (at, operand) in operands.iter().enumerate() {
+            self.expression(operand, pending);
+            if at + 1 < operands.len() {
+                to_end.push(self.emit(jump, operand.span));
+            }
+        }
+        for jump in to_end {
+            self.patch(jump);
+        }
     }
 
     fn each(&mut self, items: &[Expr]) {

@@ -4,7 +4,7 @@
 
 use super::{Compiler, Loop};
 use crate::code::{Instruction, Update};
-use crate::hir::{AssignOp, Expr, Place, Slot, Span, Stmt, StmtKind};
+use crate::hir::{AssignOp, Branch, Expr, Place, Slot, Span, Stmt, StmtKind};
 
 impl Compiler<'_> {
     pub(super) fn block(&mut self, statements: &[Stmt]) {
@@ -25,10 +25,9 @@ impl Compiler<'_> {
                 self.emit(Instruction::Pop, span);
             }
             StmtKind::If {
-                condition,
-                then,
+                branches,
                 otherwise,
-            } => self.branch(condition, then, otherwise),
+            } => self.branches(branches, otherwise),
             StmtKind::While { condition, body } => self.while_loop(condition, body, span),
             StmtKind::DoWhile { body, condition } => self.do_while_loop(body, condition),
             StmtKind::For {
@@ -129,18 +128,22 @@ impl Compiler<'_> {
         }
     }
 
-    fn branch(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) {
-        self.expression(condition, 0);
-        let to_otherwise = self.emit(Instruction::JumpIfFalse(0), condition.span);
-        self.block(then);
-        if otherwise.is_empty() {
-            self.patch(to_otherwise);
-            return;
+    fn branches(&mut self, branches: &[Branch], otherwise: &[Stmt]) {
+        let mut to_end = Vec::new();
+        for (at, Branch { condition, body }) in branches.iter().enumerate() {
+            self.expression(condition, 0);
+            let to_next = self.emit(Instruction::JumpIfFalse(0), condition.span);
+            self.block(body);
+            let is_last = at + 1 == branches.len() && otherwise.is_empty();
+            if !is_last {
+                to_end.push(self.emit(Instruction::Jump(0), condition.span));
+            }
+            self.patch(to_next);
         }
-        let to_end = self.emit(Instruction::Jump(0), condition.span);
-        self.patch(to_otherwise);
         self.block(otherwise);
-        self.patch(to_end);
+        for jump in to_end {
+            self.patch(jump);
+        }
     }
 
     fn open_loop(&mut self) {

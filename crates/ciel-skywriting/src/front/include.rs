@@ -84,14 +84,14 @@ impl Includer<'_> {
     fn expand_blocks(&mut self, kind: StmtKind, nesting: u32) -> StmtKind {
         match kind {
             StmtKind::If {
-                condition,
-                then,
+                mut branches,
                 otherwise,
             } => {
-                let then = self.expand(then, nesting);
+                for branch in &mut branches {
+                    branch.body = self.expand(std::mem::take(&mut branch.body), nesting);
+                }
                 StmtKind::If {
-                    condition,
-                    then,
+                    branches,
                     otherwise: self.expand(otherwise, nesting),
                 }
             }

@@ -22,7 +22,7 @@ pub(crate) fn is_true(heap: &Heap, value: Value) -> bool {
         Value::Float(number) => number != 0.0,
         Value::Constant(_) | Value::Text { .. } => !heap.text(value).is_empty(),
         Value::List(index) => !heap.list(index).is_empty(),
-        Value::Dictionary(index) => !heap.entries(index).is_empty(),
+        Value::Dictionary(index) => heap.count(index) > 0,
         Value::Big(_)
         | Value::Closure(_)
         | Value::Builtin(_)
@@ -76,13 +76,12 @@ impl<'h> Comparison<'h> {
                 self.all_equal(left.iter().copied().zip(right.iter().copied()), depth)
             }
             (Value::Dictionary(left), Value::Dictionary(right)) => {
-                let entries = heap.entries(left);
-                let pairs: Option<Vec<_>> = entries
-                    .iter()
+                let pairs: Option<Vec<_>> = heap
+                    .entries(left)
                     .map(|(key, value)| Some((*value, heap.lookup(right, key.view())?)))
                     .collect();
                 match pairs {
-                    Some(pairs) if entries.len() == heap.entries(right).len() => {
+                    Some(pairs) if heap.count(left) == heap.count(right) => {
                         self.all_equal(pairs.into_iter(), depth)
                     }
                     _ => Ok(false),

@@ -189,7 +189,7 @@ impl Machine {
             match self.heap.object(index) {
                 Object::List(items) => todo.extend(items.iter().rev()),
                 Object::Dictionary(dictionary) => {
-                    todo.extend(dictionary.entries().iter().rev().map(|(_, value)| *value));
+                    todo.extend(dictionary.entries().rev().map(|(_, value)| *value));
                 }
                 _ => {}
             }

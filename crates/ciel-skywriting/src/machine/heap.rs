@@ -138,18 +138,30 @@ impl Heap {
         }
     }
 
-    pub(crate) fn entries(&self, index: Index) -> &[(Key, Value)] {
+    fn dictionary(&self, index: Index) -> Option<&Dictionary> {
         match self.object(index) {
-            Object::Dictionary(dictionary) => dictionary.entries(),
-            _ => &[],
+            Object::Dictionary(dictionary) => Some(dictionary),
+            _ => None,
         }
     }
 
+    /// The entries of a dictionary; none of anything else.
+    pub(crate) fn entries(
+        &self,
+        index: Index,
+    ) -> impl DoubleEndedIterator<Item = &(Key, Value)> + Clone {
+        self.dictionary(index)
+            .into_iter()
+            .flat_map(Dictionary::entries)
+    }
+
+    /// How many entries a dictionary has.
+    pub(crate) fn count(&self, index: Index) -> usize {
+        self.dictionary(index).map_or(0, Dictionary::len)
+    }
+
     pub(crate) fn lookup(&self, index: Index, key: KeyView<'_>) -> Option<Value> {
-        match self.object(index) {
-            Object::Dictionary(dictionary) => dictionary.get(key),
-            _ => None,
-        }
+        self.dictionary(index)?.get(key)
     }
 
     /// An integer of any size, or nothing.

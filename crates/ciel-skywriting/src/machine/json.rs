@@ -29,6 +29,8 @@ pub(crate) enum Style<'a> {
     Shown,
     /// The job's result: functions are an error, references are gone.
     Result,
+    /// The text that `to_json` gives: references and functions are an error.
+    Written,
     /// For other languages: `{"$ref": i}` into this table; functions are an error.
     Spelled(&'a mut Vec<Handle>),
     /// For other languages: `{"$ref": i}` with the handle's own number.
@@ -75,7 +77,7 @@ pub(crate) fn brief(heap: &Heap, value: Value) -> String {
         Value::Reference(_) | Value::Thunk(_) => "<reference>".to_owned(),
         Value::Closure(_) | Value::Builtin(_) => function_text(heap, value),
         Value::List(index) if heap.list(index).len() > CHARACTERS_MAX => "[…]".to_owned(),
-        Value::Dictionary(index) if heap.entries(index).len() > CHARACTERS_MAX => "{…}".to_owned(),
+        Value::Dictionary(index) if heap.count(index) > CHARACTERS_MAX => "{…}".to_owned(),
         Value::Big(_) => "a large integer".to_owned(),
         _ => {
             tree(heap, value, Style::Shown).map_or_else(|_| "…".to_owned(), |json| json.to_string())
@@ -143,13 +145,13 @@ impl Tree<'_, '_> {
                 Json::Array(items?)
             }
             Value::Dictionary(index) => {
-                let entries = heap.entries(index).iter();
+                let entries = heap.entries(index);
                 let entries: Result<_, Pause> = entries
                     .map(|(key, value)| Ok((self.key(key.view()), self.node(*value, depth + 1)?)))
                     .collect();
                 Json::Object(entries?)
             }
-            Value::Thunk(_) | Value::Reference(_) => self.reference(value),
+            Value::Thunk(_) | Value::Reference(_) => self.reference(value)?,
             Value::Closure(_) | Value::Builtin(_) => return self.function(value),
         })
     }
@@ -163,7 +165,7 @@ impl Tree<'_, '_> {
     fn key(&self, key: KeyView<'_>) -> String {
         let spelling = key.spelling();
         match self.style {
-            Style::Shown | Style::Result => spelling,
+            Style::Shown | Style::Result | Style::Written => spelling,
             Style::Spelled(_) | Style::Numbered if spelling.starts_with('$') => {
                 format!("${spelling}")
             }
@@ -171,13 +173,18 @@ impl Tree<'_, '_> {
         }
     }
 
-    fn reference(&mut self, value: Value) -> Json {
+    fn reference(&mut self, value: Value) -> Result<Json, Pause> {
         let handle = match value {
             Value::Reference(handle) => handle,
             _ => self.heap.waiting(value).unwrap_or(Handle(u32::MAX)),
         };
         let number = match &mut self.style {
-            Style::Shown | Style::Result => return Json::from("<reference>"),
+            Style::Shown | Style::Result => return Ok(Json::from("<reference>")),
+            Style::Written => {
+                return Err(Failure::new("TypeError", "a reference has no JSON form")
+                    .hint("`*` in front of the reference gives its value")
+                    .into());
+            }
             Style::Numbered => handle.0 as usize,
             Style::Spelled(table) => table
                 .iter()
@@ -187,7 +194,7 @@ impl Tree<'_, '_> {
                     table.len() - 1
                 }),
         };
-        serde_json::json!({ "$ref": number })
+        Ok(serde_json::json!({ "$ref": number }))
     }
 
     fn function(&self, value: Value) -> Result<Json, Pause> {
@@ -199,6 +206,10 @@ impl Tree<'_, '_> {
                 Err(Failure::new("TypeError", message)
                     .hint("return what a call of it gives: f(…)")
                     .into())
+            }
+            Style::Written => {
+                let text = function_text(self.heap, value);
+                fail("TypeError", format!("a function has no JSON form: {text}"))
             }
             Style::Spelled(_) | Style::Numbered => {
                 let text = function_text(self.heap, value);
@@ -321,7 +332,7 @@ impl Reader<'_> {
     }
 
     fn finished<E: de::Error>(&mut self, dictionary: Dictionary) -> Result<Value, E> {
-        let is_reference = self.references.is_some() && dictionary.entries().len() == 1;
+        let is_reference = self.references.is_some() && dictionary.len() == 1;
         match dictionary.get(KeyView::Text("$ref")) {
             Some(Value::Int(number)) if is_reference => {
                 let references = self.references.expect("asked above");

@@ -63,7 +63,7 @@ impl Machine {
     }
 
     /// Where an index points to; negative ones count from the end.
-    fn position(&self, key: Value, length: usize, what: &str) -> Result<usize, Pause> {
+    pub(super) fn position(&self, key: Value, length: usize, what: &str) -> Result<usize, Pause> {
         let Value::Int(number) = key else {
             let shown = brief(&self.heap, key);
             let message = format!(
@@ -115,7 +115,6 @@ impl Machine {
         let names = self
             .heap
             .entries(dictionary)
-            .iter()
             .filter_map(|(key, _)| match key.view() {
                 KeyView::Text(text) => Some(text),
                 KeyView::Int(_) => None,

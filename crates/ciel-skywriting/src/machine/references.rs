@@ -64,12 +64,7 @@ impl Machine {
             match object {
                 Object::List(items) => todo.extend(items.iter().filter_map(|v| reference(*v))),
                 Object::Dictionary(dictionary) => {
-                    todo.extend(
-                        dictionary
-                            .entries()
-                            .iter()
-                            .filter_map(|(_, v)| reference(*v)),
-                    );
+                    todo.extend(dictionary.entries().filter_map(|(_, v)| reference(*v)));
                 }
                 Object::Closure(closure) => {
                     todo.extend(closure.captures.iter().filter_map(|v| reference(*v)));

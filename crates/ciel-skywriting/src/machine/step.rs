@@ -351,12 +351,16 @@ impl Machine {
         Ok(())
     }
 
+    /// The keys of a dictionary are those at the start of the walk: entries may come and go in it.
     fn start_walk(&mut self) -> Result<(), Pause> {
         self.force_top(1, 0)?;
-        let value = self.as_container(self.top())?;
+        let value = match self.as_container(self.top())? {
+            Value::Dictionary(index) => self.keys_of(index)?,
+            value => value,
+        };
         *self.stack.last_mut().expect("it was forced just now") = value;
         match value {
-            Value::List(_) | Value::Dictionary(_) | Value::Constant(_) | Value::Text { .. } => {
+            Value::List(_) | Value::Constant(_) | Value::Text { .. } => {
                 self.stack.push(Value::Int(0));
                 Ok(())
             }
@@ -383,13 +387,6 @@ impl Machine {
         let (item, step) = match walked {
             Value::List(index) => match self.heap.list(index).get(at) {
                 Some(item) => (*item, 1),
-                None => return Ok(None),
-            },
-            Value::Dictionary(index) => match self.heap.entries(index).get(at) {
-                Some((key, _)) => {
-                    let key = key.clone();
-                    (self.heap.new_key(&key)?, 1)
-                }
                 None => return Ok(None),
             },
             _ => match self

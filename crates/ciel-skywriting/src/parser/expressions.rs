@@ -11,29 +11,33 @@ use crate::lexer::{Token, TokenKind, unescape};
 use crate::limits::INTEGER_DIGITS_MAX;
 use crate::syntax::{Expr, ExprKind, Function, Stmt, StmtKind};
 
-/// An operator between two operands.
-enum Infix {
-    And,
-    Or,
-    Binary(BinaryOp),
+/// How strongly `||` and `&&` bind.
+const OR_STRENGTH: u8 = 1;
+const AND_STRENGTH: u8 = 2;
+
+/// How strongly an operator between two operands binds.
+fn strength(kind: TokenKind) -> Option<u8> {
+    Some(match kind {
+        TokenKind::Or => OR_STRENGTH,
+        TokenKind::And => AND_STRENGTH,
+        _ => binary(kind)?.0,
+    })
 }
 
-/// How strongly an operator binds, and which it is.
-fn infix(kind: TokenKind) -> Option<(u8, Infix)> {
+/// An operator that evaluates both operands, with its strength.
+fn binary(kind: TokenKind) -> Option<(u8, BinaryOp)> {
     Some(match kind {
-        TokenKind::Or => (1, Infix::Or),
-        TokenKind::And => (2, Infix::And),
-        TokenKind::Equal => (3, Infix::Binary(BinaryOp::Equal)),
-        TokenKind::NotEqual => (3, Infix::Binary(BinaryOp::NotEqual)),
-        TokenKind::Less => (4, Infix::Binary(BinaryOp::Less)),
-        TokenKind::LessOrEqual => (4, Infix::Binary(BinaryOp::LessOrEqual)),
-        TokenKind::Greater => (4, Infix::Binary(BinaryOp::Greater)),
-        TokenKind::GreaterOrEqual => (4, Infix::Binary(BinaryOp::GreaterOrEqual)),
-        TokenKind::Plus => (5, Infix::Binary(BinaryOp::Add)),
-        TokenKind::Minus => (5, Infix::Binary(BinaryOp::Subtract)),
-        TokenKind::Star => (6, Infix::Binary(BinaryOp::Multiply)),
-        TokenKind::Slash => (6, Infix::Binary(BinaryOp::Divide)),
-        TokenKind::Percent => (6, Infix::Binary(BinaryOp::Remainder)),
+        TokenKind::Equal => (3, BinaryOp::Equal),
+        TokenKind::NotEqual => (3, BinaryOp::NotEqual),
+        TokenKind::Less => (4, BinaryOp::Less),
+        TokenKind::LessOrEqual => (4, BinaryOp::LessOrEqual),
+        TokenKind::Greater => (4, BinaryOp::Greater),
+        TokenKind::GreaterOrEqual => (4, BinaryOp::GreaterOrEqual),
+        TokenKind::Plus => (5, BinaryOp::Add),
+        TokenKind::Minus => (5, BinaryOp::Subtract),
+        TokenKind::Star => (6, BinaryOp::Multiply),
+        TokenKind::Slash => (6, BinaryOp::Divide),
+        TokenKind::Percent => (6, BinaryOp::Remainder),
         _ => return None,
     })
 }
@@ -47,29 +51,43 @@ impl Parser<'_> {
     /// strength from the left.
     fn operators(&mut self, least: u8) -> Parse<Expr> {
         let mut left = self.unary()?;
-        while let Some((strength, operator)) = infix(self.kind()) {
-            if strength < least {
-                break;
-            }
-            self.advance();
-            let right = self.nested(|parser| parser.operators(strength + 1))?;
-            left = self.join(operator, left, right)?;
+        while let Some(strength) = strength(self.kind())
+            && strength >= least
+        {
+            let start = left.span;
+            let kind = match strength {
+                OR_STRENGTH => ExprKind::Or(self.conditions(left, TokenKind::Or, strength)?),
+                AND_STRENGTH => ExprKind::And(self.conditions(left, TokenKind::And, strength)?),
+                _ => self.binary_operators(left, strength)?,
+            };
+            left = self.node(kind, self.since(start))?;
         }
         Ok(left)
     }
 
-    fn join(&mut self, operator: Infix, left: Expr, right: Expr) -> Parse<Expr> {
-        let span = Span {
-            end: right.span.end,
-            ..left.span
-        };
-        let (left, right) = (Box::new(left), Box::new(right));
-        let kind = match operator {
-            Infix::And => ExprKind::And(left, right),
-            Infix::Or => ExprKind::Or(left, right),
-            Infix::Binary(op) => ExprKind::Binary { op, left, right },
-        };
-        self.node(kind, span)
+    /// `first` and the operands that the same `operator` joins to it.
+    fn conditions(&mut self, first: Expr, operator: TokenKind, strength: u8) -> Parse<Vec<Expr>> {
+        let mut operands = vec![first];
+        while self.accept(operator) {
+            operands.push(self.nested(|parser| parser.operators(strength + 1))?);
+        }
+        Ok(operands)
+    }
+
+    /// `first` and what operators of that strength join to it.
+    fn binary_operators(&mut self, first: Expr, strength: u8) -> Parse<ExprKind> {
+        let mut rest = Vec::new();
+        while let Some((of_this, operator)) = binary(self.kind())
+            && of_this == strength
+        {
+            self.advance();
+            let operand = self.nested(|parser| parser.operators(strength + 1))?;
+            rest.push((operator, operand));
+        }
+        Ok(ExprKind::Binary {
+            first: Box::new(first),
+            rest,
+        })
     }
 
     fn unary(&mut self) -> Parse<Expr> {
@@ -102,14 +120,29 @@ impl Parser<'_> {
         }
     }
 
+    /// `base[key]` or `base[start:stop]`
     fn index(&mut self, base: Expr) -> Parse<ExprKind> {
         let opening = self.advance().span;
-        let key = self.expression()?;
+        let base = Box::new(base);
+        let start = self.bound(TokenKind::Colon)?;
+        let kind = match start {
+            Some(key) if !self.is_at(TokenKind::Colon) => ExprKind::Index { base, key },
+            start => {
+                self.advance();
+                let stop = self.bound(TokenKind::RightBracket)?;
+                ExprKind::Slice { base, start, stop }
+            }
+        };
         self.expect_closing(TokenKind::RightBracket, opening)?;
-        Ok(ExprKind::Index {
-            base: Box::new(base),
-            key: Box::new(key),
-        })
+        Ok(kind)
+    }
+
+    /// A bound of a slice: none before the token `end`.
+    fn bound(&mut self, end: TokenKind) -> Parse<Option<Box<Expr>>> {
+        match self.is_at(end) {
+            true => Ok(None),
+            false => Ok(Some(Box::new(self.expression()?))),
+        }
     }
 
     fn call(&mut self, callee: Expr) -> Parse<ExprKind> {

@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::hir::{AssignOp, Span};
 use crate::lexer::TokenKind;
 use crate::limits::PROBLEMS_MAX;
-use crate::syntax::{Expr, ExprKind, Function, Name, Stmt, StmtKind, Target};
+use crate::syntax::{Branch, Expr, ExprKind, Function, Name, Stmt, StmtKind, Target};
 
 impl Parser<'_> {
     /// Statements up to, not including, the token `end` or the end of the file.
@@ -205,6 +205,7 @@ impl Parser<'_> {
                 "objects never change; assign to a variable",
             ),
             ExprKind::Closure(_) => ("a function", "write `name = function (x) { … };`"),
+            ExprKind::Slice { .. } => ("a slice", "assign to its elements, one by one"),
             ExprKind::Name(_) | ExprKind::Index { .. } => (
                 "this",
                 "a variable stands first, without parentheses around anything",
@@ -246,25 +247,27 @@ impl Parser<'_> {
     }
 
     fn if_statement(&mut self) -> Parse<StmtKind> {
-        self.advance();
-        let condition = self.condition()?;
-        let then = self.block()?;
-        let otherwise = if !self.accept(TokenKind::Else) {
-            Vec::new()
-        } else if self.is_at(TokenKind::If) {
-            let start = self.token().span;
-            let kind = self.nested(Self::if_statement)?;
-            vec![Stmt {
-                kind,
-                span: self.since(start),
-            }]
-        } else {
-            self.block()?
-        };
+        let mut branches = vec![self.branch()?];
+        let mut otherwise = Vec::new();
+        while self.accept(TokenKind::Else) {
+            if !self.is_at(TokenKind::If) {
+                otherwise = self.block()?;
+                break;
+            }
+            branches.push(self.branch()?);
+        }
         Ok(StmtKind::If {
-            condition,
-            then,
+            branches,
             otherwise,
+        })
+    }
+
+    /// `if (condition) { … }`
+    fn branch(&mut self) -> Parse<Branch> {
+        self.advance();
+        Ok(Branch {
+            condition: self.condition()?,
+            body: self.block()?,
         })
     }
 

@@ -107,9 +107,12 @@ impl Resolver<'_> {
                 }
             }
             StmtKind::If {
-                then, otherwise, ..
+                branches,
+                otherwise,
             } => {
-                self.collect_block(then, bindings);
+                for branch in branches {
+                    self.collect_block(&branch.body, bindings);
+                }
                 self.collect_block(otherwise, bindings);
             }
             StmtKind::While { body, .. } | StmtKind::DoWhile { body, .. } => {

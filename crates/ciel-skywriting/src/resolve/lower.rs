@@ -8,7 +8,7 @@ use super::collect::Shape;
 use crate::builtins::Builtin;
 use crate::diagnostic::Diagnostic;
 use crate::hir::{self, AssignOp, Slot, Span};
-use crate::syntax::{Expr, ExprKind, Name, Stmt, StmtKind, Target};
+use crate::syntax::{Branch, Expr, ExprKind, Name, Stmt, StmtKind, Target};
 
 impl Resolver<'_> {
     pub(super) fn block(&mut self, block: Vec<Stmt>) -> Vec<hir::Stmt> {
@@ -31,10 +31,9 @@ impl Resolver<'_> {
             StmtKind::Expr(value) => hir::StmtKind::Expr(self.expression(value)),
             StmtKind::Throw(value) => hir::StmtKind::Throw(self.expression(value)),
             StmtKind::If {
-                condition,
-                then,
+                branches,
                 otherwise,
-            } => self.if_statement(condition, then, otherwise),
+            } => self.if_statement(branches, otherwise),
             StmtKind::While { condition, body } => self.while_statement(condition, body),
             StmtKind::DoWhile { body, condition } => self.do_statement(body, condition),
             StmtKind::For {
@@ -121,26 +120,29 @@ impl Resolver<'_> {
         kind
     }
 
-    fn if_statement(
-        &mut self,
-        condition: Expr,
-        then: Vec<Stmt>,
-        otherwise: Vec<Stmt>,
-    ) -> hir::StmtKind {
-        let condition = self.expression(condition);
+    /// What every branch sets is set afterwards.
+    fn if_statement(&mut self, branches: Vec<Branch>, otherwise: Vec<Stmt>) -> hir::StmtKind {
         let before = self.scope().assigned.mark();
-        let then = self.block(then);
-        let set_by_then = self.scope().assigned.rewind(before);
+        let mut set_by_all: Option<Vec<Slot>> = None;
+        let mut lowered = Vec::with_capacity(branches.len());
+        for Branch { condition, body } in branches {
+            let condition = self.expression(condition);
+            let body = self.block(body);
+            let set = self.scope().assigned.rewind(before);
+            match &mut set_by_all {
+                Some(set_by_all) => set_by_all.retain(|slot| set.contains(slot)),
+                None => set_by_all = Some(set),
+            }
+            lowered.push(hir::Branch { condition, body });
+        }
         let otherwise = self.block(otherwise);
-        let set_by_otherwise = self.scope().assigned.rewind(before);
-        for slot in set_by_otherwise {
-            if set_by_then.contains(&slot) {
+        for slot in self.scope().assigned.rewind(before) {
+            if set_by_all.iter().flatten().any(|set| *set == slot) {
                 self.scope().assigned.insert(slot);
             }
         }
         hir::StmtKind::If {
-            condition,
-            then,
+            branches: lowered,
             otherwise,
         }
     }
@@ -228,16 +230,17 @@ impl Resolver<'_> {
             ExprKind::Negate(operand) => hir::ExprKind::Negate(self.boxed(*operand)),
             ExprKind::Not(operand) => hir::ExprKind::Not(self.boxed(*operand)),
             ExprKind::Dereference(operand) => hir::ExprKind::Dereference(self.boxed(*operand)),
-            ExprKind::Binary { op, left, right } => {
-                let left = self.boxed(*left);
-                hir::ExprKind::Binary {
-                    op,
-                    left,
-                    right: self.boxed(*right),
-                }
+            ExprKind::Binary { first, rest } => {
+                let first = self.boxed(*first);
+                let rest = rest
+                    .into_iter()
+                    .map(|(op, operand)| (op, self.expression(operand)))
+                    .collect();
+                hir::ExprKind::Binary { first, rest }
             }
-            ExprKind::And(left, right) => hir::ExprKind::And(self.boxed(*left), self.boxed(*right)),
-            ExprKind::Or(left, right) => hir::ExprKind::Or(self.boxed(*left), self.boxed(*right)),
+            ExprKind::And(operands) => hir::ExprKind::And(self.expressions(operands)),
+            ExprKind::Or(operands) => hir::ExprKind::Or(self.expressions(operands)),
+            ExprKind::Slice { base, start, stop } => self.slice(*base, start, stop, span),
             ExprKind::Index { base, key } => hir::ExprKind::Index {
                 base: self.boxed(*base),
                 key: self.boxed(*key),
@@ -246,6 +249,31 @@ impl Resolver<'_> {
             ExprKind::Closure(function) => hir::ExprKind::Closure(self.function(*function, None)),
         };
         hir::Expr { kind, span }
+    }
+
+    /// `base[start:stop]` is a call of the builtin; a bound that is left out is null.
+    fn slice(
+        &mut self,
+        base: Expr,
+        start: Option<Box<Expr>>,
+        stop: Option<Box<Expr>>,
+        span: Span,
+    ) -> hir::ExprKind {
+        let mut arguments = vec![self.expression(base)];
+        for bound in [start, stop] {
+            arguments.push(match bound {
+                Some(bound) => self.expression(*bound),
+                None => hir::Expr {
+                    kind: hir::ExprKind::Null,
+                    span,
+                },
+            });
+        }
+        let callee = Box::new(hir::Expr {
+            kind: hir::ExprKind::Builtin(Builtin::Slice),
+            span,
+        });
+        hir::ExprKind::Call { callee, arguments }
     }
 
     fn dictionary(&mut self, entries: Vec<(Expr, Expr)>) -> hir::ExprKind {

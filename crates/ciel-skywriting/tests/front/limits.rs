@@ -46,24 +46,34 @@ fn thousands_of_anything_open_are_an_error() {
 
 #[test]
 fn thousands_of_anything_in_a_row_are_an_error() {
-    for (first, next) in [
-        ("x = 1", " + 1"),
-        ("x = 1", " || 1"),
-        ("x = f", "()"),
-        ("x = f", "[0]"),
-        ("x", ".a"),
-    ] {
+    for (first, next) in [("x = f", "()"), ("x = f", "[0]"), ("x", ".a")] {
         let text = format!("f = 1; {first}{} = 1;", next.repeat(20_000));
         assert!(messages(&text)[0].contains("too long"), "{next}");
     }
 }
 
+/// A string that a program had put together from 2,000 lines was too long an expression, and a
+/// table written as `else if` ended after 128 lines with two errors. Both were trees as high as the
+/// text is long; they are lists now.
+#[test]
+fn operators_and_branches_in_a_row_have_no_limit() {
+    for operator in ["+", "-", "<", "==", "&&", "||"] {
+        program(&format!(
+            "x = 1{};",
+            format!(" {operator} 1").repeat(50_000)
+        ));
+    }
+    let branches = "if (x == 1) { y = 1; } else ".repeat(20_000);
+    program(&format!("x = 1; y = 0; {branches} {{ y = 2; }}"));
+}
+
 #[test]
 fn program_at_both_limits_is_accepted() {
     let depth = NESTING_MAX as usize - 8;
-    let sum = format!("1{}", " + 1".repeat(EXPRESSION_HEIGHT_MAX as usize - 10));
+    let height = EXPRESSION_HEIGHT_MAX as usize - 10;
+    let tree = format!("f{}", "[0]".repeat(height));
     program(&format!(
-        "{}x = {sum};{}",
+        "f = 1; {}x = {tree};{}",
         "if (true) {".repeat(depth),
         "}".repeat(depth)
     ));

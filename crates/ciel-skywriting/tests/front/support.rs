@@ -71,6 +71,12 @@ pub fn returned(text: &str) -> String {
 pub fn shown(expression: &Expr, function: &Function) -> String {
     let show = |expression: &Expr| shown(expression, function);
     let list = |items: &[Expr]| items.iter().map(show).collect::<Vec<_>>().join(", ");
+    let joined = |word: &str, operands: &[Expr]| {
+        let shown = operands.iter().map(show);
+        shown
+            .reduce(|left, right| format!("({word} {left} {right})"))
+            .unwrap_or_default()
+    };
     match &expression.kind {
         ExprKind::Null => "null".to_owned(),
         ExprKind::Bool(value) => value.to_string(),
@@ -90,11 +96,11 @@ pub fn shown(expression: &Expr, function: &Function) -> String {
         ExprKind::Negate(operand) => format!("(- {})", show(operand)),
         ExprKind::Not(operand) => format!("(! {})", show(operand)),
         ExprKind::Dereference(operand) => format!("(* {})", show(operand)),
-        ExprKind::Binary { op, left, right } => {
-            format!("({:?} {} {})", op, show(left), show(right))
-        }
-        ExprKind::And(left, right) => format!("(And {} {})", show(left), show(right)),
-        ExprKind::Or(left, right) => format!("(Or {} {})", show(left), show(right)),
+        ExprKind::Binary { first, rest } => rest.iter().fold(show(first), |left, (op, operand)| {
+            format!("({op:?} {left} {})", show(operand))
+        }),
+        ExprKind::And(operands) => joined("And", operands),
+        ExprKind::Or(operands) => joined("Or", operands),
         ExprKind::Index { base, key } => format!("{}[{}]", show(base), show(key)),
         ExprKind::Call { callee, arguments } => format!("{}({})", show(callee), list(arguments)),
         ExprKind::Closure(_) => "closure".to_owned(),

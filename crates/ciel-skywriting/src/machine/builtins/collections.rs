@@ -9,22 +9,15 @@ use crate::code::Operator;
 use crate::machine::Machine;
 use crate::machine::compare::Comparison;
 use crate::machine::failure::{Pause, fail};
-use crate::value::{Index, Value};
+use crate::value::{Index, Object, Value};
 
 impl Machine {
     pub(super) fn length(&mut self, first: usize) -> Result<Value, Pause> {
         let value = self.as_container(self.stack[first])?;
         let length = match value {
             Value::List(index) => self.heap.list(index).len(),
-            Value::Dictionary(index) => self.heap.entries(index).len(),
-            Value::Constant(_) | Value::Text { .. } if self.heap.is_ascii(value) => {
-                self.heap.text(value).len()
-            }
-            Value::Constant(_) | Value::Text { .. } => {
-                let count = self.heap.text(value).chars().count();
-                self.burn(count / 64);
-                count
-            }
+            Value::Dictionary(index) => self.heap.count(index),
+            Value::Constant(_) | Value::Text { .. } => self.characters(value),
             _ => {
                 return self.wrong_argument(Builtin::Len, "a list, dictionary or string", value);
             }
@@ -89,10 +82,14 @@ impl Machine {
 
     pub(super) fn keys(&mut self, first: usize) -> Result<Value, Pause> {
         let index = self.dictionary_argument(Builtin::Keys, self.stack[first])?;
+        self.keys_of(index)
+    }
+
+    /// The list of a dictionary's keys.
+    pub(in crate::machine) fn keys_of(&mut self, index: Index) -> Result<Value, Pause> {
         let keys: Vec<_> = self
             .heap
             .entries(index)
-            .iter()
             .map(|(key, _)| key.clone())
             .collect();
         let bytes: usize = keys
@@ -103,6 +100,39 @@ impl Machine {
         let items: Result<Vec<Value>, Pause> =
             keys.iter().map(|key| self.heap.new_key(key)).collect();
         Ok(self.heap.new_list(items?))
+    }
+
+    /// `remove(dict, key)`, `remove(dict, key, otherwise)`, `remove(list, index)`
+    pub(super) fn remove(&mut self, first: usize) -> Result<Value, Pause> {
+        let key = self.stack[first + 1];
+        match self.stack[first] {
+            Value::Dictionary(index) => self.remove_entry(index, key, first),
+            Value::List(index) => self.remove_element(index, key),
+            value => self.wrong_argument(Builtin::Remove, "a list or dictionary first", value),
+        }
+    }
+
+    fn remove_entry(&mut self, index: Index, key: Value, first: usize) -> Result<Value, Pause> {
+        let key = self.key_of(key)?.owned();
+        let removed = match self.heap.object_mut(index) {
+            Object::Dictionary(dictionary) => dictionary.remove(key.view()),
+            _ => None,
+        };
+        match (removed, self.stack.get(first + 2)) {
+            (Some(value), _) => Ok(value),
+            (None, Some(otherwise)) => Ok(*otherwise),
+            (None, None) => Err(self.missing_key(index, key.view()).into()),
+        }
+    }
+
+    fn remove_element(&mut self, index: Index, key: Value) -> Result<Value, Pause> {
+        let length = self.heap.list(index).len();
+        let at = self.position(key, length, "list")?;
+        self.burn((length - at) / 64);
+        match self.heap.object_mut(index) {
+            Object::List(items) => Ok(items.remove(at)),
+            _ => Ok(Value::Null),
+        }
     }
 
     pub(super) fn extreme(&mut self, builtin: Builtin, first: usize) -> Result<Value, Pause> {

@@ -2,11 +2,14 @@
 //!
 //! Each looks at its arguments on the stack and gives a result; the caller takes the arguments. A
 //! builtin that asks the host does so last, when nothing can stop it any more. Read next: `tasks`,
-//! `collections`, `scalars`.
+//! `collections`, `slices`, `strings`, `scalars`.
 
 mod collections;
+mod format;
 mod options;
 mod scalars;
+mod slices;
+mod strings;
 mod tasks;
 
 use super::failure::{Failure, Pause, fail};
@@ -47,13 +50,16 @@ impl Machine {
             | Builtin::Max
             | Builtin::Sort
             | Builtin::Join
+            | Builtin::Find
+            | Builtin::Format
+            | Builtin::ToJson
             | Builtin::SpawnExec
             | Builtin::SpawnOther
             | Builtin::Exec => {
                 let values = self.stack[first..].to_vec();
                 self.force_deeply(&values, false)?;
             }
-            Builtin::GetKey => return self.force_at(first..first + 2),
+            Builtin::GetKey | Builtin::Remove => return self.force_at(first..first + 2),
             Builtin::Spawn
             | Builtin::Package
             | Builtin::Int
@@ -68,6 +74,15 @@ impl Machine {
             | Builtin::Floor
             | Builtin::Sqrt
             | Builtin::Split
+            | Builtin::Slice
+            | Builtin::Replace
+            | Builtin::Trim
+            | Builtin::Lower
+            | Builtin::Upper
+            | Builtin::StartsWith
+            | Builtin::EndsWith
+            | Builtin::FromJson
+            | Builtin::Glob
             | Builtin::Type => {}
         }
         self.force_at(first..self.stack.len())
@@ -83,6 +98,7 @@ impl Machine {
             Builtin::Spawn => self.spawn(host, first),
             Builtin::SpawnExec | Builtin::Exec => self.spawn_exec(host, builtin, first),
             Builtin::SpawnOther => self.spawn_other(host, first),
+            Builtin::Glob => self.glob(host, first),
             Builtin::Package => self.package(host, first),
             Builtin::Print => self.print(host, first),
             Builtin::Text => self.text_of_reference(first),
@@ -103,8 +119,17 @@ impl Machine {
             Builtin::Keys => self.keys(first),
             Builtin::Min | Builtin::Max => self.extreme(builtin, first),
             Builtin::Sort => self.sort(first),
+            Builtin::Remove => self.remove(first),
+            Builtin::Slice => self.slice(first),
+            Builtin::Find => self.find(first),
             Builtin::Join => self.join(first),
             Builtin::Split => self.split(first),
+            Builtin::Replace => self.replace_text(first),
+            Builtin::Trim | Builtin::Lower | Builtin::Upper => self.changed(builtin, first),
+            Builtin::StartsWith | Builtin::EndsWith => self.has_affix(builtin, first),
+            Builtin::Format => self.format(first),
+            Builtin::ToJson => self.write_json(first),
+            Builtin::FromJson => self.read_json(first),
         }
     }
 

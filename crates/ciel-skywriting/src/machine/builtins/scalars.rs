@@ -1,4 +1,4 @@
-//! Builtins on numbers and strings.
+//! Builtins on numbers, and `str` and `type`.
 //!
 //! Read next: `collections`.
 
@@ -7,7 +7,7 @@ use num_traits::FromPrimitive;
 
 use crate::builtins::Builtin;
 use crate::machine::Machine;
-use crate::machine::failure::{Failure, Pause, fail};
+use crate::machine::failure::{Pause, fail};
 use crate::machine::heap::INTEGER_BYTES_MAX;
 use crate::machine::json::{brief, shown};
 use crate::machine::numbers::{as_float, finite, negate};
@@ -138,76 +138,4 @@ impl Machine {
         let name = self.stack[first].type_name();
         self.heap.adopt_text(name.to_owned())
     }
-
-    pub(super) fn join(&mut self, first: usize) -> Result<Value, Pause> {
-        let (list, separator) = (self.stack[first], self.stack[first + 1]);
-        let Value::List(index) = list else {
-            return self.wrong_argument(Builtin::Join, "a list first", list);
-        };
-        if !separator.is_text() {
-            return self.wrong_argument(Builtin::Join, "a string as second argument", separator);
-        }
-        let heap = &self.heap;
-        let mut joined = String::new();
-        for (at, item) in heap.list(index).iter().enumerate() {
-            if at > 0 {
-                joined.push_str(heap.text(separator));
-            }
-            joined.push_str(&shown(heap, *item)?);
-            heap.room(joined.len())?;
-        }
-        Ok(self.heap.adopt_text(joined))
-    }
-
-    pub(super) fn split(&mut self, first: usize) -> Result<Value, Pause> {
-        let value = self.stack[first];
-        let separator = self.stack.get(first + 1).copied();
-        if !value.is_text() {
-            return self.wrong_argument(Builtin::Split, "a string first", value);
-        }
-        if let Some(separator) = separator
-            && !separator.is_text()
-        {
-            return self.wrong_argument(Builtin::Split, "a string as second argument", separator);
-        }
-        let text = self.heap.text(value);
-        let pieces: Vec<(usize, usize)> = match separator.map(|separator| self.heap.text(separator))
-        {
-            Some("") => {
-                return Err(Failure::new("ValueError", "`split` at an empty string")
-                    .hint("`for` walks over the characters of a string")
-                    .into());
-            }
-            Some(separator) => {
-                self.heap
-                    .room((text.matches(separator).count() + 1) * PIECE_BYTES + text.len())?;
-                places(text, text.split(separator))
-            }
-            None => {
-                self.heap
-                    .room(text.split_whitespace().count() * PIECE_BYTES + text.len())?;
-                places(text, text.split_whitespace())
-            }
-        };
-        let mut items = Vec::with_capacity(pieces.len());
-        for (start, end) in pieces {
-            let piece = self.heap.text(value)[start..end].to_owned();
-            items.push(self.heap.adopt_text(piece));
-        }
-        Ok(self.heap.new_list(items))
-    }
-}
-
-/// What a piece of a split string takes besides its bytes.
-const PIECE_BYTES: usize = 96;
-
-/// Where the pieces lie in the text.
-fn places<'a>(text: &str, pieces: impl Iterator<Item = &'a str>) -> Vec<(usize, usize)> {
-    let start = text.as_ptr() as usize;
-    pieces
-        .map(|piece| {
-            let from = piece.as_ptr() as usize - start;
-            (from, from + piece.len())
-        })
-        .collect()
 }

@@ -247,6 +247,31 @@ impl Machine {
         Ok(self.heap.new_list(items))
     }
 
+    /// `glob(pattern)`. A task looks at the files, so what it found is a result like any other,
+    /// which a replay of this one gets again; no two looks share one.
+    pub(super) fn glob(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        let pattern = self.stack[first];
+        if !pattern.is_text() {
+            return self.wrong_argument(Builtin::Glob, "a string", pattern);
+        }
+        let arguments = serde_json::json!({ "pattern": self.heap.text(pattern) });
+        let location = self.location();
+        host.spawn(SpawnRequest {
+            label: Arc::from(Builtin::Glob.name()),
+            work: Work::Executor {
+                executor: Builtin::Glob.name().to_owned(),
+                arguments,
+            },
+            references: Vec::new(),
+            outputs: 1,
+            options: serde_json::json!({ "pure": false }),
+            line: location.line,
+            file: location.file,
+        });
+        let handle = self.add_references(1);
+        Ok(self.heap.new_thunk(handle))
+    }
+
     /// The reference that an argument is, or stands for.
     fn reference_argument(&mut self, builtin: Builtin, value: Value) -> Result<Handle, Pause> {
         let value = self.heap.settled(value);

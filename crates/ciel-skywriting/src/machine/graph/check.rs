@@ -24,7 +24,6 @@ impl Check<'_> {
                 Object::List(items) => items.iter().try_for_each(|item| self.program_value(*item)),
                 Object::Dictionary(dictionary) => dictionary
                     .entries()
-                    .iter()
                     .try_for_each(|(_, value)| self.program_value(*value)),
                 Object::Cell(Value::Cell(_)) => Err(damaged("a variable in a variable")),
                 Object::Cell(value) => self.value(*value),

@@ -235,9 +235,8 @@ impl<'h> Encoder<'h> {
                 items.iter().for_each(|item| self.item(*item));
             }
             Object::Dictionary(dictionary) => {
-                let entries = dictionary.entries();
-                wire::put(&mut self.out, &Node::Dictionary(count(entries.len())));
-                for (key, value) in entries {
+                wire::put(&mut self.out, &Node::Dictionary(count(dictionary.len())));
+                for (key, value) in dictionary.entries() {
                     let key = match key.view() {
                         KeyView::Text(text) => KeyItem::Text(text),
                         KeyView::Int(number) => KeyItem::Int(number),

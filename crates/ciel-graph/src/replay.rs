@@ -78,7 +78,7 @@ impl Graph {
             return differing(format!(" where it had {}", words(&act)));
         };
         let now = CallKey::of(descriptor, inputs.iter().copied());
-        if let Some(reason) = call.diff(&now) {
+        if let Some(reason) = call.diff(&now, &descriptor.payload) {
             return differing(match *what == descriptor.what && *site == descriptor.site {
                 true => format!(", but {reason}"),
                 false => format!(" where it had {}", words(&act)),

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::{CodeIdentity, FunctionCode};
 use crate::digest::Digest;
+use crate::members::Members;
+use crate::payload::Payload;
 use crate::reference::ObjectKey;
 use crate::task::Descriptor;
 
@@ -21,6 +23,9 @@ pub struct Invocation {
     pub executor: Arc<str>,
     /// Of the payload.
     pub arguments: Digest,
+    /// The arguments in it, to name the one that differs.
+    #[serde(skip)]
+    pub members: Members,
     /// Number of outputs.
     pub outputs: u32,
     /// It runs only on demand: an option of which order of output depends.
@@ -48,8 +53,10 @@ pub enum Reason {
     Executor(Arc<str>),
     /// The code of a function is another.
     Code(FunctionCode),
-    /// Its arguments are others.
+    /// Its arguments are others; it is not known which.
     Arguments,
+    /// The argument at this place is another, or is new; by its name, if that is known.
+    Argument(u32, Option<Arc<str>>),
     /// The input of this number is another object.
     Input(u32),
     /// It has so many inputs.
@@ -68,6 +75,7 @@ impl CallKey {
             call: Invocation {
                 executor: descriptor.executor.clone(),
                 arguments: descriptor.payload.digest(),
+                members: descriptor.payload.members().clone(),
                 outputs: descriptor.outputs,
                 lazy: descriptor.options.lazy,
                 live: descriptor.options.live,
@@ -76,8 +84,9 @@ impl CallKey {
         }
     }
 
-    /// The first part in which `now` differs from this key; none if they are equal.
-    pub fn diff(&self, now: &CallKey) -> Option<Reason> {
+    /// The first part in which `now` differs from this key; none if they are equal. `payload` is
+    /// that of the later call, which names its arguments.
+    pub fn diff(&self, now: &CallKey, payload: &Payload) -> Option<Reason> {
         if self.call.executor != now.call.executor {
             return Some(Reason::Executor(now.call.executor.clone()));
         }
@@ -85,7 +94,9 @@ impl CallKey {
             return Some(Reason::Code(function.clone()));
         }
         if self.call.arguments != now.call.arguments {
-            return Some(Reason::Arguments);
+            let place = self.call.members.first_other(&now.call.members);
+            let argument = |place| Reason::Argument(place, payload.name_of(place));
+            return Some(place.map_or(Reason::Arguments, argument));
         }
         if self.inputs.len() != now.inputs.len() {
             return Some(Reason::InputCount(now.inputs.len()));
@@ -114,6 +125,12 @@ impl fmt::Display for Reason {
                 }
             }
             Reason::Arguments => f.write_str("not with the same arguments as before"),
+            Reason::Argument(_, Some(name)) => {
+                write!(f, "with another {name:?} than before among its arguments")
+            }
+            Reason::Argument(place, None) => {
+                write!(f, "with another argument {} than before", place + 1)
+            }
             Reason::Input(index) => {
                 write!(f, "with another object than before as its input {index}")
             }
@@ -128,7 +145,6 @@ impl fmt::Display for Reason {
 mod tests {
     use super::*;
     use crate::code::Site;
-    use crate::payload::Payload;
     use crate::task::{Class, Options};
 
     fn function(name: &str, digest: u128) -> FunctionCode {
@@ -153,7 +169,7 @@ mod tests {
         let key = |descriptor: &Descriptor, inputs: &[u64]| {
             CallKey::of(descriptor, inputs.iter().copied().map(ObjectKey))
         };
-        key(&descriptor(), &[3, 4]).diff(&key(changed, inputs))
+        key(&descriptor(), &[3, 4]).diff(&key(changed, inputs), &changed.payload)
     }
 
     /// A change of a descriptor, and the part that is to be named.
@@ -208,6 +224,36 @@ mod tests {
             ..Options::default()
         });
         assert_eq!(diff(&cheaper, &[3, 4]), None);
+    }
+
+    #[test]
+    fn argument_that_differs_is_named_if_the_payload_names_its_arguments() {
+        let call = |payload: &str| {
+            let class = Class::Process;
+            Descriptor::plain("shell", class, "f", payload.as_bytes().to_vec())
+        };
+        let before = CallKey::of(&call(r#"{"command": "a", "n": 1}"#), []);
+        for (now, words) in [
+            (
+                r#"{"command": "b", "n": 1}"#,
+                "with another \"command\" than before among its arguments",
+            ),
+            (
+                r#"{"command": "a", "n": 2}"#,
+                "with another \"n\" than before among its arguments",
+            ),
+            (
+                r#"{"command": "a"}"#,
+                "not with the same arguments as before",
+            ),
+            ("other", "not with the same arguments as before"),
+        ] {
+            let now = call(now);
+            let reason = before.diff(&CallKey::of(&now, []), &now.payload).unwrap();
+            assert_eq!(reason.to_string(), words);
+        }
+        let unnamed = Reason::Argument(1, None).to_string();
+        assert_eq!(unnamed, "with another argument 2 than before");
     }
 
     #[test]

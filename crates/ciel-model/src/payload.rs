@@ -1,13 +1,15 @@
 //! Payloads: what a task is to do, as its executor understands it.
 //!
-//! Read next: `call`, which compares them by their digests.
+//! Read next: `call`, which compares them by their digests, and `members`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::Digest;
+use crate::members::{Members, name_at};
 
 /// What a task is to do, as its executor understands it, with a digest that is made when it comes
 /// in: nobody has to read all of it again to compare it.
@@ -15,19 +17,34 @@ use crate::digest::Digest;
 pub struct Payload {
     bytes: Bytes,
     digest: Digest,
+    members: Members,
 }
 
 impl Payload {
     /// Takes the bytes without a copy, and reads them once.
     pub fn new(bytes: impl Into<Bytes>) -> Payload {
         let bytes = bytes.into();
-        let digest = Digest::of(&bytes);
-        Payload { bytes, digest }
+        let (digest, members) = (Digest::of(&bytes), Members::of(&bytes));
+        Payload {
+            bytes,
+            digest,
+            members,
+        }
     }
 
     /// Of the bytes.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Its arguments, as far as they can be told apart.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// The name of the argument at a place, if the payload has named arguments.
+    pub fn name_of(&self, place: u32) -> Option<Arc<str>> {
+        name_at(&self.bytes, place)
     }
 
     /// The bytes, shared.

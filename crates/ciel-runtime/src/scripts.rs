@@ -125,13 +125,14 @@ fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -
         Launch::Command(_) | Launch::Worker(_) => {
             // The executor did not exist when a run began that is resumed here.
             let refused = engine.registry.unknown(found.name());
-            Begun::Ended(Action::Fail(refused.failure(&assignment.label)))
+            let failure = refused.failure(&assignment.label);
+            Begun::Ended(Box::new(Action::Fail(failure)))
         }
     };
     match begun {
         Begun::Script(script) => go_on(engine, hand, script),
         Begun::Ended(end) => {
-            engine.act(&mut attempt, end);
+            engine.act(&mut attempt, *end);
             None
         }
     }

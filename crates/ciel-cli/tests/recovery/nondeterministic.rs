@@ -18,7 +18,8 @@ fn resumed_after(damage: impl Fn(&std::path::Path)) -> crate::support::Ended {
         &["-j2"],
         &format!(
             "a = {random};
-             b = spawn_exec(\"shell\", {{\"command\": {second}}}, 1)[0];
+             b = spawn_exec(\"shell\", {{\"command\": {second}}}, 1,
+                            {{\"name\": \"second\"}})[0];
              print(len(text(b))); return \"end\";"
         ),
     );
@@ -39,5 +40,7 @@ fn resumed_after(damage: impl Fn(&std::path::Path)) -> crate::support::Ended {
 #[test]
 fn script_that_spawns_something_else_on_replay_ends_the_resumed_job() {
     let ended = resumed_after(|object| fs::remove_file(object).unwrap());
-    expect_told(&ended, 1, &["NonDeterministic", "job"]);
+    let differs = "it spawned second at";
+    let what = "with another \"command\" than before among its arguments";
+    expect_told(&ended, 1, &["NonDeterministic", "job", differs, what]);
 }

@@ -41,7 +41,7 @@ pub(crate) trait Host {
 /// A task that has begun.
 pub(crate) enum Begun {
     /// It has ended so.
-    Ended(Action),
+    Ended(Box<Action>),
     /// It runs until it waits, ends, or has used up its fuel.
     Script(Box<Script>),
 }

@@ -48,9 +48,9 @@ impl Executor for FirstStep {
 
 impl Coroutine for FirstStep {
     fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun {
-        Begun::Ended(match (self.step)(host, &assignment) {
+        Begun::Ended(Box::new(match (self.step)(host, &assignment) {
             Ok(output) => Action::Finish(vec![output]),
             Err(failure) => Action::Fail(*failure),
-        })
+        }))
     }
 }

@@ -61,7 +61,7 @@ impl Coroutine for Skywriting {
     fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun {
         match host.script(assignment) {
             Ok(script) => Begun::Script(script),
-            Err(failure) => Begun::Ended(Action::Fail(*failure)),
+            Err(failure) => Begun::Ended(Box::new(Action::Fail(*failure))),
         }
     }
 

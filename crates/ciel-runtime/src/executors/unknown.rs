@@ -44,6 +44,6 @@ impl Executor for Unknown {
 impl Coroutine for Unknown {
     fn begin(&self, _host: &dyn Host, assignment: Box<Assignment>) -> Begun {
         let failure = self.refused.clone().failure(&assignment.label);
-        Begun::Ended(Action::Fail(failure))
+        Begun::Ended(Box::new(Action::Fail(failure)))
     }
 }

@@ -85,6 +85,16 @@ def wide(count: int) -> dict[str, float]:
     return {"seconds": seconds}
 
 
+def completed(count: int) -> dict[str, float]:
+    """Takes the results of no-op tasks one after the other, as they come."""
+    began = time.perf_counter()
+    futures = [nothing.spawn(n) for n in range(count)]
+    found = sorted(future.result() for future in ciel.as_completed(futures))
+    seconds = time.perf_counter() - began
+    assert found == list(range(count))
+    return {"seconds": seconds}
+
+
 def chain(count: int) -> dict[str, float]:
     """Each task needs the two before it."""
     began = time.perf_counter()
@@ -163,5 +173,6 @@ def main(name: str, count: str = "0", mark: str = "") -> None:
         return hello()
     if name == "marked":
         return marked(int(count), mark)
-    jobs = {job.__name__: job for job in (wide, chain, deep, many, array, nested, tails, batches)}
+    all_jobs = (wide, completed, chain, deep, many, array, nested, tails, batches)
+    jobs = {job.__name__: job for job in all_jobs}
     print(json.dumps(jobs[name](int(count))))

@@ -74,6 +74,15 @@ def wide() -> None:
     show("the same beside ProcessPoolExecutor.submit", ratios, "times", "≥ 1.5")
 
 
+def completed() -> None:
+    """How much longer ten times as many futures take, one after the other."""
+    ratios = [
+        run("completed", 10_000)["seconds"] / run("completed", 1_000)["seconds"]
+        for _ in range(RUNS)
+    ]
+    show("as_completed, 10,000 beside 1,000", ratios, "times", "≤ 12")
+
+
 def chain() -> None:
     """Each task needs the two before it."""
     count = 10_000
@@ -250,6 +259,7 @@ def history_mib(folder: str) -> float:
 GROUPS: list[Callable[[], None]] = [
     first,
     wide,
+    completed,
     chain,
     deep,
     many,

@@ -71,8 +71,13 @@ fn saved_strand_is_told_that_its_time_was_over() {
 }
 
 #[test]
+fn list_is_given_once_and_taken_one_after_the_other() {
+    expect("takes-all", "[1,2,3]\n");
+}
+
+#[test]
 fn watched_references_are_told_of_when_they_are_there() {
-    expect("watcher", "[[2,3],1,\"through\",\"counted alike\"]\n");
+    expect("watcher", "[[2,3],1,\"through\",\"made meanwhile\"]\n");
 }
 
 #[test]

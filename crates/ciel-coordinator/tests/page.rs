@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciel_coordinator::Record;
-use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
+use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
     ActionKey, AttemptNumber, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception,
     Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
@@ -66,6 +66,7 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Step", true_variants::<Step>()),
         ("Output", true_variants::<Output>()),
         ("Continuation", true_variants::<Continuation>()),
+        ("Until", true_variants::<Until>()),
         ("Piece", true_variants::<Piece>()),
         ("Content", true_variants::<Content>()),
         ("Form", true_variants::<Form>()),
@@ -253,8 +254,9 @@ fn turns() -> Vec<(&'static str, Event)> {
                 kept: None,
                 on: vec![Handle(0), Handle(1)],
                 wait: Wait {
-                    first: true,
+                    until: Until::First,
                     limit_us: Some(300),
+                    at: ActionKey::part(7, 0),
                 },
                 continuation: Continuation::Replay,
                 checkpoint: Some(Checkpoint {

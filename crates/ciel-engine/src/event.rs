@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use ciel_graph::{self as graph, Ahead, Assignment, Happening, JobOutcome, TaskSummary, WaitEnd};
-use ciel_model::{Failure, Handle, Label, Name, Pool, TaskKey};
+use ciel_graph::{self as graph, Ahead, Assignment, Happening, JobOutcome, TaskSummary};
+use ciel_model::{Failure, Handle, Label, Name, Pool, TaskKey, WaitEnd};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 use crate::message::{Answers, Known};

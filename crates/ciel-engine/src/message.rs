@@ -5,8 +5,8 @@
 //! `site`.
 
 use bytes::Bytes;
-use ciel_graph::{self as graph, Ahead, Assignment, WaitEnd};
-use ciel_model::{Class, Handle, Micros, OrderLabel, Resolution, Resources, TaskKey};
+use ciel_graph::{self as graph, Ahead, Assignment};
+use ciel_model::{Class, Handle, Micros, OrderLabel, Resolution, Resources, TaskKey, WaitEnd};
 use ciel_node::{AttemptKey, Capacity, Slot};
 use serde::{Deserialize, Serialize};
 

@@ -6,10 +6,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use ciel_engine::message::{Offer, ToHome, ToSite};
-use ciel_graph::{self as graph, Ahead, Assignment, Awaited, Entry, Output, WaitEnd};
+use ciel_graph::{self as graph, Ahead, Assignment, Awaited, Entry, Output};
 use ciel_model::{
     AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, OrderLabel,
-    Pool, Resolution, Resources, StrandKey, TaskKey, Value,
+    Pool, Resolution, Resources, StrandKey, TaskKey, Value, WaitEnd,
 };
 use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
 use proptest::prelude::*;
@@ -82,6 +82,7 @@ impl Seed {
         self.flag.then(|| WaitEnd {
             places: vec![self.small],
             timed_out: true,
+            rest: true,
         })
     }
 

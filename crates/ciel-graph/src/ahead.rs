@@ -143,7 +143,7 @@ fn plain(stored: &Stored) -> Option<Resolution> {
     is_plain.then(|| Resolution::Ready {
         name: stored.name,
         value: Value {
-            form: value.form,
+            form: value.form.clone(),
             content: value.content.clone(),
             references: Vec::new(),
         },

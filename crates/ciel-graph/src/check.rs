@@ -67,7 +67,7 @@ impl Graph {
                 match &fact.act {
                     FactAct::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),
                     FactAct::Constructed { object, .. } => hold(object),
-                    FactAct::Input { .. } => {}
+                    FactAct::Waited(_) | FactAct::Input { .. } => {}
                 }
             }
         }
@@ -100,6 +100,7 @@ impl Graph {
 
     fn check_waiters(&self) {
         let mut waits: FxHashMap<TaskKey, u32> = FxHashMap::default();
+        let mut follows: FxHashMap<TaskKey, u32> = FxHashMap::default();
         let mut watching = 0;
         for (_, object) in self.objects.iter() {
             if let ObjectState::Future {
@@ -109,6 +110,7 @@ impl Graph {
                 for waiter in waiters.iter() {
                     match waiter {
                         Waiter::Blocked(task) => *waits.entry(task).or_default() += 1,
+                        Waiter::FirstOf(task, _) => *follows.entry(task).or_default() += 1,
                         Waiter::Watching(task, handle) => {
                             let known = self.watches.get(&task);
                             let known = known.is_some_and(|known| known.contains(&handle));
@@ -134,14 +136,14 @@ impl Graph {
         }
         for (key, task) in &self.tasks {
             if let State::Waiting { missing } | State::Suspended { missing, .. } = &task.state {
-                assert_eq!(
-                    waits.get(key),
-                    Some(missing),
-                    "what {} waits for",
-                    task.label()
-                );
+                let found = waits.get(key).or(follows.get(key));
+                assert_eq!(found, Some(missing), "what {} waits for", task.label());
             }
+            let left = task.first_of.as_ref().map_or(0, |list| list.left());
+            let followed = follows.remove(key).unwrap_or(0);
+            assert_eq!(followed, left, "the rest of the list of {}", task.label());
         }
+        assert!(follows.is_empty(), "lists of tasks that ended: {follows:?}");
     }
 
     fn check_deadlines(&self) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, Descriptor, Fact, Failure, Handle, Label, Micros, Name, ObjectKey,
-    OrderLabel, Resolution, Site, StrandKey, TaskKey, Value, limits,
+    OrderLabel, Resolution, Site, StrandKey, TaskKey, Value, WaitEnd, limits,
 };
 
 use crate::story::Moment;
@@ -46,7 +46,7 @@ pub enum Event {
         /// Handles it still uses, which become 0, 1, …; those of a strand that is saved become
         /// delivered ones, and its own go on where they were. `None` keeps the table as it is.
         kept: Option<Vec<Handle>>,
-        /// What it waits for, in the new numbering.
+        /// What it waits for, in the new numbering; nothing for [`Until::Rest`].
         on: Vec<Handle>,
         /// When its waiting ends.
         wait: Wait,
@@ -215,31 +215,45 @@ pub enum Output {
     Published,
 }
 
-/// When a wait for references ends.
+/// For how much a task waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Until {
+    /// All references are resolved.
+    #[default]
+    All,
+    /// One of them is.
+    First,
+    /// One of the last list of which the first was waited for, beside those that were given since.
+    /// Such a block lists nothing.
+    Rest,
+}
+
+/// When a wait for references ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Wait {
-    /// As soon as one of them is there; else when all are.
-    pub first: bool,
-    /// After so many microseconds, whatever is there.
+    /// With what.
+    pub until: Until,
+    /// After so many microseconds, whatever is resolved.
     pub limit_us: Option<Micros>,
+    /// Where in the strand the end is, if it depends on time; the graph records it.
+    pub at: ActionKey,
 }
 
 impl Wait {
-    /// When all are there, however long that takes.
+    /// When all are resolved, however long that takes.
     pub const ALL: Wait = Wait {
-        first: false,
+        until: Until::All,
         limit_us: None,
+        at: ActionKey {
+            action: 0,
+            part: None,
+        },
     };
-}
 
-/// How a wait ended whose end depends on time. It is an input from outside: whoever tells the
-/// strand records it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct WaitEnd {
-    /// Places, in the list of what was waited for, of what is there now.
-    pub places: Vec<u32>,
-    /// The time was over.
-    pub timed_out: bool,
+    /// Whether what ends the wait depends on time.
+    pub fn is_timely(&self) -> bool {
+        self.until != Until::All || self.limit_us.is_some()
+    }
 }
 
 /// How a suspended strand goes on.
@@ -427,7 +441,7 @@ pub struct Assignment {
     pub descriptor: Arc<Descriptor>,
     /// How to enter it.
     pub entry: Entry,
-    /// How its wait ended, if it waited and that depends on time.
+    /// How its wait ended, if it waited and that depends on time; a replay finds it in its facts.
     pub ended: Option<WaitEnd>,
 }
 

@@ -10,6 +10,7 @@ mod cancel;
 mod check;
 mod deduplicated;
 pub mod event;
+mod first_of;
 mod functions;
 mod graph;
 mod lineage;
@@ -18,6 +19,7 @@ mod reconstruct;
 mod recovery;
 mod replay;
 mod replay_inputs;
+mod rest;
 mod rollback;
 mod settle;
 mod spawn;
@@ -32,7 +34,7 @@ mod wait;
 pub use ahead::{Ahead, Awaited};
 pub use event::{
     Action, Assignment, Checkpoint, Continuation, Entry, Event, Happening, JobOutcome, Output,
-    Policy, Step, StrandChange, TaskSummary, Wait, WaitEnd,
+    Policy, Step, StrandChange, TaskSummary, Until, Wait,
 };
 pub use functions::FunctionCounts;
 pub use graph::Graph;

@@ -113,7 +113,7 @@ impl<O> Ingredient<O> {
         Ok(Ingredient {
             name: self.name,
             value: Value {
-                form: self.value.form,
+                form: self.value.form.clone(),
                 content: self.value.content.clone(),
                 references: inner.collect::<Result<_, E>>()?,
             },
@@ -221,7 +221,7 @@ impl Graph {
         Some(Ingredient {
             name: *name,
             value: Value {
-                form: value.form,
+                form: value.form.clone(),
                 content: value.content.clone(),
                 references: inner.collect::<Option<_>>()?,
             },

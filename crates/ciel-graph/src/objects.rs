@@ -44,6 +44,9 @@ pub(crate) enum Waiter {
     Blocked(TaskKey),
     /// A task that runs, and calls the object so.
     Watching(TaskKey, Handle),
+    /// A task that waits for the first of a list, where this is the place of the object; also
+    /// between such waits.
+    FirstOf(TaskKey, u32),
 }
 
 /// A finished object; several keys may share it.
@@ -202,6 +205,12 @@ impl Objects {
         self.add_waiter(key, Waiter::Watching(task, handle))
     }
 
+    /// Notes that `key` is at that place of a list of which `task` waits for the first; false if it
+    /// is resolved.
+    pub(crate) fn follow(&mut self, key: ObjectKey, task: TaskKey, place: u32) -> bool {
+        self.add_waiter(key, Waiter::FirstOf(task, place))
+    }
+
     fn add_waiter(&mut self, key: ObjectKey, waiter: Waiter) -> bool {
         let target = self.target(key);
         match &mut self
@@ -227,6 +236,11 @@ impl Objects {
     /// `task` does not watch `key` as `handle` any more.
     pub(crate) fn watch_no_more(&mut self, key: ObjectKey, task: TaskKey, handle: Handle) {
         self.remove_waiter(key, Waiter::Watching(task, handle));
+    }
+
+    /// That place of that list is of no interest any more.
+    pub(crate) fn follow_no_more(&mut self, key: ObjectKey, task: TaskKey, place: u32) {
+        self.remove_waiter(key, Waiter::FirstOf(task, place));
     }
 
     fn remove_waiter(&mut self, key: ObjectKey, gone: Waiter) {

@@ -135,7 +135,7 @@ impl Graph {
             references.push(inner);
         }
         let value = Value {
-            form: value.form,
+            form: value.form.clone(),
             content: value.content.clone(),
             references,
         };

@@ -40,7 +40,10 @@ impl Graph {
         let (passed, recorded) = task.recorded_at(at);
         let next = task.facts.get(passed).filter(|_| recorded.is_none());
         let left_out = task.facts[task.met.min(passed)..passed].iter();
-        let left_out = left_out.filter(|fact| !is_input(fact)).chain(next).next();
+        let left_out = left_out
+            .filter(|fact| !fact.act.is_taken())
+            .chain(next)
+            .next();
         if let Some(before) = left_out {
             let how = format!("{} where it had {}", does(), words(&before.act));
             return Err(self.differs(key, &how));
@@ -142,7 +145,10 @@ impl Graph {
     /// A replay that ends must have done all that it did before.
     pub(crate) fn check_replayed(&self, key: TaskKey) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
-        match task.facts[task.met..].iter().find(|fact| !is_input(fact)) {
+        match task.facts[task.met..]
+            .iter()
+            .find(|fact| !fact.act.is_taken())
+        {
             None => Ok(()),
             Some(fact) => {
                 let how = format!("ended where it had {}", words(&fact.act));
@@ -171,15 +177,12 @@ impl Task {
     }
 }
 
-fn is_input(fact: &Fact) -> bool {
-    matches!(fact.act, FactAct::Input { .. })
-}
-
 /// What a recorded fact was, in words: it had ….
 pub(crate) fn words(act: &FactAct) -> String {
     match act {
         FactAct::Spawned { what, site, .. } => spawned(what, site),
         FactAct::Constructed { .. } => "stored an object".to_string(),
+        FactAct::Waited(_) => "waited for the first of several".to_string(),
         FactAct::Input { kind, .. } => format!("asked the outside ({kind})"),
     }
 }

@@ -27,6 +27,13 @@ impl Graph {
         Some(!matches!(state, ObjectState::Future { .. }))
     }
 
+    /// Whether what a running task names is resolved, and not as a failure.
+    pub fn is_ready(&self, task: TaskKey, attempt: AttemptNumber, handle: Handle) -> bool {
+        let task = self.tasks.get(&task).filter(|task| task.attempt == attempt);
+        let object = task.and_then(|task| task.table.get(handle));
+        object.is_some_and(|object| self.is_object_ready(object))
+    }
+
     /// Whether a task that waits is to go on with its live copy.
     pub fn keeps_live_copy(&self, task: TaskKey) -> bool {
         let Some(task) = self.tasks.get(&task) else {
@@ -73,7 +80,7 @@ impl Graph {
         }
         let inputs = (0..).map(Handle).zip(self.tasks[&key].inputs.clone());
         for (handle, object) in inputs {
-            if !self.is_ready(object) {
+            if !self.is_object_ready(object) {
                 self.recall_one(key, &asked, object, handle, &mut recalled);
             }
         }
@@ -112,13 +119,13 @@ impl Graph {
                     made.extend((first.0..).map(Handle).zip(outputs.iter().copied()));
                 }
                 FactAct::Constructed { handle, object } => made.push((*handle, *object)),
-                FactAct::Input { .. } => {}
+                FactAct::Waited(_) | FactAct::Input { .. } => {}
             }
         }
         made
     }
 
-    fn is_ready(&self, object: ObjectKey) -> bool {
+    fn is_object_ready(&self, object: ObjectKey) -> bool {
         matches!(self.objects.settled_state(object), ObjectState::Ready(_))
     }
 }

@@ -89,6 +89,7 @@ impl Graph {
     ) {
         let strand = self.tasks[&key].strand.key;
         actions.push(Action::Strand(StrandChange::RolledBack { strand, to }));
+        self.forget_first_of(key);
         let undone = self.drop_facts(key, to);
         if let Some(begin) = undone.begin {
             let end = self.tasks[&key].strand.end;
@@ -121,7 +122,7 @@ impl Graph {
         let facts = task.facts.split_off(kept);
         let begin = facts.iter().find_map(|fact| match fact.act {
             FactAct::Spawned { before, .. } => Some(before),
-            FactAct::Constructed { .. } | FactAct::Input { .. } => None,
+            FactAct::Constructed { .. } | FactAct::Waited(_) | FactAct::Input { .. } => None,
         });
         let why = "what spawned it was undone";
         Undone { begin, facts, why }

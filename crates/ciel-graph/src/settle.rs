@@ -252,6 +252,7 @@ impl Graph {
                 match waiter {
                     Waiter::Blocked(task) => self.wake(now, task, actions),
                     Waiter::Watching(task, handle) => self.tell_watcher(task, handle, actions),
+                    Waiter::FirstOf(task, place) => self.arrive(now, task, place, actions),
                 }
             }
             self.objects.collect(object, &mut released);
@@ -268,6 +269,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Strand {
         self.stop_clock(now, key);
+        self.forget_first_of(key);
         let mut task = self
             .tasks
             .remove(&key)
@@ -331,7 +333,7 @@ impl Graph {
                     self.release_all(outputs, released);
                 }
                 FactAct::Constructed { object, .. } => self.objects.release(object, released),
-                FactAct::Input { .. } => {}
+                FactAct::Waited(_) | FactAct::Input { .. } => {}
             }
         }
     }

@@ -96,6 +96,7 @@ impl Graph {
             checkpoint: None,
             met: 0,
             asked: FxHashSet::default(),
+            first_of: None,
             wanted: Vec::new(),
             twins: Vec::new(),
             call: None,

@@ -9,7 +9,8 @@ use ciel_model::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::event::Continuation;
+use crate::event::{Continuation, Wait};
+use crate::first_of::FirstOf;
 use crate::story::Story;
 use crate::table::Table;
 
@@ -35,10 +36,8 @@ pub(crate) enum State {
 pub(crate) struct Resume {
     /// What it waits for.
     pub(crate) on: Vec<Handle>,
-    /// It waits for one of them only.
-    pub(crate) first: bool,
-    /// What ends the wait depends on time, so the strand is told.
-    pub(crate) timely: bool,
+    /// When the wait ends.
+    pub(crate) wait: Wait,
     /// The wait is over because its time was.
     pub(crate) timed_out: bool,
     /// By what means.
@@ -96,6 +95,8 @@ pub(crate) struct Task {
     pub(crate) met: usize,
     /// What it asked for so far, kept only if it may be replayed.
     pub(crate) asked: FxHashSet<ObjectKey>,
+    /// The last list of which it waited for the first.
+    pub(crate) first_of: Option<Box<FirstOf>>,
     /// Outputs that are not there, for which somebody asked and went on: if it fails, that is that
     /// one's business, even if nobody holds the output any more.
     pub(crate) wanted: Vec<ObjectKey>,
@@ -127,8 +128,7 @@ impl Resume {
     pub(crate) fn replay() -> Resume {
         Resume {
             on: Vec::new(),
-            first: false,
-            timely: false,
+            wait: Wait::ALL,
             timed_out: false,
             continuation: Continuation::Replay,
         }

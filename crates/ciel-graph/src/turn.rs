@@ -2,9 +2,11 @@
 //!
 //! Read next: `wait`, for what goes on between turns.
 
-use ciel_model::{AttemptNumber, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value};
+use ciel_model::{
+    AttemptNumber, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value, WaitEnd,
+};
 
-use crate::event::{Action, Assignment, Continuation, Entry, StrandChange, WaitEnd};
+use crate::event::{Action, Assignment, Continuation, Entry, StrandChange};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::Moment;
@@ -40,10 +42,14 @@ impl Graph {
         if let Some(deadline) = deadline {
             self.set_deadline(key, deadline);
         }
-        let ended = resume.as_ref().and_then(|wait| self.wait_end(key, wait));
-        let entry = match resume {
-            None => Entry::Start(self.known_inputs(key)),
-            Some(resume) => self.entry_again(now, key, resume, actions),
+        let (entry, ended) = match resume {
+            None => (Entry::Start(self.known_inputs(key)), None),
+            Some(mut resume) => {
+                let ended = self.wait_end(key, &mut resume);
+                let replayed = resume.continuation == Continuation::Replay;
+                let entry = self.entry_again(now, key, resume, actions);
+                (entry, ended.filter(|_| !replayed))
+            }
         };
         let assignment = self.assignment(key, entry, ended);
         actions.push(Action::Begin(Box::new(assignment)));
@@ -148,8 +154,9 @@ impl Graph {
             ObjectState::Ready(stored) => stored,
             ObjectState::Alias(_) => unreachable!("a settled state is never an alias"),
         };
-        let (name, form, content) = (stored.name, stored.value.form, stored.value.content.clone());
-        let inner = stored.value.references.clone();
+        let value = &stored.value;
+        let (name, form, content) = (stored.name, value.form.clone(), value.content.clone());
+        let inner = value.references.clone();
         let task = self.tasks.get_mut(&key).expect("the asking task is there");
         let references = task.table.deliver(&inner);
         for reference in &inner {

@@ -5,11 +5,14 @@
 //! told with the next turn if it depends on time. It does not know how a strand is kept meanwhile.
 //! Read next: `turn`, for the turns between two waits.
 
-use ciel_model::{AttemptNumber, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey};
+use ciel_model::{
+    AttemptNumber, FactAct, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey, WaitEnd,
+};
 
-use crate::event::{Action, Checkpoint, Continuation, Wait, WaitEnd};
+use crate::event::{Action, Checkpoint, Continuation, Until, Wait};
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
+use crate::replay::words;
 use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::table::Table;
@@ -44,8 +47,9 @@ impl Graph {
             continuation,
             checkpoint,
         } = block;
-        let goes_on = wait != Wait::ALL;
-        let asked = self.objects_of_block(key, kept, (&on, goes_on), &continuation, actions);
+        let asked = self
+            .reach_wait(key, wait)
+            .and_then(|()| self.objects_of_block(key, kept, (&on, wait), &continuation, actions));
         let asked = asked.and_then(|objects| {
             let stored = checkpoint.map(|taken| self.store_checkpoint(key, taken, &on, actions));
             stored.unwrap_or(Ok(())).map(|()| objects)
@@ -59,13 +63,18 @@ impl Graph {
         };
         // The task has left its place before what it wakes is offered.
         let mut woken = Vec::new();
-        let missing = self.wait_and_demand(now, key, &objects, &mut woken);
-        let there = objects.len() > missing as usize;
-        let over = missing == 0 || (wait.first && there) || wait.limit_us == Some(0);
-        let resume = Resume {
-            timed_out: over && missing > 0 && !(wait.first && there),
-            first: wait.first,
-            timely: wait.first || wait.limit_us.is_some(),
+        let (missing, is_some_there) = match wait.until {
+            Until::All | Until::First => {
+                let missing = self.wait_and_demand(now, key, &objects, &mut woken);
+                (missing, objects.len() > missing as usize)
+            }
+            Until::Rest => self.rest_of_first(key),
+        };
+        let is_met = missing == 0 || (wait.until != Until::All && is_some_there);
+        let over = is_met || wait.limit_us == Some(0);
+        let mut resume = Resume {
+            timed_out: over && !is_met,
+            wait,
             on,
             continuation,
         };
@@ -73,14 +82,7 @@ impl Graph {
             self.stop_waiting(key, &objects);
         }
         if over && resume.continuation == Continuation::Live {
-            let (task, ended) = (key, self.wait_end(key, &resume));
-            let answers = self.answers(key, &resume.on);
-            actions.push(Action::Continue {
-                task,
-                attempt,
-                answers,
-                ended,
-            });
+            self.continue_at_once(key, &mut resume, actions);
             return actions.append(&mut woken);
         }
         self.suspend(now, key, if over { 0 } else { missing }, resume);
@@ -91,6 +93,19 @@ impl Graph {
             Some(limit) => self.set_deadline(key, now.saturating_add(limit)),
             None => {}
         }
+    }
+
+    /// The wait is over, and the task is where it was.
+    fn continue_at_once(&mut self, task: TaskKey, resume: &mut Resume, actions: &mut Vec<Action>) {
+        let attempt = self.tasks[&task].attempt;
+        let ended = self.wait_end(task, resume);
+        let answers = self.answers(task, &resume.on);
+        actions.push(Action::Continue {
+            task,
+            attempt,
+            answers,
+            ended,
+        });
     }
 
     fn suspend(&mut self, now: Micros, key: TaskKey, missing: u32, resume: Resume) {
@@ -105,7 +120,7 @@ impl Graph {
         &mut self,
         key: TaskKey,
         kept: Option<Vec<Handle>>,
-        (on, goes_on): (&[Handle], bool),
+        (on, wait): (&[Handle], Wait),
         continuation: &Continuation,
         actions: &mut Vec<Action>,
     ) -> Result<Vec<ObjectKey>, Refusal> {
@@ -115,10 +130,31 @@ impl Graph {
         self.compact_table(key, kept, saved, actions);
         let objects = self.keys_of(key, on)?;
         self.note_asked(key, &objects);
-        if goes_on {
+        match wait.until {
+            Until::All => {}
+            Until::First => self.list_first_of(key, on),
+            Until::Rest => self.follow_rest(key)?,
+        }
+        if wait.is_timely() {
             objects.iter().for_each(|object| self.want(*object));
         }
         Ok(objects)
+    }
+
+    /// The end of a wait that depends on time has its place among the actions; it has not ended
+    /// before, or the strand would have been given that.
+    fn reach_wait(&mut self, key: TaskKey, wait: Wait) -> Result<(), Refusal> {
+        if !wait.is_timely() {
+            return Ok(());
+        }
+        let does = || "waited for the first of several".to_string();
+        match self.reach(key, wait.at, does)? {
+            None => Ok(()),
+            Some(before) => {
+                let how = format!("{} where it had {}", does(), words(&before));
+                Err(self.differs(key, &how))
+            }
+        }
     }
 
     /// A task that may be run again is told then of all that it asked for.
@@ -194,6 +230,7 @@ impl Graph {
             self.objects.hold(*object);
         }
         self.watch_no_more(key);
+        self.forget_first_of(key);
         let table = &mut self.task_mut(key).table;
         let kept = match saved {
             true => table.delivering(kept),
@@ -212,7 +249,7 @@ impl Graph {
         };
         let (missing, first) = match &mut task.state {
             State::Waiting { missing } => (missing, false),
-            State::Suspended { missing, resume } => (missing, resume.first),
+            State::Suspended { missing, resume } => (missing, resume.wait.until != Until::All),
             State::Dormant | State::Twin { .. } | State::Ready { .. } | State::Running { .. } => {
                 return;
             }
@@ -226,7 +263,7 @@ impl Graph {
     }
 
     /// The wait of a suspended task is over though not all is there.
-    fn end_wait(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+    pub(crate) fn end_wait(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         let task = &self.tasks[&key];
         let State::Suspended { resume, .. } = &task.state else {
             unreachable!("the caller has seen that it waits");
@@ -278,18 +315,41 @@ impl Graph {
         self.offer(key, actions);
     }
 
-    /// How a wait ended that is over now; `None` if that does not depend on time.
-    pub(crate) fn wait_end(&self, key: TaskKey, resume: &Resume) -> Option<WaitEnd> {
-        let objects = objects_of(&self.tasks[&key].table, &resume.on);
-        let there = |object: &ObjectKey| !self.is_pending(*object);
-        let places = || {
-            let places = (0..).zip(objects).filter(|(_, object)| there(object));
-            places.map(|(place, _)| place).collect()
+    /// How a wait ended that is over now; `None` if that does not depend on time. It is recorded
+    /// for a strand that may be run again.
+    pub(crate) fn wait_end(&mut self, key: TaskKey, resume: &mut Resume) -> Option<WaitEnd> {
+        if !resume.wait.is_timely() {
+            return None;
+        }
+        let places = match resume.wait.until {
+            Until::All => self.places_resolved(key, &resume.on),
+            Until::First => {
+                let places = self.places_resolved(key, &resume.on);
+                self.note_given(key, &places);
+                places
+            }
+            Until::Rest => {
+                let (places, handles) = self.take_arrived(key);
+                resume.on = handles;
+                places
+            }
         };
-        resume.timely.then(|| WaitEnd {
+        let ended = WaitEnd {
+            places,
             timed_out: resume.timed_out,
-            places: places(),
-        })
+            rest: resume.wait.until == Until::Rest,
+        };
+        let task = self.task_mut(key);
+        if task.descriptor.replayable {
+            task.record(resume.wait.at, FactAct::Waited(ended.clone()));
+        }
+        Some(ended)
+    }
+
+    fn places_resolved(&self, key: TaskKey, on: &[Handle]) -> Vec<u32> {
+        let objects = (0..).zip(objects_of(&self.tasks[&key].table, on));
+        let resolved = objects.filter(|(_, object)| !self.is_pending(*object));
+        resolved.map(|(place, _)| place).collect()
     }
 
     fn is_pending(&self, object: ObjectKey) -> bool {

@@ -106,6 +106,8 @@ pub enum FactAct {
         /// The object.
         object: ObjectKey,
     },
+    /// A wait of the strand ended whose end depends on time.
+    Waited(WaitEnd),
     /// The strand asked its environment and was answered.
     Input {
         /// What it asked for: `clock`, `random`, … .
@@ -113,6 +115,28 @@ pub enum FactAct {
         /// The answer, as the executor spells it.
         value: Bytes,
     },
+}
+
+/// How a wait ended whose end depends on time.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct WaitEnd {
+    /// Places, in the list of what was waited for, of what was resolved.
+    pub places: Vec<u32>,
+    /// The time was over.
+    pub timed_out: bool,
+    /// The list is that of an earlier wait for the first of several.
+    pub rest: bool,
+}
+
+impl FactAct {
+    /// Whether the strand only took something in: a strand that is run again is given that, and
+    /// does not ask for it.
+    pub fn is_taken(&self) -> bool {
+        match self {
+            FactAct::Waited(_) | FactAct::Input { .. } => true,
+            FactAct::Spawned { .. } | FactAct::Constructed { .. } => false,
+        }
+    }
 }
 
 #[cfg(test)]

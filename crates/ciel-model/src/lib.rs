@@ -22,7 +22,7 @@ pub mod task;
 pub use call::{CallKey, Invocation, Reason};
 pub use code::{CodeIdentity, FunctionCode, Site};
 pub use digest::{Digest, Hasher};
-pub use fact::{ActionKey, Fact, FactAct};
+pub use fact::{ActionKey, Fact, FactAct, WaitEnd};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
 pub use members::Members;
 pub use name::{Label, Name};

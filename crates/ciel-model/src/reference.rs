@@ -34,7 +34,7 @@ impl Handle {
 }
 
 /// How the bytes of an object are to be read.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Form {
     /// Plain bytes, as a shell command writes them.
     Bytes,
@@ -46,6 +46,37 @@ pub enum Form {
     Skywriting,
     /// A Python pickle.
     Pickle,
+    /// JSON as above, with the type that the value has in the language of whoever made it.
+    TypedJson(Arc<str>),
+    /// A form of an executor's own, which is passed on.
+    Other(Arc<str>),
+}
+
+impl Form {
+    /// Its name in the executor protocol, and in front of people.
+    pub fn name(&self) -> &str {
+        match self {
+            Form::Bytes => "bytes",
+            Form::Text => "text",
+            Form::Json | Form::TypedJson(_) => "json",
+            Form::Skywriting => "skywriting",
+            Form::Pickle => "pickle",
+            Form::Other(name) => name,
+        }
+    }
+
+    /// The type of a JSON value in the language of whoever made it, if that is known.
+    pub fn type_hint(&self) -> Option<&str> {
+        match self {
+            Form::TypedJson(hint) => Some(hint),
+            Form::Bytes
+            | Form::Text
+            | Form::Json
+            | Form::Skywriting
+            | Form::Pickle
+            | Form::Other(_) => None,
+        }
+    }
 }
 
 /// Where the bytes are.

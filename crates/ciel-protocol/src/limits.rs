@@ -4,7 +4,7 @@
 //! on limits.
 
 /// The protocol number that both sides say in hello.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Longest message in bytes, without its length or line end. The first byte of such a length is
 /// never that of `{`, so the first byte of a connection decides its framing.
@@ -13,8 +13,11 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 /// Objects below this many bytes are sent to workers as values, others as paths of files.
 pub const VALUE_BYTES_BELOW: usize = 1 << 10;
 
-/// Handles from this number on are numbered by the engine, those below by the task itself.
+/// Handles from this number on are chosen by the engine, those below by the task itself.
 pub const DELIVERED_HANDLE_MIN: u32 = 1 << 31;
+
+/// Definitions of one direction that a connection has at once; their ids are below.
+pub const DEFINITIONS_MAX: u32 = 1 << 12;
 
 /// Bytes of an exception that a failure carries; a longer one is left out.
 pub const EXCEPTION_BYTES_MAX: usize = 256 << 10;

@@ -8,7 +8,7 @@ use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::wire::{self, EngineMessage, Tag, WorkerMessage, engine_message, worker_message};
+use crate::wire::{self, EngineMessage, WorkerMessage, engine_message, worker_message};
 
 /// A message that can stand alone on a connection.
 pub trait WireMessage:
@@ -19,9 +19,6 @@ pub trait WireMessage:
 
     /// The name of the message's kind in JSON; none if it has no kind.
     fn kind_name(&self) -> Option<&'static str>;
-
-    /// The task that the message is about; none if it is about the connection.
-    fn tag(&self) -> Option<&Tag>;
 }
 
 macro_rules! wire_message {
@@ -34,21 +31,17 @@ macro_rules! wire_message {
                     $($module::Kind::$kind(_) => $name,)*
                 })
             }
-
-            fn tag(&self) -> Option<&Tag> {
-                self.tag.as_ref()
-            }
         }
 
         impl $message {
-            /// A message about a task.
-            pub fn about(tag: Tag, kind: impl Into<$module::Kind>) -> Self {
-                Self { tag: Some(tag), kind: Some(kind.into()) }
+            /// A message about the task with that tag.
+            pub fn about(tag: u32, kind: impl Into<$module::Kind>) -> Self {
+                Self { tag, kind: Some(kind.into()) }
             }
 
             /// A message about the connection.
             pub fn connection(kind: impl Into<$module::Kind>) -> Self {
-                Self { tag: None, kind: Some(kind.into()) }
+                Self { tag: 0, kind: Some(kind.into()) }
             }
         }
 
@@ -78,6 +71,7 @@ wire_message!(WorkerMessage, worker_message, {
     Error "error",
     Exit "exit",
     GiveBack "giveBack",
+    Define "define",
 });
 
 wire_message!(EngineMessage, engine_message, {
@@ -90,4 +84,5 @@ wire_message!(EngineMessage, engine_message, {
     Drop "drop",
     Shutdown "shutdown",
     Ping "ping",
+    Define "define",
 });

@@ -1,6 +1,6 @@
 //! The codec cuts streams of bytes into messages, whatever the bytes are and however they are cut.
 
-use ciel_protocol::wire::{EngineMessage, Hello, Log, Ping, Tag, WorkerMessage};
+use ciel_protocol::wire::{EngineMessage, Hello, Log, Ping, WorkerMessage};
 use ciel_protocol::{DecodeError, Decoder, EncodeError, Framing, WireMessage, encode, limits};
 use proptest::prelude::*;
 
@@ -14,14 +14,8 @@ fn hello() -> WorkerMessage {
 }
 
 fn log(text: &str) -> WorkerMessage {
-    let tag = Tag {
-        run: "run".into(),
-        epoch: 1,
-        task: "task".into(),
-        attempt: 2,
-    };
     WorkerMessage::about(
-        tag,
+        7,
         Log {
             message: text.into(),
             ..Log::default()

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{
     BlockOn, Concrete, Data, EngineMessage, FailureKind, Hello, Ping, Pong, Recording, Reference,
-    Refusal, Shutdown, Spawn, Start, Tag, WorkerMessage, block_on, start, worker_message,
+    Refusal, Shutdown, Spawn, Start, WorkerMessage, block_on, start, worker_message,
 };
 use ciel_protocol::{Decoder, Framing, encode, form, limits};
 use rustix::io::FdFlags;
@@ -21,6 +21,9 @@ const EXECUTOR: &str = concat!(
     "/../../examples/executors/ciel-executor-wordfreq"
 );
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// The tasks that the executor declares, in the order of their ids.
+const VERBS: [&str; 3] = ["count", "piece", "collatz"];
 
 /// Held while a worker's end of a socket can be inherited, so that only its worker inherits it.
 static SPAWNING: Mutex<()> = Mutex::new(());
@@ -64,6 +67,13 @@ impl Worker {
             executor: hello.executor,
             ..Hello::default()
         }));
+        for name in VERBS {
+            let Kind::Define(define) = worker.receive() else {
+                panic!("the worker declares its tasks")
+            };
+            let said = (&*define.executor, &*define.label, define.outputs);
+            assert_eq!(said, ("wordfreq", name, 1));
+        }
         worker
     }
 
@@ -93,17 +103,12 @@ impl Worker {
 
     /// Runs a task to its end in this worker: all it says, the last word last.
     fn run(&mut self, number: u8, start: Start) -> Vec<Kind> {
-        let tag = Tag {
-            run: "a run".into(),
-            epoch: 1,
-            task: vec![number].into(),
-            attempt: 0,
-        };
-        self.send(EngineMessage::about(tag.clone(), start));
+        let tag = u32::from(number) + 1;
+        self.send(EngineMessage::about(tag, start));
         let mut said = Vec::new();
         loop {
             let message = self.receive_whole();
-            assert_eq!(message.tag.as_ref(), Some(&tag));
+            assert_eq!(message.tag, tag);
             said.extend(message.kind);
             let last = said.last().expect("just said");
             if matches!(
@@ -138,6 +143,7 @@ fn json(text: &str) -> Data {
         data: text.to_owned().into(),
         form: form::JSON.into(),
         references: Vec::new(),
+        r#type: String::new(),
     }
 }
 
@@ -151,8 +157,8 @@ fn known(handle: u32, state: State) -> Reference {
 fn task(payload: &str, inputs: Vec<Reference>) -> Start {
     Start {
         payload: payload.to_owned().into(),
+        handle: inputs.len() as u32,
         inputs,
-        outputs: 1,
         ..Start::default()
     }
 }
@@ -209,7 +215,7 @@ fn run_children(worker: &mut Worker, spawn: &Spawn, pieces: [&Data; 2]) -> Vec<R
 }
 
 #[test]
-fn parent_blocked_by_replay_counts_its_handles_in_order() {
+fn parent_blocked_by_replay_numbers_its_actions_and_handles() {
     let folder = tempfile::tempdir().unwrap();
     let mut worker = Worker::greeted();
     let text = text_of(&folder, 30_000);
@@ -230,6 +236,8 @@ fn parent_blocked_by_replay_counts_its_handles_in_order() {
         [3, 4],
         "the spawn takes the handles after the constructs"
     );
+    let numbers = (spawn.action, spawn.handle, block.after);
+    assert_eq!(numbers, (2, 3, 4), "the constructs are actions 0 and 1");
     assert!(matches!(
         block.continuation,
         Some(block_on::Continuation::Replay(_))
@@ -279,7 +287,7 @@ fn loop_by_tail_spawn_ends_with_the_number_of_steps() {
             break said;
         };
         let following = tail.task.as_ref().expect("a tail-spawn has a task");
-        assert_eq!((following.outputs, &*following.executor), (1, "wordfreq"));
+        assert_eq!(VERBS[following.definition as usize], "collatz");
         payload = str::from_utf8(&following.payload).unwrap().to_owned();
         tasks += 1;
     };
@@ -337,6 +345,7 @@ fn refused_worker_ends() {
     let mut worker = Worker::spawn();
     assert!(matches!(worker.receive(), Kind::Hello(_)));
     worker.send(EngineMessage::connection(Refusal::default()));
+    VERBS.iter().for_each(|_| drop(worker.receive()));
     worker.ends_well();
 }
 

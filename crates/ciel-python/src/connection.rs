@@ -15,15 +15,14 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rustix::io::Errno;
 
+use crate::definitions::{Definition, Received as Definitions, Sent};
+use crate::engine_messages;
 use crate::failure::Failure;
-use crate::heard;
 use crate::incoming::{Incoming, ReceiveError, Received};
-use crate::options::TaskOptions;
+use crate::long_turns::{Ends, Watch};
 use crate::outgoing::Outgoing;
-use crate::said::{self, OutputFields, Spawned};
 use crate::socket::Socket;
-use crate::tag::Tag;
-use crate::watch::{Ends, Watch};
+use crate::worker_messages::{self as messages, OutputFields};
 
 /// Starts behind the one that a worker goes on with, from which on the engine need not hurry to
 /// tell more of them.
@@ -34,16 +33,15 @@ const BEHIND_MIN: usize = 8;
 pub struct Connection {
     ends: Ends,
     watch: Arc<Watch>,
+    /// What the engine has declared.
+    received: Arc<Mutex<Definitions>>,
+    /// What was declared to it.
+    sent: Mutex<Sent>,
 }
 
 impl Connection {
-    fn say(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        kind: impl Into<worker_message::Kind>,
-    ) -> PyResult<()> {
-        self.append(py, &WorkerMessage::about(tag.get().wire(), kind))
+    fn say(&self, py: Python<'_>, tag: u32, kind: impl Into<worker_message::Kind>) -> PyResult<()> {
+        self.append(py, &WorkerMessage::about(tag, kind))
     }
 
     /// Says the last word of a turn. Whoever says it receives next, which sends it; unless another
@@ -51,11 +49,11 @@ impl Connection {
     fn say_last(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         kind: impl Into<worker_message::Kind>,
     ) -> PyResult<()> {
         self.watch.end_turn();
-        self.append_last(py, &WorkerMessage::about(tag.get().wire(), kind))
+        self.append_last(py, &WorkerMessage::about(tag, kind))
     }
 
     fn append_last(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
@@ -63,9 +61,9 @@ impl Connection {
         self.append_as(py, message, nobody_receives)
     }
 
-    /// The start that follows a task that ends now: its epoch, and how many are behind it. If ever
+    /// The start that follows a task that ends now: its tag, and how many are behind it. If ever
     /// anything was told ahead this is a worker, and nobody else holds the lock for long.
-    fn follow(&self, ended: &wire::Tag, outputs: &[wire::Output]) -> Option<(u32, usize)> {
+    fn follow(&self, ended: u32, outputs: &[wire::Output]) -> Option<(u32, usize)> {
         let ends = &self.ends;
         match self.watch.is_used() {
             true => lock(&ends.incoming).follow(ended, outputs, &ends.socket, &ends.outgoing),
@@ -78,7 +76,7 @@ impl Connection {
         if matches!(message.kind, Some(Kind::Start(_) | Kind::Resume(_))) {
             self.watch.begin_turn(&self.ends);
         }
-        heard::to_python(py, message)
+        engine_messages::to_python(py, message, &self.received)
     }
 
     fn append(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
@@ -95,6 +93,15 @@ impl Connection {
             py.detach(|| self.ends.outgoing.flush());
         }
         Ok(())
+    }
+
+    /// The id of a definition, which the engine has received by then.
+    fn id_of(&self, py: Python<'_>, definition: &Bound<'_, Definition>) -> PyResult<u32> {
+        let (id, define) = lock(&self.sent).id_of(definition.get());
+        if let Some(define) = define {
+            self.append(py, &WorkerMessage::connection(define))?;
+        }
+        Ok(id)
     }
 
     /// A message that has come already. Takes no turns with other threads, so it holds no lock
@@ -123,12 +130,19 @@ impl Connection {
     fn new(fd: RawFd) -> PyResult<Connection> {
         let socket = Arc::new(Socket::take_over(fd).map_err(os_error)?);
         let watch = Arc::new(Watch::new());
+        let received = Arc::new(Mutex::new(Definitions::default()));
+        let incoming = Incoming::new(Arc::clone(&watch), Arc::clone(&received));
         let ends = Ends {
             outgoing: Arc::new(Outgoing::new(Arc::clone(&socket))),
             socket,
-            incoming: Arc::new(Mutex::new(Incoming::new(Arc::clone(&watch)))),
+            incoming: Arc::new(Mutex::new(incoming)),
         };
-        Ok(Connection { ends, watch })
+        Ok(Connection {
+            ends,
+            watch,
+            received,
+            sent: Mutex::default(),
+        })
     }
 
     /// Greets the engine; the first thing said.
@@ -154,6 +168,7 @@ impl Connection {
             features,
             pool: Some(pool),
             code: Bytes::new(),
+            folder: String::new(),
         };
         self.append(py, &WorkerMessage::connection(hello))
     }
@@ -237,124 +252,92 @@ impl Connection {
         self.ends.socket.lay_down();
     }
 
-    /// Spawns one task. `inputs` are handles; those whose entry of `kept` is true are handed on as
-    /// references. Adds one handle for each of `outputs`.
+    /// Spawns one task, as action `action`; its outputs get the handles from `handle` on. `inputs`
+    /// are handles; those whose entry of `kept` is true are handed on as references.
     ///
     /// Raises ValueError if `kept` is not as long as `inputs`.
+    #[pyo3(signature = (tag, definition, payload, inputs, *, action, handle, line, kept = None))]
     fn spawn(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        executor: String,
+        tag: u32,
+        definition: &Bound<'_, Definition>,
         payload: &[u8],
         inputs: Vec<u32>,
-        kept: Option<Vec<bool>>,
-        outputs: u32,
-        options: Option<Bound<'_, TaskOptions>>,
-        label: String,
-        code: &[u8],
-        file: String,
+        action: u64,
+        handle: u32,
         line: u32,
-    ) -> PyResult<()> {
-        let spawned = Spawned {
-            executor,
-            payload,
-            inputs,
-            kept,
-            outputs,
-            options,
-            label,
-            code,
-            file,
-            line,
-        };
-        let tasks = vec![spawned.into_wire()?];
-        self.say(py, tag, wire::Spawn { tasks })
-    }
-
-    /// Hands all outputs to a new task and ends this one; otherwise as `spawn`.
-    fn tail_spawn(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        executor: String,
-        payload: &[u8],
-        inputs: Vec<u32>,
         kept: Option<Vec<bool>>,
-        outputs: u32,
-        options: Option<Bound<'_, TaskOptions>>,
-        label: String,
-        code: &[u8],
-        file: String,
-        line: u32,
     ) -> PyResult<()> {
-        let spawned = Spawned {
-            executor,
-            payload,
-            inputs,
-            kept,
-            outputs,
-            options,
-            label,
-            code,
-            file,
-            line,
-        };
-        let task = Some(spawned.into_wire()?);
-        self.say_last(py, tag, wire::TailSpawn { task })
-    }
-
-    /// Makes an object; adds one handle. `references` are handles in the order the bytes count.
-    fn construct(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        data: &[u8],
-        form: String,
-        references: Vec<u32>,
-    ) -> PyResult<()> {
-        let value = Some(said::data(data, form, references));
-        self.say(py, tag, wire::Construct { value })
-    }
-
-    /// Makes an output available before the end; adds one handle.
-    fn publish(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        output: u32,
-        data: &[u8],
-        form: String,
-        references: Vec<u32>,
-    ) -> PyResult<()> {
-        let value = Some(said::data(data, form, references));
-        self.say(py, tag, wire::Publish { output, value })
-    }
-
-    /// Asks for a file to write a new object into; answered by `opened`.
-    fn open_construct(&self, py: Python<'_>, tag: &Bound<'_, Tag>, request: u32) -> PyResult<()> {
-        let hints = None;
-        self.say(py, tag, wire::OpenConstruct { request, hints })
-    }
-
-    /// Asks for a file to write an output into; answered by `opened`.
-    fn open_output(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        request: u32,
-        output: u32,
-    ) -> PyResult<()> {
-        let hints = None;
+        let id = self.id_of(py, definition)?;
+        let task = messages::descriptor(id, payload, &inputs, kept.as_deref(), line)?;
+        let tasks = vec![task];
         self.say(
             py,
             tag,
-            wire::OpenOutput {
-                request,
-                output,
-                hints,
+            wire::Spawn {
+                tasks,
+                action,
+                handle,
             },
         )
+    }
+
+    /// Hands all outputs to a new task, after so many actions, and ends this one; otherwise as
+    /// `spawn`.
+    #[pyo3(signature = (tag, definition, payload, inputs, *, after, line, kept = None))]
+    fn tail_spawn(
+        &self,
+        py: Python<'_>,
+        tag: u32,
+        definition: &Bound<'_, Definition>,
+        payload: &[u8],
+        inputs: Vec<u32>,
+        after: u64,
+        line: u32,
+        kept: Option<Vec<bool>>,
+    ) -> PyResult<()> {
+        let id = self.id_of(py, definition)?;
+        let task = messages::descriptor(id, payload, &inputs, kept.as_deref(), line)?;
+        let task = Some(task);
+        self.say_last(py, tag, wire::TailSpawn { task, after })
+    }
+
+    /// Makes an object as action `action`, or as that part of the arguments of the spawn there.
+    /// `references` are handles in the order the bytes count.
+    #[pyo3(signature = (tag, data, form, references, *, action, handle, part = None))]
+    fn construct(
+        &self,
+        py: Python<'_>,
+        tag: u32,
+        data: &[u8],
+        form: String,
+        references: Vec<u32>,
+        action: u64,
+        handle: u32,
+        part: Option<u32>,
+    ) -> PyResult<()> {
+        let value = Some(messages::data(data, form, references));
+        self.say(
+            py,
+            tag,
+            wire::Construct {
+                value,
+                action,
+                part,
+                handle,
+            },
+        )
+    }
+
+    /// Asks for a file to write a new object into; answered by `opened`.
+    fn open_construct(&self, py: Python<'_>, tag: u32, request: u32) -> PyResult<()> {
+        self.say(py, tag, wire::OpenConstruct { request })
+    }
+
+    /// Asks for a file to write an output into; answered by `opened`.
+    fn open_output(&self, py: Python<'_>, tag: u32, request: u32, output: u32) -> PyResult<()> {
+        self.say(py, tag, wire::OpenOutput { request, output })
     }
 
     /// Asks what is behind a handle; answered by `reference`, with `must_block` only when it is
@@ -362,35 +345,35 @@ impl Connection {
     fn open_reference(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         request: u32,
         handle: u32,
         must_block: bool,
     ) -> PyResult<()> {
-        let waiting = wire::StreamHints {
-            must_block,
-            ..Default::default()
-        };
-        let hints = must_block.then_some(waiting);
         self.say(
             py,
             tag,
             wire::OpenReference {
                 request,
                 handle,
-                hints,
+                must_block,
             },
         )
     }
 
-    /// Says that the file opened by `request` is complete; adds one handle.
+    /// Says that the file opened by `request` is complete: an object as `construct` makes it, or an
+    /// output.
+    #[pyo3(signature = (tag, request, form, references, *, action, handle, part = None))]
     fn commit(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         request: u32,
         form: String,
         references: Vec<u32>,
+        action: u64,
+        handle: u32,
+        part: Option<u32>,
     ) -> PyResult<()> {
         self.say(
             py,
@@ -399,100 +382,103 @@ impl Connection {
                 request,
                 form,
                 references,
+                r#type: String::new(),
+                action,
+                part,
+                handle,
             },
         )
     }
 
-    /// Waits, parked, for all of `handles`, or for the first, at most `timeout_ms`; answered by
-    /// `resume` or `drop`.
+    /// Waits, parked, after so many actions, at most `timeout_ms`: 0 for all of `handles`, 1 for
+    /// the first, 2 for the next of those that the last wait for the first has left. Answered by
+    /// `resume` or `drop`. If the end depends on time it is that part of the next action.
+    ///
+    /// Raises ValueError if there is no such wait.
+    #[pyo3(signature = (tag, handles, wait, timeout_ms, *, after, part = None))]
     fn block(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         handles: Vec<u32>,
-        first: bool,
+        wait: i32,
         timeout_ms: Option<u64>,
+        after: u64,
+        part: Option<u32>,
     ) -> PyResult<()> {
-        let wait = if first {
-            wire::Wait::First
-        } else {
-            wire::Wait::All
-        };
         let block = wire::BlockOn {
             references: handles,
-            wait: wait.into(),
+            wait: messages::known::<wire::Wait>(wait, "wait")?,
             timeout_ms,
+            after,
+            part,
             continuation: Some(block_on::Continuation::Parked(wire::Parked {})),
         };
         self.say_last(py, tag, block)
     }
 
-    /// Writes to a stream of the task: 0 standard output, 1 standard error.
-    fn write(&self, py: Python<'_>, tag: &Bound<'_, Tag>, sink: i32, data: &[u8]) -> PyResult<()> {
-        let sink = said::known::<wire::Sink>(sink, "stream")?;
+    /// Writes to a stream of the task, after so many actions: 0 standard output, 1 standard error.
+    fn write(&self, py: Python<'_>, tag: u32, sink: i32, data: &[u8], after: u64) -> PyResult<()> {
+        let sink = messages::known::<wire::Sink>(sink, "stream")?;
         let data = Bytes::copy_from_slice(data);
-        self.say(py, tag, wire::Write { sink, data })
+        self.say(py, tag, wire::Write { sink, data, after })
     }
 
-    /// Records an input that the task took from outside.
+    /// Records an input that the task took from its environment, as that part of the next action.
+    #[pyo3(signature = (tag, kind, value, *, action, part))]
     fn observe(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         kind: String,
         value: &[u8],
+        action: u64,
+        part: u32,
     ) -> PyResult<()> {
         let observe = wire::Observe {
             kind,
             value: Some(Bytes::copy_from_slice(value)),
+            action,
+            part: Some(part),
             ..Default::default()
         };
         self.say(py, tag, observe)
     }
 
-    /// Asks the engine about timing; answered by `observed`, as JSON.
+    /// Asks the engine about timing; answered by `observed`, as JSON. The answer is recorded as
+    /// that part of the next action.
+    #[pyo3(signature = (tag, request, kind, handles, *, action, part))]
     fn ask(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         request: u32,
         kind: String,
         handles: Vec<u32>,
+        action: u64,
+        part: u32,
     ) -> PyResult<()> {
-        let (references, value) = (handles, None);
-        self.say(
-            py,
-            tag,
-            wire::Observe {
-                request,
-                kind,
-                value,
-                references,
-            },
-        )
+        let observe = wire::Observe {
+            request,
+            kind,
+            value: None,
+            references: handles,
+            action,
+            part: Some(part),
+        };
+        self.say(py, tag, observe)
     }
 
     /// Tells people something: level 0 of interest, 1 for who looks for a fault, 2 a warning.
-    fn log(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        level: i32,
-        message: String,
-    ) -> PyResult<()> {
-        let level = said::known::<wire::Level>(level, "level")?;
+    fn log(&self, py: Python<'_>, tag: u32, level: i32, message: String) -> PyResult<()> {
+        let level = messages::known::<wire::Level>(level, "level")?;
         self.say(py, tag, wire::Log { level, message })
     }
 
     /// Ends the task with a failure.
     ///
     /// Raises ValueError if there is no such kind of failure.
-    fn error(
-        &self,
-        py: Python<'_>,
-        tag: &Bound<'_, Tag>,
-        failure: &Bound<'_, Failure>,
-    ) -> PyResult<()> {
+    fn error(&self, py: Python<'_>, tag: u32, failure: &Bound<'_, Failure>) -> PyResult<()> {
         let failure = Some(failure.get().to_wire(py)?);
         self.say_last(py, tag, wire::Error { failure })
     }
@@ -502,23 +488,21 @@ impl Connection {
     fn exit(
         &self,
         py: Python<'_>,
-        tag: &Bound<'_, Tag>,
+        tag: u32,
         outputs: Vec<OutputFields<'_>>,
         keep: i32,
     ) -> PyResult<()> {
-        let keep = said::known::<wire::Keep>(keep, "way to keep a process")?;
-        let outputs = said::outputs(outputs);
-        let tag = tag.get().wire();
+        let keep = messages::known::<wire::Keep>(keep, "way to keep a process")?;
+        let outputs = messages::outputs(outputs);
         self.watch.end_turn();
         let followed = match keep == i32::from(wire::Keep::End) {
             true => None,
-            false => self.follow(&tag, &outputs),
+            false => self.follow(tag, &outputs),
         };
         let exit = wire::Exit {
             outputs,
             keep,
-            cache_keys: Vec::new(),
-            next: followed.map(|(epoch, _)| epoch),
+            next: followed.map_or(0, |(tag, _)| tag),
         };
         let message = WorkerMessage::about(tag, exit);
         match followed {

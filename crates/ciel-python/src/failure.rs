@@ -68,6 +68,7 @@ impl Failure {
             data: Bytes::copy_from_slice(bytes.as_bytes()),
             form,
             references: Vec::new(),
+            r#type: String::new(),
         };
         Ok(wire::Failure {
             kind: kind.into(),

@@ -1,20 +1,22 @@
-//! The receiving half of a connection: bytes to messages, pings answered on the way.
+//! The receiving half of a connection: bytes to messages. Pings are answered and definitions kept
+//! on the way.
 //!
 //! It knows neither Python nor what the other messages mean. Read `outgoing.rs` for the sending
 //! half.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ciel_protocol::wire::engine_message::Kind;
-use ciel_protocol::wire::{EngineMessage, Output, Pong, Start, Tag, WorkerMessage};
+use ciel_protocol::wire::{EngineMessage, Output, Pong, Start, WorkerMessage};
 use ciel_protocol::{DecodeError, Decoder, Framing};
 use rustix::io::Errno;
 
-use crate::ahead::Line;
+use crate::definitions::Received as Definitions;
+use crate::long_turns::Watch;
 use crate::outgoing::Outgoing;
+use crate::prefetch::Line;
 use crate::socket::Socket;
-use crate::watch::Watch;
 
 /// Bytes that one read takes at most.
 const READ_BYTES_MAX: usize = 1 << 18;
@@ -46,19 +48,21 @@ pub struct Incoming {
     ready: VecDeque<EngineMessage>,
     line: Line,
     watch: Arc<Watch>,
+    definitions: Arc<Mutex<Definitions>>,
     failed: Option<DecodeError>,
     is_ended: bool,
 }
 
 impl Incoming {
     /// Nothing has come yet.
-    pub fn new(watch: Arc<Watch>) -> Incoming {
+    pub fn new(watch: Arc<Watch>, definitions: Arc<Mutex<Definitions>>) -> Incoming {
         Incoming {
             decoder: Decoder::with_framing(Framing::LengthPrefixed),
             buffer: vec![0; READ_BYTES_MAX],
             ready: VecDeque::new(),
             line: Line::new(),
             watch,
+            definitions,
             failed: None,
             is_ended: false,
         }
@@ -98,10 +102,10 @@ impl Incoming {
     }
 
     /// A task ends with these outputs, given by value. If a start that was told ahead can follow
-    /// it, that is the next message; gives its epoch, and how many starts are still behind it.
+    /// it, that is the next message; gives its tag, and how many starts are still behind it.
     pub fn follow(
         &mut self,
-        ended: &Tag,
+        ended: u32,
         outputs: &[Output],
         socket: &Socket,
         outgoing: &Arc<Outgoing>,
@@ -111,12 +115,12 @@ impl Incoming {
             let _ = self.read(socket, false, outgoing);
         }
         let next = self.line.follow(ended, outputs)?;
-        let epoch = next.tag.as_ref().map_or(0, |tag| tag.epoch);
+        let tag = next.tag;
         self.ready.push_back(next);
-        Some((epoch, self.line.len()))
+        Some((tag, self.line.len()))
     }
 
-    /// Nothing that was told ahead and has come by now begins here; gives its epochs.
+    /// Nothing that was told ahead and has come by now begins here; gives its tags.
     pub fn give_back(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> Vec<u32> {
         // What is wrong with the connection, who receives next hears of.
         let _ = self.read(socket, false, outgoing);
@@ -165,6 +169,12 @@ impl Incoming {
                 let pong = Pong { nonce: ping.nonce };
                 let said = outgoing.say(&WorkerMessage::connection(pong), false);
                 debug_assert!(said.is_ok(), "a pong is short");
+            }
+            Some(Kind::Define(define)) => {
+                let definitions = self.definitions.lock();
+                definitions
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .add(define);
             }
             Some(Kind::Start(Start { ahead: Some(_), .. })) => {
                 self.watch.note_ahead();

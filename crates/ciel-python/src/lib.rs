@@ -3,28 +3,29 @@
 //! A codec and a socket: Python values to messages of the executor protocol and back, with a thread
 //! that sends what has waited long enough, and one that gives back what must not wait. It knows no
 //! scheduling, no strands and no rules of a conversation; those stand in `sdk/python/ciel`. Read
-//! `connection` for the verbs, `said` and `heard` for the values, `outgoing` and `incoming` for the
-//! bytes, `ahead` and `watch` for what was told before its time.
+//! `connection` for the requests, `worker_messages` and `engine_messages` for the values,
+//! `outgoing` and `incoming` for the bytes, `definitions` for what is declared once, `prefetch` and
+//! `long_turns` for starts that are sent before their time.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
 //! with the engine a `RuntimeError`.
 
-mod ahead;
 mod connection;
+mod definitions;
+mod engine_messages;
 mod environment;
 mod failure;
-mod heard;
 mod incoming;
+mod long_turns;
 mod names;
 mod options;
 mod outgoing;
+mod prefetch;
 mod record;
 mod reference;
-mod said;
 mod socket;
-mod tag;
-mod watch;
+mod worker_messages;
 
 use pyo3::prelude::*;
 
@@ -34,20 +35,20 @@ mod native {
     #[pymodule_export]
     use crate::connection::Connection;
     #[pymodule_export]
-    use crate::environment::tell_seed;
+    use crate::definitions::Definition;
     #[pymodule_export]
-    use crate::failure::{Failure, Frame};
-    #[pymodule_export]
-    use crate::heard::{
+    use crate::engine_messages::{
         Answer, Cancel, Drop, Hello, Observation, Observed, Opened, Recording, Refusal, Resume,
         Shutdown, Start,
     };
+    #[pymodule_export]
+    use crate::environment::tell_seed;
+    #[pymodule_export]
+    use crate::failure::{Failure, Frame};
     #[pymodule_export]
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]
     use crate::options::TaskOptions;
     #[pymodule_export]
     use crate::reference::{Failed, File, Pending, Value};
-    #[pymodule_export]
-    use crate::tag::Tag;
 }

@@ -36,8 +36,12 @@ pub fn label_of(what: &str, position: [u8; 16]) -> String {
 /// The seed for randomness of the task at `position`, as a start tells it.
 #[pyfunction]
 pub fn seed_of(position: [u8; 16]) -> u64 {
-    // The lower half of the name; the upper one is what people see.
-    name_of(position).0 as u64
+    seed_of_name(name_of(position))
+}
+
+/// The seed of the task of that name: the lower half of it; the upper one is what people see.
+pub fn seed_of_name(name: Name) -> u64 {
+    name.0 as u64
 }
 
 /// The first 16 bytes of the BLAKE3 hash of a contiguous buffer. Other threads run meanwhile.

@@ -60,7 +60,6 @@ impl TaskOptions {
             lazy,
             purity: purity.into(),
             live,
-            ..Options::default()
         })
     }
 

@@ -1,7 +1,7 @@
 //! What the engine says of the value behind a handle: four classes, one for each state.
 //!
-//! It does not know what Python makes of the bytes. Read `heard.rs` for the messages that carry
-//! references.
+//! It does not know what Python makes of the bytes. Read `engine_messages.rs` for the messages that
+//! carry references.
 
 use ciel_protocol::wire::{self, reference};
 use pyo3::prelude::*;
@@ -62,13 +62,11 @@ record! {
     }
 }
 
-/// The object for a reference. A stream counts as pending: Python asks for none.
+/// The object for a reference.
 pub fn to_python<'py>(py: Python<'py>, one: &wire::Reference) -> PyResult<Bound<'py, PyAny>> {
     let handle = number(py, one.handle);
     Ok(match &one.state {
-        Some(reference::State::Future(_) | reference::State::Stream(_)) | None => {
-            Bound::new(py, Pending { handle })?.into_any()
-        }
+        Some(reference::State::Future(_)) | None => Bound::new(py, Pending { handle })?.into_any(),
         Some(reference::State::Value(value)) => {
             let value = Value {
                 handle,

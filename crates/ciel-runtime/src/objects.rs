@@ -182,7 +182,12 @@ pub(crate) fn release(engine: &Engine, name: Name) {
 pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Bytes, PlainError> {
     check_plain(value)?;
     match value.form {
-        Form::Bytes | Form::Text | Form::Json | Form::Pickle => Ok(load(engine, &value.content)?),
+        Form::Bytes
+        | Form::Text
+        | Form::Json
+        | Form::TypedJson(_)
+        | Form::Pickle
+        | Form::Other(_) => Ok(load(engine, &value.content)?),
         Form::Skywriting => match json(engine, &value.content)? {
             Json::Text(text) => Ok(text.into()),
             Json::Object { name, .. } => Ok(engine.objects.map(name).map_err(ObjectError)?),
@@ -201,7 +206,12 @@ pub(crate) fn plain_path(
         return Ok(None);
     };
     let name = match value.form {
-        Form::Bytes | Form::Text | Form::Json | Form::Pickle => ObjectName(name.0),
+        Form::Bytes
+        | Form::Text
+        | Form::Json
+        | Form::TypedJson(_)
+        | Form::Pickle
+        | Form::Other(_) => ObjectName(name.0),
         Form::Skywriting => match json(engine, &value.content)? {
             Json::Text(_) => return Ok(None),
             Json::Object { name, .. } => name,

@@ -261,12 +261,12 @@ fn bytes_answer(name: Name, form: Form, bytes: Bytes, delivered: &[Handle]) -> A
     };
     match form {
         Form::Skywriting => Answer::Value { bytes, references },
-        Form::Json => Answer::Json { bytes, references },
+        Form::Json | Form::TypedJson(_) => Answer::Json { bytes, references },
         Form::Text => Answer::Json {
             bytes: quoted(&bytes),
             references,
         },
-        Form::Bytes | Form::Pickle => Answer::Bytes {
+        Form::Bytes | Form::Pickle | Form::Other(_) => Answer::Bytes {
             name: name.to_string(),
             bytes,
         },

@@ -152,7 +152,12 @@ impl<'a> TaskWorkspace<'a> {
     fn input_bytes(&mut self, index: usize) -> Result<Bytes, Refused> {
         match self.value(index)?.form {
             Form::Pickle => Err(not_a_file(index)),
-            Form::Bytes | Form::Text | Form::Json | Form::Skywriting => self.bytes(index),
+            Form::Bytes
+            | Form::Text
+            | Form::Json
+            | Form::TypedJson(_)
+            | Form::Skywriting
+            | Form::Other(_) => self.bytes(index),
         }
     }
 
@@ -193,18 +198,22 @@ impl Workspace for TaskWorkspace<'_> {
     }
 
     fn text(&mut self, index: usize) -> Result<String, Refused> {
-        let form = self.value(index)?.form;
+        let form = self.value(index)?.form.clone();
         let bytes = self.bytes(index)?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
             return Err(Refused::new("a word of its command line is not UTF-8"));
         };
         match form {
-            Form::Bytes | Form::Pickle => Ok(text.strip_suffix('\n').unwrap_or(text).to_string()),
+            Form::Bytes | Form::Pickle | Form::Other(_) => {
+                Ok(text.strip_suffix('\n').unwrap_or(text).to_string())
+            }
             Form::Text => Ok(text.to_string()),
-            Form::Json | Form::Skywriting => match serde_json::from_str(text) {
-                Ok(serde_json::Value::String(text)) => Ok(text),
-                _ => Ok(text.to_string()),
-            },
+            Form::Json | Form::TypedJson(_) | Form::Skywriting => {
+                match serde_json::from_str(text) {
+                    Ok(serde_json::Value::String(text)) => Ok(text),
+                    _ => Ok(text.to_string()),
+                }
+            }
         }
     }
 

@@ -156,7 +156,7 @@ impl World<'_> {
                 let outputs = descriptor.outputs;
                 let mut script =
                     Script::start(definition, label, next_action, inputs, outputs, told);
-                script.replay(&facts, ended);
+                script.replay(&facts);
                 script.recall(self.recall(run, place));
                 script
             }
@@ -167,13 +167,8 @@ impl World<'_> {
             } => {
                 let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
                 let mut script = self.saved[(index & !CHECKPOINT) as usize].clone();
-                // At a checkpoint it did not race: how a race ended is of a later one.
-                let (now, later) = match index & CHECKPOINT {
-                    0 => (ended, None),
-                    _ => (None, ended),
-                };
-                script.answer(answers, now);
-                script.replay(&facts, later);
+                script.answer(answers, ended);
+                script.replay(&facts);
                 self.restored += u64::from(index & CHECKPOINT != 0);
                 script
             }

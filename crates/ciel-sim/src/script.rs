@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ciel_graph::{Output, Step, Wait, WaitEnd};
+use ciel_graph::{Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value,
+    Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value, WaitEnd,
 };
 
 use crate::in_place::{self, Local};
@@ -41,14 +41,6 @@ pub enum Move {
     Fail(Failure),
     /// It computes for ever.
     Hang,
-}
-
-/// The kind of input that tells how a race ended.
-const FIRST: &str = "first";
-
-fn read_places(value: &[u8]) -> Vec<u32> {
-    let place = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().expect("four bytes each"));
-    value.chunks(4).map(place).collect()
 }
 
 #[derive(Clone, Debug)]
@@ -146,15 +138,12 @@ impl Script {
     }
 
     /// It is run again: what it was told in its races is told again.
-    pub fn replay(&mut self, facts: &[Fact], ended: Option<WaitEnd>) {
+    pub fn replay(&mut self, facts: &[Fact]) {
         for fact in facts {
-            if let FactAct::Input { kind, value } = &fact.act
-                && **kind == *FIRST
-            {
-                self.recorded.push_back(read_places(value));
+            if let FactAct::Waited(ended) = &fact.act {
+                self.recorded.push_back(ended.places.clone());
             }
         }
-        self.recorded.extend(ended.map(|ended| ended.places));
     }
 
     /// It is run again from its start, and knows from the start what it had asked for.
@@ -254,30 +243,23 @@ impl Script {
         }
     }
 
-    /// What it does about a race that it is in: waits, or records what it was told.
+    /// What it does about a race that it is in: waits, or notes what it was told.
     fn go_on_racing(&mut self) -> Option<Move> {
         let (among, limit_us) = self.race.as_ref()?;
         let Some(places) = self.told.take().or_else(|| self.recorded.pop_front()) else {
             let handles = among.iter().map(|local| self.handle(*local)).collect();
             let wait = Wait {
-                first: true,
+                until: Until::First,
                 limit_us: *limit_us,
+                at: ActionKey::action(self.next_action),
             };
             return Some(Move::Block(handles, wait));
         };
         self.race = None;
         self.seen = saw_places(self.seen, &places);
-        let value: Vec<u8> = places
-            .iter()
-            .flat_map(|place| place.to_be_bytes())
-            .collect();
         let action = self.take_action();
         self.races.push((action, places));
-        Some(Move::Step(Step::Input {
-            at: ActionKey::action(action),
-            kind: FIRST.into(),
-            value: value.into(),
-        }))
+        None
     }
 
     fn absorb(&mut self, known: Known, catches: bool) -> Option<Move> {

@@ -265,9 +265,14 @@ impl<'a> World<'a> {
             Mood::Hanging => return self.schedule(self.now + HANG_US, Happening::Act(run)),
             Mood::Asking | Mood::Preempted => return,
         }
+        let raced = process.script.races.len();
         let next = process.script.advance(self.scenario, failures);
         let strand = process.strand;
         let stale = process.stopped;
+        if process.script.races.len() > raced && !stale {
+            let (name, races) = (process.script.name(), process.script.races.clone());
+            self.kept.note(Note::Raced(name, races));
+        }
         match next {
             Move::Wait(time) => self.schedule(self.now + time, Happening::Act(run)),
             Move::Write(text, after) => {
@@ -296,11 +301,6 @@ impl<'a> World<'a> {
 
     fn step(&mut self, run: AttemptKey, step: Step) {
         let spawns = matches!(step, Step::Spawn { .. });
-        let process = self.processes.get(&run).expect("it acts");
-        if matches!(step, Step::Input { .. }) && !process.stopped {
-            let (name, races) = (process.script.name(), process.script.races.clone());
-            self.kept.note(Note::Raced(name, races));
-        }
         if spawns {
             self.kept.note(Note::Spawned(run));
         }

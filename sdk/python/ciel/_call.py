@@ -26,6 +26,7 @@ class TaskFunction:
     options_now: Options
     label: str
     identity: Any
+    definitions: dict[str, Any]
     _keeps: frozenset[str | int] | None
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
@@ -36,6 +37,7 @@ class TaskFunction:
         self.options_now = options
         self.label = options.name or function.__name__
         self.identity = None
+        self.definitions = {}
         self._keeps = None
 
     def __repr__(self) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, wait
 from concurrent.futures import Future as Answered
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from ciel import _native
@@ -23,7 +24,7 @@ from ciel._native import Answer, Failure, Observed, Opened, Shutdown
 from ciel._options import Options
 
 if TYPE_CHECKING:
-    from ciel._native import Result, Tag
+    from ciel._native import Result
 
 
 class Watched:
@@ -47,7 +48,7 @@ class ClientStrand(EngineStrand):
 
     any_thread = True
 
-    def __init__(self, connection: _native.Connection, tag: Tag, label: str) -> None:
+    def __init__(self, connection: _native.Connection, tag: int, label: str) -> None:
         """The connection has been greeted and the strand was started."""
         self.connection = connection
         self.tag = tag
@@ -111,10 +112,12 @@ class ClientStrand(EngineStrand):
         self.connection.flush()
         return self._taken(self._expected.pop(request))
 
-    def store(self, form: str, pieces: list[Any], references: Sequence[int]) -> int:
+    def store(
+        self, form: str, pieces: list[Any], references: Sequence[int], part: int | None = None
+    ) -> int:
         """As every strand does, one thread at a time."""
         with self.saying:
-            return super().store(form, pieces, references)
+            return super().store(form, pieces, references, part)
 
     def next_request(self) -> int:
         """Its answer is waited for from now on: it may come before anybody looks."""
@@ -169,11 +172,26 @@ class ClientStrand(EngineStrand):
         pairs = zip(futures, watched, strict=True)
         return [future for future, one in pairs if one.is_resolved]
 
+    def completed(
+        self, futures: Sequence[Future[Any]], timeout_s: float | None
+    ) -> Iterator[Future[Any]]:
+        """As `Strand.completed`; other threads go on."""
+        arrived: SimpleQueue[Future[Any]] = SimpleQueue()
+        for future in futures:
+            self.watch(future).answer.add_done_callback(_putter(arrived, future))
+        for _ in futures:
+            try:
+                yield arrived.get(timeout=timeout_s)
+            except Empty:
+                return
+
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Asks the engine."""
         handles = [self.handle_of(future) for future in futures]
         asked = self._ask(
-            lambda request: self.connection.ask(self.tag, request, "done", handles)
+            lambda request: self.connection.ask(
+                self.tag, request, "done", handles, action=self.next_action, part=self.observe()
+            )
         )
         answer = self._taken(asked)
         assert isinstance(answer, Observed), f"a question was answered by {answer!r}"
@@ -198,6 +216,15 @@ class ClientStrand(EngineStrand):
             watched.answer.add_done_callback(lambda _: _call_soon(loop, resolve))
             yield from resolved
         return self.result(future)
+
+
+def _putter(
+    arrived: SimpleQueue[Future[Any]], future: Future[Any]
+) -> Callable[[Answered[Result | Failure]], None]:
+    def put(_: Answered[Result | Failure]) -> None:
+        arrived.put(future)
+
+    return put
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:

@@ -1,7 +1,7 @@
 """The part of a strand that speaks to the engine: what worker strands and sessions share.
 
-An `EngineStrand` counts handles as the engine does, packs calls, and stores values, large ones
-through files. It knows the verbs of the connection and no way to wait: that is `answer` and the
+An `EngineStrand` numbers its actions and handles, packs calls, and stores values, large ones
+through files. It knows the requests of the connection and no way to wait: that is `answer` and the
 abstract rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/PROTOCOL.md.
 """
 
@@ -21,29 +21,43 @@ from ciel._faults import explained
 from ciel._freeze import object_of, value_of, value_of_file
 from ciel._future import Future, Known
 from ciel._json_call import with_references
-from ciel._native import Failed, File, Opened, Value
+from ciel._native import Definition, Failed, File, Opened, Value
+from ciel._options import Options
 from ciel._payload import OBJECT_BYTES_MIN, pack
 from ciel._strand import Strand
 
 if TYPE_CHECKING:
-    from ciel._native import Reference, Result, Tag
-    from ciel._options import Options
+    from ciel._native import Reference, Result
 
 EXECUTOR = "python"
 REQUESTS_FROM = 1 << 16
 """Requests that store objects count from here; those of outputs are their numbers."""
 
+ARGUMENTS_FROM = 1 << 31
+"""Parts of an action that hold its arguments count from here; those before are observations."""
+
+DEFINITIONS_MAX = 1024
+"""Definitions of tasks of other executors that are kept."""
+
+_definitions: dict[tuple[str, str, int, Options], Definition] = {}
+
 
 class EngineStrand(Strand):
     """A strand that has a connection and a tag.
 
-    `next_handle` is the next handle to be made; `recorded` are references that were resolved in an
-    earlier attempt. What most strands never change lies in the class: a start costs less.
+    `next_action` is the index of its next action, `next_handle` the next handle that it chooses;
+    `recorded` are references that were resolved in an earlier attempt. Spawns and `put` are
+    actions. What the strand observes are parts of the next action: their number may depend on time,
+    and names of tasks must not. What most strands never change lies in the class: a start costs
+    less.
     """
 
     connection: _native.Connection
-    tag: Tag
+    tag: int
+    next_action: int = 0
     next_handle: int = 0
+    _observed: int = 0
+    _arguments: int = 0
     recorded: Mapping[int, Reference] = MappingProxyType({})
     _request: int = REQUESTS_FROM
     _functions: dict[Identity, int] | None = None
@@ -62,25 +76,34 @@ class EngineStrand(Strand):
     def tidy(self) -> None:
         """Sends what the strand has printed, so that it comes before what is said next."""
 
+    def act(self) -> int:
+        """The index of an action that is done now."""
+        action = self.next_action
+        self.next_action = action + 1
+        self._observed = self._arguments = 0
+        return action
+
+    def observe(self) -> int:
+        """Which part of the next action an observation is."""
+        part = self._observed
+        self._observed = part + 1
+        return part
+
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
-        """Says spawn; the futures are handles that the engine counts alike."""
+        """Spawns a task of Python."""
         payload, inputs, kept = pack(call, self)
         self.tidy()
-        task = call.task
-        count = options.outputs
         self.connection.spawn(
             self.tag,
-            EXECUTOR,
+            definition_of(call),
             payload,
             inputs,
-            kept,
-            1 if count is None else count,
-            options.wire,
-            task.label,
-            task.identity.code,
-            call.file,
-            call.line,
+            action=self.act(),
+            handle=self.next_handle,
+            line=call.line,
+            kept=kept,
         )
+        count = options.outputs
         if count is None and not self.recorded:
             handle = self.next_handle
             self.next_handle = handle + 1
@@ -88,19 +111,23 @@ class EngineStrand(Strand):
         return self.futures(1 if count is None else count)
 
     def tail_spawn(self, call: Call, step: int) -> None:
-        """Says tailSpawn: the strand goes on as a task of its own, `step` tails from its start."""
+        """Ends the task: the strand continues as a task of its own, `step` tails from its start."""
         payload, inputs, kept = pack(call, self, step)
-        task, options = call.task, call.task.options_now
         self.tidy()
         self.connection.tail_spawn(
-            self.tag, EXECUTOR, payload, inputs, kept, options.count, options.wire, task.label,
-            task.identity.code, call.file, call.line,
-        )  # fmt: skip
+            self.tag,
+            definition_of(call),
+            payload,
+            inputs,
+            after=self.next_action,
+            line=call.line,
+            kept=kept,
+        )
 
     def spawn_executor(
         self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
     ) -> tuple[Future[Any], ...]:
-        """Says spawn for another executor: JSON in which a future is `{"$ref": i}`."""
+        """Spawns a task of another executor: JSON in which a future is `{"$ref": i}`."""
         inputs: list[int] = []
 
         def move(future: Future[Any]) -> dict[str, int]:
@@ -114,9 +141,14 @@ class EngineStrand(Strand):
             raise explained(f"arguments of {executor}", arguments, error) from None
         self.tidy()
         self.connection.spawn(
-            self.tag, executor, payload, inputs, None, outputs, options.wire, label or executor,
-            b"", "", 0,
-        )  # fmt: skip
+            self.tag,
+            _definition_of_executor(executor, label or executor, outputs, options),
+            payload,
+            inputs,
+            action=self.act(),
+            handle=self.next_handle,
+            line=0,
+        )
         return self.futures(outputs)
 
     def futures(self, count: int) -> tuple[Future[Any], ...]:
@@ -142,7 +174,7 @@ class EngineStrand(Strand):
         found = self._functions.get(identity)
         if found is None:
             assert identity.data is not None
-            found = self._functions[identity] = self.store("pickle", [identity.data], ())
+            found = self._functions[identity] = self._store_argument("pickle", [identity.data])
         return found
 
     def buffer_handle(self, buffer: Any) -> int:
@@ -152,8 +184,13 @@ class EngineStrand(Strand):
         name = _native.hash_of(buffer)
         found = self._stored.get(name)
         if found is None:
-            found = self._stored[name] = self.store("bytes", [buffer], ())
+            found = self._stored[name] = self._store_argument("bytes", [buffer])
         return found
+
+    def _store_argument(self, form: str, pieces: list[Any]) -> int:
+        part = ARGUMENTS_FROM + self._arguments
+        self._arguments += 1
+        return self.store(form, pieces, (), part)
 
     def put(self, value: Any) -> Future[Any]:
         """Stores a copy of `value`."""
@@ -161,16 +198,32 @@ class EngineStrand(Strand):
         handle = self.store(form, pieces, [self.handle_of(future) for future in references])
         return Future(self, handle, self.recorded.get(handle))
 
-    def store(self, form: str, pieces: list[Any], references: Sequence[int]) -> int:
-        """Makes an object of `pieces`; gives its handle."""
-        if size_of(pieces) < OBJECT_BYTES_MIN:
-            self.tidy()
-            self.connection.construct(self.tag, joined(pieces), form, references)
-        else:
+    def store(
+        self, form: str, pieces: list[Any], references: Sequence[int], part: int | None = None
+    ) -> int:
+        """Makes an object of `pieces`, an action or a part of the next one; gives its handle."""
+        request = None
+        if size_of(pieces) >= OBJECT_BYTES_MIN:
             request = self.next_request()
             self.connection.open_construct(self.tag, request)
             write_file(self.path(request), pieces)
-            self.connection.commit(self.tag, request, form, references)
+        else:
+            self.tidy()
+        action = self.next_action if part is not None else self.act()
+        handle = self.take_handle()
+        if request is None:
+            self.connection.construct(
+                self.tag, joined(pieces), form, references,
+                action=action, handle=handle, part=part,
+            )  # fmt: skip
+        else:
+            self.connection.commit(
+                self.tag, request, form, references, action=action, handle=handle, part=part
+            )
+        return handle
+
+    def take_handle(self) -> int:
+        """A handle for something that the strand makes."""
         handle = self.next_handle
         self.next_handle = handle + 1
         return handle
@@ -199,6 +252,37 @@ class EngineStrand(Strand):
 
     def _inside(self, handles: Sequence[int]) -> Callable[[int], Future[Any]]:
         return lambda number: Future(self, handles[number], self.recorded.get(handles[number]))
+
+
+def definition_of(call: Call) -> Definition:
+    """What the spawns of a task in one file have in common."""
+    task = call.task
+    found: Definition | None = task.definitions.get(call.file)
+    if found is None:
+        options = task.options_now
+        found = task.definitions[call.file] = Definition(
+            EXECUTOR,
+            task.label,
+            code=task.identity.code,
+            file=call.file,
+            outputs=options.count,
+            options=options.wire,
+        )
+    return found
+
+
+def _definition_of_executor(
+    executor: str, label: str, outputs: int, options: Options
+) -> Definition:
+    key = (executor, label, outputs, options)
+    found = _definitions.get(key)
+    if found is None:
+        if len(_definitions) >= DEFINITIONS_MAX:
+            _definitions.clear()
+        found = _definitions[key] = Definition(
+            executor, label, outputs=outputs, options=options.wire
+        )
+    return found
 
 
 def size_of(pieces: list[Any]) -> int:

@@ -8,7 +8,7 @@ This module knows neither how to wait nor what bytes look like. Read next: `_str
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from ciel._errors import CielError, NotSerializable, as_told
@@ -43,6 +43,12 @@ class Owner(Protocol):
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
         """Waits for all, or for the first; gives those that are resolved."""
+        ...
+
+    def completed(
+        self, futures: Sequence[Future[Any]], timeout_s: float | None
+    ) -> Iterator[Future[Any]]:
+        """Gives futures as they are resolved; ends if none is within `timeout_s`."""
         ...
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:

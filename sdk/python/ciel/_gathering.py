@@ -74,12 +74,9 @@ def as_completed(
     futures: Iterable[Future[T]], *, timeout: float | None = None
 ) -> Iterator[Future[T]]:
     """Yields futures as they are resolved. Stops if none is resolved within `timeout` seconds."""
-    waiting = list(futures)
-    while waiting:
-        done, waiting = wait(waiting, count="first", timeout=timeout)
-        if not done:
-            return
-        yield from done
+    listed = list(futures)
+    if listed:
+        yield from listed[0]._strand.completed(listed, timeout)
 
 
 def map(  # noqa: A001

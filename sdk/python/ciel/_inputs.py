@@ -27,6 +27,7 @@ CLOCK, ENVIRON, RANDOM = "clock", "environ", "random"
 _QUESTIONS = {CLOCK: "ciel.now()", ENVIRON: "ciel.environ()", RANDOM: "ciel.entropy()"}
 _TIMING = {
     "first": "which of several futures came first",
+    "rest": "which of several futures came first",
     "timeout": "which of several futures came first",
     "done": "whether futures are there",
 }

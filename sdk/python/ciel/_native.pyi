@@ -122,6 +122,27 @@ class TaskOptions:
     @property
     def live(self) -> bool: ...
 
+@final
+class Definition:
+    """What the spawns of one function in one file have in common; the engine receives it once."""
+
+    def __new__(
+        cls,
+        executor: str,
+        label: str,
+        *,
+        code: bytes | None = None,
+        file: str = "",
+        outputs: int = 1,
+        options: TaskOptions | None = None,
+    ) -> Definition: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def options(self) -> TaskOptions: ...
+
 # An output given by value: number, bytes, form, handles of the references inside.
 Output: TypeAlias = tuple[int, bytes, str, Sequence[int]]
 
@@ -196,14 +217,12 @@ Reference: TypeAlias = Pending | Resolved
 class Observation:
     """An input that a strand took from its environment, or an answer about timing."""
 
-    __match_args__ = ("kind", "value", "handles")
-    def __new__(cls, kind: str, value: bytes, handles: tuple[int, ...]) -> Observation: ...
+    __match_args__ = ("kind", "value")
+    def __new__(cls, kind: str, value: bytes) -> Observation: ...
     @property
     def kind(self) -> str: ...
     @property
     def value(self) -> bytes: ...
-    @property
-    def handles(self) -> tuple[int, ...]: ...
 
 @final
 class Recording:
@@ -247,8 +266,9 @@ class Refusal:
 class Start:
     """A task begins; handles of `inputs` are their indices.
 
-    `position` is the task's name, 16 bytes; `cores` says how many it may keep busy; `scratch` is
-    empty if it has no folder of its own; `replay` is set if the task runs again.
+    `position` is the name of the task's strand, 16 bytes; `action` is the index of its first action,
+    `handle` the first that it may choose; `cores` says how many it may keep busy; `replay` is set
+    if the task runs again.
     """
 
     __match_args__ = (
@@ -259,29 +279,29 @@ class Start:
         "label",
         "seed",
         "position",
+        "action",
+        "handle",
         "cores",
-        "scratch",
-        "folder",
         "replay",
         "options",
     )
     def __new__(
         cls,
-        tag: Tag,
+        tag: int,
         payload: bytes,
         inputs: list[Reference],
         outputs: int,
         label: str,
         seed: int,
         position: bytes,
+        action: int,
+        handle: int,
         cores: int,
-        scratch: str,
-        folder: str,
         replay: Recording | None,
         options: TaskOptions,
     ) -> Start: ...
     @property
-    def tag(self) -> Tag: ...
+    def tag(self) -> int: ...
     @property
     def payload(self) -> bytes: ...
     @property
@@ -295,11 +315,11 @@ class Start:
     @property
     def position(self) -> bytes: ...
     @property
+    def action(self) -> int: ...
+    @property
+    def handle(self) -> int: ...
+    @property
     def cores(self) -> int: ...
-    @property
-    def scratch(self) -> str: ...
-    @property
-    def folder(self) -> str: ...
     @property
     def replay(self) -> Recording | None: ...
     @property
@@ -310,9 +330,9 @@ class Resume:
     """A strand that has blocked continues, with the references that it waited for."""
 
     __match_args__ = ("tag", "references", "timed_out")
-    def __new__(cls, tag: Tag, references: list[Reference], timed_out: bool) -> Resume: ...
+    def __new__(cls, tag: int, references: list[Reference], timed_out: bool) -> Resume: ...
     @property
-    def tag(self) -> Tag: ...
+    def tag(self) -> int: ...
     @property
     def references(self) -> list[Reference]: ...
     @property
@@ -343,9 +363,9 @@ class Answer:
     """The answer to a request; a `Failure` says why it was refused."""
 
     __match_args__ = ("tag", "request", "result")
-    def __new__(cls, tag: Tag, request: int, result: Result | Failure) -> Answer: ...
+    def __new__(cls, tag: int, request: int, result: Result | Failure) -> Answer: ...
     @property
-    def tag(self) -> Tag: ...
+    def tag(self) -> int: ...
     @property
     def request(self) -> int: ...
     @property
@@ -356,9 +376,9 @@ class Cancel:
     """A task is to end within `grace_ms`."""
 
     __match_args__ = ("tag", "grace_ms")
-    def __new__(cls, tag: Tag, grace_ms: int) -> Cancel: ...
+    def __new__(cls, tag: int, grace_ms: int) -> Cancel: ...
     @property
-    def tag(self) -> Tag: ...
+    def tag(self) -> int: ...
     @property
     def grace_ms(self) -> int: ...
 
@@ -367,9 +387,9 @@ class Drop:
     """A parked strand is not resumed any more."""
 
     __match_args__ = ("tag",)
-    def __new__(cls, tag: Tag) -> Drop: ...
+    def __new__(cls, tag: int) -> Drop: ...
     @property
-    def tag(self) -> Tag: ...
+    def tag(self) -> int: ...
 
 @final
 class Shutdown:
@@ -381,13 +401,6 @@ class Shutdown:
     def failures(self) -> list[Failure]: ...
 
 Message: TypeAlias = Hello | Refusal | Start | Resume | Answer | Cancel | Drop | Shutdown
-
-@final
-class Tag:
-    """The task that a message is about: opaque, hashable, equal if it is the same attempt."""
-
-    def __hash__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
 
 @final
 class Connection:
@@ -427,81 +440,111 @@ class Connection:
 
     def spawn(
         self,
-        tag: Tag,
-        executor: str,
+        tag: int,
+        definition: Definition,
         payload: bytes,
         inputs: Sequence[int],
-        kept: Sequence[bool] | None,
-        outputs: int,
-        options: TaskOptions | None,
-        label: str,
-        code: bytes,
-        file: str,
+        *,
+        action: int,
+        handle: int,
         line: int,
+        kept: Sequence[bool] | None = None,
     ) -> None:
-        """Spawns a task; adds one handle for each output.
+        """Spawns a task as action `action`; its outputs get the handles from `handle` on.
 
         An input whose entry of `kept` is true is handed on as a reference.
         """
 
     def tail_spawn(
         self,
-        tag: Tag,
-        executor: str,
+        tag: int,
+        definition: Definition,
         payload: bytes,
         inputs: Sequence[int],
-        kept: Sequence[bool] | None,
-        outputs: int,
-        options: TaskOptions | None,
-        label: str,
-        code: bytes,
-        file: str,
+        *,
+        after: int,
         line: int,
+        kept: Sequence[bool] | None = None,
     ) -> None:
-        """Hands all outputs to a new task and ends this one."""
+        """Hands all outputs to a new task, after so many actions, and ends this one."""
 
-    def construct(self, tag: Tag, data: bytes, form: str, references: Sequence[int]) -> None:
-        """Makes an object; adds one handle."""
-
-    def publish(
-        self, tag: Tag, output: int, data: bytes, form: str, references: Sequence[int]
+    def construct(
+        self,
+        tag: int,
+        data: bytes,
+        form: str,
+        references: Sequence[int],
+        *,
+        action: int,
+        handle: int,
+        part: int | None = None,
     ) -> None:
-        """Makes an output available before the end; adds one handle."""
+        """Makes an object as action `action`, or as that part of the spawn there."""
 
-    def open_construct(self, tag: Tag, request: int) -> None:
+    def open_construct(self, tag: int, request: int) -> None:
         """Asks for a file to write a new object into; answered by `opened`."""
 
-    def open_output(self, tag: Tag, request: int, output: int) -> None:
+    def open_output(self, tag: int, request: int, output: int) -> None:
         """Asks for a file to write an output into; answered by `opened`."""
 
-    def open_reference(self, tag: Tag, request: int, handle: int, must_block: bool) -> None:
+    def open_reference(self, tag: int, request: int, handle: int, must_block: bool) -> None:
         """Asks what is behind a handle; with `must_block` answered only when it is settled."""
 
-    def commit(self, tag: Tag, request: int, form: str, references: Sequence[int]) -> None:
-        """Says that the file opened by `request` is complete; adds one handle."""
+    def commit(
+        self,
+        tag: int,
+        request: int,
+        form: str,
+        references: Sequence[int],
+        *,
+        action: int,
+        handle: int,
+        part: int | None = None,
+    ) -> None:
+        """Says that the file opened by `request` is complete; otherwise as `construct`."""
 
     def block(
-        self, tag: Tag, handles: Sequence[int], first: bool, timeout_ms: int | None
+        self,
+        tag: int,
+        handles: Sequence[int],
+        wait: int,
+        timeout_ms: int | None,
+        *,
+        after: int,
+        part: int | None = None,
     ) -> None:
-        """Waits, parked, for all of the handles or the first; answered by `resume` or `drop`."""
+        """Waits, parked, after so many actions; answered by `resume` or `drop`.
 
-    def write(self, tag: Tag, sink: int, data: bytes) -> None:
-        """Writes to a stream of the task: 0 standard output, 1 standard error."""
+        `wait` is 0 for all of the handles, 1 for the first, 2 for the next of those that the last
+        wait for the first has left. An end that depends on time is that part of the next action.
+        """
 
-    def observe(self, tag: Tag, kind: str, value: bytes) -> None:
-        """Records an input that the task took from outside."""
+    def write(self, tag: int, sink: int, data: bytes, after: int) -> None:
+        """Writes to a stream, after so many actions: 0 standard output, 1 standard error."""
 
-    def ask(self, tag: Tag, request: int, kind: str, handles: Sequence[int]) -> None:
-        """Asks the engine about timing; answered by `observed`, as JSON."""
+    def observe(self, tag: int, kind: str, value: bytes, *, action: int, part: int) -> None:
+        """Records an input from the environment, as that part of the next action."""
 
-    def log(self, tag: Tag, level: int, message: str) -> None:
+    def ask(
+        self,
+        tag: int,
+        request: int,
+        kind: str,
+        handles: Sequence[int],
+        *,
+        action: int,
+        part: int,
+    ) -> None:
+        """Asks the engine about timing; answered by `observed`, as JSON. Recorded likewise."""
+
+    def log(self, tag: int, level: int, message: str) -> None:
         """Tells people something: 0 of interest, 1 for who looks for a fault, 2 a warning."""
 
-    def error(self, tag: Tag, failure: Failure) -> None:
+    def error(self, tag: int, failure: Failure) -> None:
         """Ends the task with a failure."""
 
-    def exit(self, tag: Tag, outputs: Sequence[Output], keep: int) -> None:
-        """Ends the task well: keep 0 as hello said, 1 ready, 2 ready with a cache, 3 used up."""
+    def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
+        """Ends the task well: keep 0 as hello said, 1 ready, 2 used up."""
 
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from greenlet import greenlet
@@ -143,7 +143,7 @@ class SerialStrand(TaskStrand):
         self.run = run
         self.position = position
         self.label = label
-        self.spawned = 0
+        self.actions = 0
         self._outputs: int | None = None
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
@@ -153,8 +153,8 @@ class SerialStrand(TaskStrand):
         copy = Copy(call)
         boxes = [Box() for _ in range(options.count)]
         futures = self._futures(boxes)
-        position = _native.position_of_spawn(self.position, self.spawned)
-        self.spawned += 1
+        position = _native.position_of_spawn(self.position, self.actions)
+        self.actions += 1
         child = SerialStrand(self.run, position, _native.label_of(call.label, position))
         child.cores = max(1, int(options.cores or 1))
         child.pure = options.pure is True
@@ -247,6 +247,7 @@ class SerialStrand(TaskStrand):
         """A copy of `value` behind a future."""
         box = Box()
         box.snapshot = _snapshot("value", value)
+        self.actions += 1
         return Future(self, 0, box)
 
     def wait(
@@ -258,6 +259,15 @@ class SerialStrand(TaskStrand):
             self._check_owner(future)
             self._box(future)
         return chosen
+
+    def completed(
+        self, futures: Sequence[Future[Any]], timeout_s: float | None
+    ) -> Iterator[Future[Any]]:
+        """In the order given."""
+        for future in futures:
+            self._check_owner(future)
+            self._box(future)
+            yield future
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Everything is there but what is lazy and was not asked for."""
@@ -278,8 +288,8 @@ class SerialStrand(TaskStrand):
                 f"tasks of the executor {executor!r} need the engine",
                 hint="run the program with `ciel run job.py`",
             )
-        position = _native.position_of_spawn(self.position, self.spawned)
-        self.spawned += 1
+        position = _native.position_of_spawn(self.position, self.actions)
+        self.actions += 1
         label = label or executor
         moved = with_references(arguments, lambda future: outer.put(self.argument(future)))
         boxes = [Box() for _ in range(outputs)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel import _native
@@ -79,6 +79,12 @@ class Strand(ABC):
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
         """Waits for all, or for the first; gives those that are there, in the order given."""
+
+    @abstractmethod
+    def completed(
+        self, futures: Sequence[Future[Any]], timeout_s: float | None
+    ) -> Iterator[Future[Any]]:
+        """Gives futures as they are resolved; ends if none is within `timeout_s`."""
 
     @abstractmethod
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:

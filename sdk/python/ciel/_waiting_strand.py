@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ciel._engine_strand import EngineStrand
@@ -24,10 +24,12 @@ from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
 if TYPE_CHECKING:
-    from ciel._native import Connection, Message, Reference, Result, Resume, Start
+    from ciel._native import Connection, Message, Result, Resume, Start
 
 _clock = time.monotonic
 
+
+WAIT_ALL, WAIT_FIRST, WAIT_REST = 0, 1, 2
 
 RunRoot = Callable[[TaskStrand, Callable[..., Any], list[str]], Any]
 """Runs a job's main function with its arguments as the strand of the root; gives its value."""
@@ -79,16 +81,21 @@ class Process(Protocol):
 
 
 class WaitingStrand(EngineStrand, TaskStrand):
-    """A strand of a worker. `pieces` and `errors` are what it has printed and not sent."""
+    """A strand of a worker. `pieces` and `errors` are what it has printed and not sent.
+
+    `first_of` is the row whose first the engine was last asked for, and whose rest it follows.
+    """
 
     replaying: bool = False
+    first_of: Row | None = None
     _observations: deque[Observation] | None = None
 
     def __init__(self, process: Process, start: Start) -> None:
         """Takes what was recorded if the task runs again."""
         self.connection = process.connection
         self.tag = start.tag
-        self.next_handle = len(start.inputs)
+        self.next_action = start.action
+        self.next_handle = start.handle
         self.process = process
         self.label = start.label
         self._first_seed = start.seed
@@ -123,7 +130,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         known = future._known
         if known is None:
             handle = future._handle
-            for answer in self._block([handle], False, None):
+            for answer in self.block([handle], WAIT_ALL, None).references:
                 if answer.handle == handle:
                     known = answer
             if known is None:
@@ -131,10 +138,10 @@ class WaitingStrand(EngineStrand, TaskStrand):
             future._known = known
         return known
 
-    def _block(
-        self, handles: list[int], first: bool, timeout_ms: int | None
-    ) -> list[Reference]:
-        """Parks this strand until the engine resumes it; gives what it waited for."""
+    def block(
+        self, handles: list[int], wait: int, timeout_ms: int | None, part: int | None = None
+    ) -> Resume:
+        """Parks this strand until the engine resumes it, with what it waited for."""
         if here.strand is not self:
             where = here.strand.label if here.strand is not None else "a thread of its own"
             raise WaitError(f"{self.label} cannot wait in {where}: wait in the task itself")
@@ -144,9 +151,11 @@ class WaitingStrand(EngineStrand, TaskStrand):
         if self.process.forked:
             raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
         self.tidy()
-        self.connection.block(self.tag, handles, first, timeout_ms)
+        self.connection.block(
+            self.tag, handles, wait, timeout_ms, after=self.next_action, part=part
+        )
         self.replaying = False
-        return self.process.park(self).references
+        return self.process.park(self)
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
@@ -173,7 +182,8 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
         missing = {future._handle: None for future in futures if future._known is None}
         if missing:
-            answers = {answer.handle: answer for answer in self._block([*missing], False, None)}
+            resumed = self.block([*missing], WAIT_ALL, None)
+            answers = {answer.handle: answer for answer in resumed.references}
             for future in futures:
                 if future._known is None:
                     future._known = answers.get(future._handle)
@@ -185,39 +195,59 @@ class WaitingStrand(EngineStrand, TaskStrand):
         self, futures: list[Future[Any]], timeout_ms: int | None
     ) -> list[Future[Any]]:
         """Those that came first, as recorded or as the engine says; none after a timeout."""
+        part = self.observe()
         if self._observations:
             observed = self._next_observation("first", "timeout")
             if observed.kind == "timeout":
                 return []
             return [futures[index] for index in json.loads(observed.value)]
-        answers = self._block([future._handle for future in futures], True, timeout_ms)
-        found = {answer.handle: answer for answer in answers if answer.is_resolved}
+        self.first_of = None
+        handles = [future._handle for future in futures]
+        resumed = self.block(handles, WAIT_FIRST, timeout_ms, part)
+        found = {answer.handle: answer for answer in resumed.references if answer.is_resolved}
         arrived = [future for future in futures if future._handle in found]
         for future in arrived:
             future._known = found[future._handle]
         return arrived
 
+    def completed(
+        self, futures: Sequence[Future[Any]], timeout_s: float | None
+    ) -> Iterator[Future[Any]]:
+        """As `Strand.completed`; each step costs the same, however many futures are left."""
+        yield from [future for future in futures if future._waited]
+        row = Row(self, [future for future in futures if not future._waited])
+        timeout_ms = None if timeout_s is None else max(0, round(timeout_s * 1000))
+        while row.left:
+            arrived = row.take(timeout_ms)
+            if not arrived:
+                return
+            yield from arrived
+
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Asks the engine, which records the answer."""
         handles = [self.handle_of(future) for future in futures]
+        part = self.observe()
         if self._observations:
             return [bool(part) for part in json.loads(self._next_observation("done").value)]
         self.tidy()
         request = self.next_request()
-        self.connection.ask(self.tag, request, "done", handles)
+        self.connection.ask(
+            self.tag, request, "done", handles, action=self.next_action, part=part
+        )
         answer = self.answer(request)
         assert type(answer) is Observed, f"a question was answered by {answer!r}"
         return [bool(part) for part in json.loads(answer.value)]
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """What was recorded, or what is taken now."""
+        part = self.observe()
         if self._observations:
             return self._next_observation(kind).value
         if self.process.forked:
             raise WaitError(f"a process forked in {self.label} must not use ciel: ask in the task")
         taken = take()
         self.tidy()
-        self.connection.observe(self.tag, kind, taken)
+        self.connection.observe(self.tag, kind, taken, action=self.next_action, part=part)
         return taken
 
     def _next_observation(self, kind: str, *others: str) -> Observation:
@@ -227,6 +257,12 @@ class WaitingStrand(EngineStrand, TaskStrand):
             before = answer_in_words(found.kind, found.value)
             raise changed(self.label, question_in_words(kind), before)
         return found
+
+    def recorded_wait(self) -> Observation | None:
+        """How the next wait for a first ended in the run that is replayed, if it came so far."""
+        if not self._observations:
+            return None
+        return self._next_observation("first", "rest", "timeout")
 
     def _check_asked(self) -> None:
         """A replay that ends must have asked all that was asked before."""
@@ -255,3 +291,49 @@ class WaitingStrand(EngineStrand, TaskStrand):
             self.pieces.append(captured)
         if self.pieces or self.errors:
             self.process.send(self)
+
+
+class Row:
+    """Futures that a strand takes one after the other, each when it is resolved.
+
+    The engine is told of all of them once, and again after a replay or another wait for a first.
+    """
+
+    def __init__(self, strand: WaitingStrand, futures: Sequence[Future[Any]]) -> None:
+        """Nothing is asked yet; raises WaitError for futures of another strand."""
+        self.strand = strand
+        self.left: dict[int, list[Future[Any]]] = {}
+        for future in futures:
+            self.left.setdefault(strand.handle_of(future), []).append(future)
+        self.listed: list[int] = []
+
+    def take(self, timeout_ms: int | None) -> list[Future[Any]]:
+        """Those that were resolved next; none if the time is over first."""
+        strand = self.strand
+        part = strand.observe()
+        observed = strand.recorded_wait()
+        if observed is not None:
+            if observed.kind == "first":
+                self.listed = [*self.left]
+            places = [] if observed.kind == "timeout" else json.loads(observed.value)
+            return self._taken([self.listed[place] for place in places])
+        arrived = []
+        for answer in self._ask(timeout_ms, part).references:
+            for future in self.left.get(answer.handle, ()):
+                future._known = answer
+            arrived.append(answer.handle)
+        return self._taken(arrived)
+
+    def _ask(self, timeout_ms: int | None, part: int) -> Resume:
+        strand = self.strand
+        if strand.first_of is self:
+            return strand.block([], WAIT_REST, timeout_ms, part)
+        self.listed = [*self.left]
+        strand.first_of = self
+        return strand.block(self.listed, WAIT_FIRST, timeout_ms, part)
+
+    def _taken(self, handles: list[int]) -> list[Future[Any]]:
+        taken = [future for handle in handles for future in self.left.pop(handle, ())]
+        for future in taken:
+            future._waited = True
+        return taken

@@ -34,7 +34,7 @@ IN_PLACE_S = 0.010
 """A tail runs in place while its task is younger than this; then it becomes a task, so that little
 is lost with a worker."""
 
-KEEP_AS_SAID, KEEP_END = 0, 3
+KEEP_AS_SAID, KEEP_END = 0, 2
 
 _clock = time.monotonic
 
@@ -145,7 +145,9 @@ class WorkerStrand(WaitingStrand):
     ) -> None:
         self.connection.open_output(self.tag, number, number)
         write_file(self.path(number), pieces)
-        self.connection.commit(self.tag, number, form, handles)
+        self.connection.commit(
+            self.tag, number, form, handles, action=self.act(), handle=self.take_handle()
+        )
 
     def _exit(self, said: list[Output]) -> None:
         if self._observations:

@@ -30,7 +30,7 @@ from ciel._waiting_strand import RunRoot, WaitingStrand
 from ciel._worker import WorkerStrand
 
 if TYPE_CHECKING:
-    from ciel._native import Message, Tag
+    from ciel._native import Message
 
 DROPPED_MAX = 256
 FUNCTIONS_MAX = 512
@@ -66,7 +66,7 @@ class WorkerProcess:
         self._threads_known = threading.active_count()
         self._owners: dict[threading.Thread, WaitingStrand | None] = {}
         self._told: set[threading.Thread] = set()
-        self._parked: dict[Tag, WaitingStrand] = {}
+        self._parked: dict[int, WaitingStrand] = {}
         self._dropped: list[WaitingStrand] = []
         self._waiting: deque[Message] = deque()
         self._functions: dict[bytes, Callable[..., Any]] = {}
@@ -107,7 +107,7 @@ class WorkerProcess:
         resume: Resume = self._scheduler.park(strand)
         return resume
 
-    def _drop(self, tag: Tag) -> None:
+    def _drop(self, tag: int) -> None:
         strand = self._parked.pop(tag, None)
         if strand is not None:
             strand.ended = True
@@ -179,7 +179,7 @@ class WorkerProcess:
                 data = b"".join(pieces)
                 pieces.clear()
                 if data:
-                    self.connection.write(strand.tag, sink, data)
+                    self.connection.write(strand.tag, sink, data, strand.next_action)
 
     def _owner(self, thread: threading.Thread) -> WaitingStrand | None:
         """The strand that started a thread; `None` if that has ended, which is said once."""

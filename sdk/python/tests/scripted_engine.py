@@ -29,15 +29,15 @@ from ciel._native import (
     Recording,
     Resume,
     Start,
-    Tag,
     TaskOptions,
     Value,
 )
 
 if TYPE_CHECKING:
-    from ciel._native import Message, Reference
+    from ciel._native import Definition, Message, Reference
 
 DELIVERED_FROM = 1 << 31
+WAIT_FIRST, WAIT_REST = 1, 2
 
 
 class Object:
@@ -62,23 +62,20 @@ class Task:
         self.outputs: list[Object] = []
         self.facts: list[tuple[Any, ...]] = []
         self.observed: list[Observation] = []
-        self.spawned = 0
+        self.first_action = 0
         self.begin()
 
     def begin(self) -> None:
         """The state of a run from the start."""
         self.table: dict[int, Object] = dict(enumerate(self.inputs))
-        self.next = len(self.inputs)
+        self.reached = self.first_action
+        self.row: list[int] = []
         self.delivered = DELIVERED_FROM
         self.cursor = 0
         self.log: list[Any] = []
         self.opened: dict[int, tuple[str, int | None]] = {}
-        self.waits: tuple[list[int], bool] | None = None
-
-
-def tag(task: Task) -> Tag:
-    """The tag of a task, here its number."""
-    return cast(Tag, task.tag)
+        self.waits: tuple[list[int], int] | None = None
+        self.given: set[int] = set()
 
 
 class Engine:
@@ -134,13 +131,15 @@ class Engine:
 
     def _resumed(self, task: Task) -> Message:
         assert task.waits is not None
-        handles, first = task.waits
+        handles, wait = task.waits
         task.waits = None
         there = [handle for handle in handles if task.table[handle].state is not None]
-        if first:
-            places = [place for place, handle in enumerate(handles) if handle in there]
-            task.observed.append(Observation("first", json.dumps(places).encode(), ()))
-        return Resume(tag(task), [self._reference(task, handle) for handle in there], False)
+        if wait:
+            places = [place for place, handle in enumerate(task.row) if handle in there]
+            kind = "first" if wait == WAIT_FIRST else "rest"
+            task.observed.append(Observation(kind, json.dumps(places).encode()))
+            task.given.update(there)
+        return Resume(task.tag, [self._reference(task, handle) for handle in there], False)
 
     def _settle(
         self, entry: Object, state: Value | File | Failed, inside: list[Object] | None = None
@@ -177,61 +176,75 @@ class Engine:
             replay = Recording([one for one in known if one.is_resolved], list(task.observed))
         inputs = [self._reference(task, place) for place in range(len(task.inputs))]
         return Start(
-            tag(task), task.payload, inputs, len(task.outputs), task.label,
-            _native.seed_of(task.position), task.position, 1, "", "/", replay,
+            task.tag, task.payload, inputs, len(task.outputs), task.label,
+            _native.seed_of(task.position), task.position, task.first_action,
+            len(task.inputs), 1, replay,
             task.options or TaskOptions(),
         )  # fmt: skip
 
-    def _made(self, task: Task, what: tuple[Any, ...], entries: list[Object]) -> bool:
-        """Adds handles; gives whether the word is new, after a check if it is not."""
+    @staticmethod
+    def _reach(task: Task, actions: int) -> None:
+        """The strand has done so many actions; they are never fewer than before."""
+        assert actions >= task.reached, f"{task.label} goes back from {task.reached} to {actions}"
+        task.reached = actions
+
+    def _made(
+        self, task: Task, what: tuple[Any, ...], entries: list[Object], handle: int
+    ) -> bool:
+        """Adds handles; gives whether the action is new, after a check if it is not."""
         fresh = task.cursor == len(task.facts)
         if fresh:
             task.facts.append((what, entries))
         elif task.facts[task.cursor][0] != what:
             raise AssertionError(f"run again, {task.label} said {what} instead")
-        for entry in task.facts[task.cursor][1]:
-            task.table[task.next] = entry
-            task.next += 1
+        for number, entry in enumerate(task.facts[task.cursor][1], handle):
+            assert number not in task.table or not fresh, f"{task.label} gives {number} twice"
+            task.table[number] = entry
         task.cursor += 1
         return fresh
 
     def spawn(
-        self, tag: int, executor: str, payload: bytes, inputs: Any, kept: Any, outputs: int,
-        options: Any, label: str, code: bytes, file: str, line: int,
+        self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
+        action: int, handle: int, line: int, kept: Any = None,
     ) -> None:  # fmt: skip
         """A child of the task."""
         task = self.tasks[tag]
-        given = [task.table[handle] for handle in inputs]
+        given = [task.table[one] for one in inputs]
         needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
-        entries = [Object() for _ in range(outputs)]
-        if self._made(task, ("spawn", payload), entries):
-            position = _native.position_of_spawn(task.position, task.spawned)
-            task.spawned += 1
-            child = self._task(position, payload, given, needs, 0, label)
-            child.options = options
+        entries = [Object() for _ in range(definition.outputs)]
+        self._reach(task, action + 1)
+        if self._made(task, ("spawn", action, payload), entries, handle):
+            position = _native.position_of_spawn(task.position, action)
+            child = self._task(position, payload, given, needs, 0, definition.label)
+            child.options = definition.options
             child.outputs = entries
             task.facts[-1] = (*task.facts[-1], child)
         task.log.append(task.facts[task.cursor - 1][2])
 
     def tail_spawn(
-        self, tag: int, executor: str, payload: bytes, inputs: Any, kept: Any, outputs: int,
-        options: Any, label: str, code: bytes, file: str, line: int,
+        self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
+        after: int, line: int, kept: Any = None,
     ) -> None:  # fmt: skip
         """The successor of the task."""
         task = self.tasks[tag]
-        given = [task.table[handle] for handle in inputs]
+        given = [task.table[one] for one in inputs]
         needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
-        child = self._task(task.position, payload, given, needs, 0, label)
-        child.outputs, child.spawned = task.outputs, task.spawned
-        child.options = options
+        child = self._task(task.position, payload, given, needs, 0, definition.label)
+        child.outputs, child.first_action = task.outputs, after
+        child.options = definition.options
+        child.begin()
         task.log.append(child)
 
-    def construct(self, tag: int, data: bytes, form: str, references: Any) -> None:
+    def construct(
+        self, tag: int, data: bytes, form: str, references: Any, *,
+        action: int, handle: int, part: int | None = None,
+    ) -> None:  # fmt: skip
         """An object."""
         task = self.tasks[tag]
         entry = Object()
         self._settle(entry, Value(0, data, form, ()), [task.table[one] for one in references])
-        self._made(task, ("construct", data), [entry])
+        self._reach(task, action + (part is None))
+        self._made(task, ("construct", action, part, data), [entry], handle)
 
     def open_construct(self, tag: int, request: int) -> None:
         """A file for an object."""
@@ -246,52 +259,69 @@ class Engine:
             self.folder = tempfile.TemporaryDirectory(prefix="ciel-test-")
         path = os.path.join(self.folder.name, f"{tag}-{request}-{random.random()}")
         self.tasks[tag].opened[request] = (path, output)
-        self.messages.append(Answer(cast(Tag, tag), request, Opened(path)))
+        self.messages.append(Answer(tag, request, Opened(path)))
 
-    def commit(self, tag: int, request: int, form: str, references: Any) -> None:
+    def commit(
+        self, tag: int, request: int, form: str, references: Any, *,
+        action: int, handle: int, part: int | None = None,
+    ) -> None:  # fmt: skip
         """The file is complete."""
         task = self.tasks[tag]
         path, output = task.opened.pop(request)
         inner = [task.table[handle] for handle in references]
         entry = Object() if output is None else task.outputs[output]
         self._settle(entry, File(0, path, os.path.getsize(path), form, ()), inner)
-        self._made(task, ("commit", request), [entry])
+        self._reach(task, action + (part is None))
+        self._made(task, ("commit", action, part, request), [entry], handle)
 
-    def block(self, tag: int, handles: list[int], first: bool, timeout_ms: int | None) -> None:
+    def block(
+        self, tag: int, handles: list[int], wait: int, timeout_ms: int | None, *,
+        after: int, part: int | None = None,
+    ) -> None:  # fmt: skip
         """The strand parks; perhaps it is dropped."""
         task = self.tasks[tag]
-        task.waits = (list(handles), first)
+        self._reach(task, after)
+        if wait == WAIT_FIRST:
+            task.row, task.given = list(handles), set()
+        elif wait == WAIT_REST:
+            handles = [handle for handle in task.row if handle not in task.given]
+        task.waits = (list(handles), wait)
         if timeout_ms is not None and not self._there(task):
             task.waits = None
-            task.observed.append(Observation("timeout", b"", ()))
-            self.messages.append(Resume(cast(Tag, tag), [], True))
+            task.observed.append(Observation("timeout", b"[]"))
+            self.messages.append(Resume(tag, [], True))
         elif self.chance is not None and self.chance.random() < 0.4:
             self.drops += 1
             task.waits = None
-            self.messages.append(Drop(cast(Tag, tag)))
+            self.messages.append(Drop(tag))
             self.again.append(tag)
         else:
             self.woken.append(task)
             for handle in handles:
                 task.table[handle].waiters.append(task)
 
-    def write(self, tag: int, sink: int, data: bytes) -> None:
+    def write(self, tag: int, sink: int, data: bytes, after: int) -> None:
         """Output at its place."""
+        self._reach(self.tasks[tag], after)
         if sink == 0:
             self.tasks[tag].log.append(data)
         else:
             self.written += data
 
-    def observe(self, tag: int, kind: str, value: bytes) -> None:
+    def observe(self, tag: int, kind: str, value: bytes, *, action: int, part: int) -> None:
         """A recorded input."""
-        self.tasks[tag].observed.append(Observation(kind, value, ()))
+        self._reach(self.tasks[tag], action)
+        self.tasks[tag].observed.append(Observation(kind, value))
 
-    def ask(self, tag: int, request: int, kind: str, handles: list[int]) -> None:
+    def ask(
+        self, tag: int, request: int, kind: str, handles: list[int], *, action: int, part: int
+    ) -> None:
         """Which are there."""
         task = self.tasks[tag]
+        self._reach(task, action)
         answer = json.dumps([task.table[handle].state is not None for handle in handles]).encode()
-        task.observed.append(Observation(kind, answer, ()))
-        self.messages.append(Answer(cast(Tag, tag), request, Observed(answer)))
+        task.observed.append(Observation(kind, answer))
+        self.messages.append(Answer(tag, request, Observed(answer)))
 
     def log(self, tag: int, level: int, message: str) -> None:
         """For people."""

@@ -1,7 +1,7 @@
-"""Starts that are told ahead, over a socket pair: what follows what, and what is given back.
+"""Starts that are sent ahead, over a socket pair: what follows what, and what is given back.
 
 It writes the few messages that it needs by hand, as `protocol/executor.proto` numbers their fields.
-The epoch stands for the whole tag. Read next: "Starts that are told ahead" in PROTOCOL.md.
+Read next: "Starts that are sent ahead" in PROTOCOL.md.
 """
 
 import itertools
@@ -12,11 +12,10 @@ from collections.abc import Iterator
 import pytest
 from test_native import DEADLINE_S, heard, read_frame, vector
 
-from ciel._native import Connection, Failure, Resume, Shutdown, Start, Tag, Value
+from ciel._native import Connection, Failure, Resume, Shutdown, Start, Value
 
-KEEP_AS_SAID, KEEP_END = 0, 3
-TAG = bytes.fromhex("0a10000102030405060708090a0b0c0d0e0f")
-TASK = bytes.fromhex("1a10f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff")
+KEEP_AS_SAID, KEEP_END = 0, 2
+POSITION = bytes(16)
 
 Awaited = tuple[int, int, int]
 
@@ -34,20 +33,20 @@ def plain(place: int, value: int) -> bytes:
     return number(place << 3) + number(value) if value else b""
 
 
-def message(epoch: int, place: int, body: bytes) -> bytes:
-    tag = TAG + plain(2, epoch) + TASK
-    whole = field(1, tag) + field(place, body)
+def message(tag: int, place: int, body: bytes) -> bytes:
+    whole = plain(1, tag) + field(place, body)
     return len(whole).to_bytes(4, "big") + whole
 
 
-def start(epoch: int, before: int | None = None, awaited: tuple[Awaited, ...] = ()) -> bytes:
-    """A start; `awaited` are input, epoch of the task that makes it, number of its output."""
+def start(tag: int, before: int | None = None, awaited: tuple[Awaited, ...] = ()) -> bytes:
+    """A start; `awaited` are input, tag of the task that makes it, number of its output."""
     inputs = [plain(1, at) + field(2, b"") for at in range(2)]
-    body = field(1, b"work") + b"".join(field(2, one) for one in inputs) + plain(3, 1)
+    body = plain(1, 3) + field(2, b"work") + b"".join(field(3, one) for one in inputs)
+    body += field(4, POSITION)
     if before is not None:
         each = [plain(1, at) + plain(2, maker) + plain(3, out) for at, maker, out in awaited]
         body += field(11, plain(1, before) + b"".join(field(2, one) for one in each))
-    return message(epoch, 4, body)
+    return message(tag, 4, body)
 
 
 class Worker:
@@ -58,8 +57,9 @@ class Worker:
         self.engine, worker = socket.socketpair()
         self.engine.settimeout(DEADLINE_S)
         self.connection = Connection(worker.detach())
-        self.tag: Tag
+        self.tag: int
         self.inputs: list[bytes | None] = []
+        self.tell(vector("engine-define"))
 
     def tell(self, *messages: bytes) -> None:
         """The engine says something."""
@@ -73,7 +73,7 @@ class Worker:
         self.inputs = [one.data if isinstance(one, Value) else None for one in found.inputs]
 
     def exit(self, text: bytes = b"done", output: int = 0, keep: int = KEEP_AS_SAID) -> int | None:
-        """The task ends; gives the epoch of the start that follows, if one does."""
+        """The task ends; gives the tag of the start that follows, if one does."""
         return self.exit_with([(output, text, "text", [])], keep)
 
     def exit_with(self, outputs: list[tuple[int, bytes, str, list[int]]], keep: int) -> int | None:
@@ -84,9 +84,9 @@ class Worker:
 
 
 def next_of(frame: bytes) -> int | None:
-    """The number in field 4 of an exit, which is its last."""
+    """The number in field 3 of an exit, which is its last."""
     whole = frame.endswith(b"text")
-    return None if whole or frame[-2] != 4 << 3 else frame[-1]
+    return None if whole or frame[-2] != 3 << 3 else frame[-1]
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_task_without_the_awaited_value_is_not_followed(
 def test_task_that_has_blocked_is_not_followed(worker: Worker) -> None:
     worker.tell(start(1), start(2, 1))
     worker.begin()
-    worker.connection.block(worker.tag, [0], False, None)
+    worker.connection.block(worker.tag, [0], 0, None, after=0)
     resume = message(1, 5, b"")
     worker.tell(start(3, 1), resume)
     assert isinstance(heard(worker.connection), Resume)

@@ -28,17 +28,17 @@ FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    connection.write(tag, 0, b"a line\n")
+    connection.write(tag, 0, b"a line\n", 3)
     child = os.fork()
     if child == 0:
         connection.forked()
-        connection.write(tag, 0, b"not heard")
+        connection.write(tag, 0, b"not heard", 0)
         connection.flush()
         is_well = connection.receive() is None and connection.poll()
         connection.close()
         os._exit(0 if is_well else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    connection.write(tag, 0, b"a line\n")
+    connection.write(tag, 0, b"a line\n", 3)
     connection.flush()
     assert read_frame(engine) + read_frame(engine) == vector("worker-write") * 2
     engine.sendall(vector("engine-drop"))

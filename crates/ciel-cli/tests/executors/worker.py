@@ -7,6 +7,8 @@ NAME = sys.argv[0].rsplit("ciel-executor-", 1)[-1]
 SOCKET = socket.socket(fileno=int(os.environ["CIEL_FD"]))
 LINES = SOCKET.makefile("r", encoding="utf-8")
 PARKED = {}
+DEFINITIONS = {}
+FOLDERS = []
 
 
 def encode(data):
@@ -21,12 +23,22 @@ def send(message):
     SOCKET.sendall(json.dumps(message).encode() + b"\n")
 
 
+def definition(executor, label, **fields):
+    """The id of a definition, which the engine has received by then."""
+    key = json.dumps([executor, label, fields])
+    if key not in DEFINITIONS:
+        DEFINITIONS[key] = len(DEFINITIONS)
+        send({"define": {"id": DEFINITIONS[key], "executor": executor, "label": label,
+                         "outputs": 1, **fields}})
+    return DEFINITIONS[key]
+
+
 class Task:
     """A task as its code sees it."""
 
     def __init__(self, tag, start):
         self.tag, self.start = tag, start
-        self.next_handle = len(start.get("inputs", []))
+        self.action, self.handle = int(start.get("action", 0)), start.get("handle", 0)
         recording = start.get("replay", {})
         known = start.get("inputs", []) + recording.get("references", [])
         self.known = {reference.get("handle", 0): reference for reference in known}
@@ -41,15 +53,21 @@ class Task:
                    for index, value in enumerate(values)]
         self.say("exit", outputs=outputs, **fields)
 
-    def make(self, count=1):
-        self.next_handle += count
-        return self.next_handle - count
+    def act(self, verb, **fields):
+        """Does an action that makes one handle."""
+        self.say(verb, action=self.action, handle=self.handle, **fields)
+        self.action, self.handle = self.action + 1, self.handle + 1
+        return self.handle - 1
 
-    def spawn(self, do, inputs=(), **arguments):
-        payload = encode(json.dumps({"do": do, **arguments}).encode())
-        self.say("spawn", tasks=[{"executor": NAME, "label": do, "outputs": 1,
-                                  "payload": payload, "inputs": inputs}])
-        return self.make()
+    def after(self, verb, **fields):
+        """Something that is no action, but has its place among them."""
+        self.say(verb, after=self.action, **fields)
+
+    def spawn(self, do, inputs=(), executor=NAME, payload=None, **arguments):
+        payload = payload or {"do": do, **arguments}
+        task = {"definition": definition(executor, do), "inputs": inputs,
+                "payload": encode(json.dumps(payload).encode())}
+        return self.act("spawn", tasks=[task])
 
     def value(self, handle):
         """What is behind a handle; none if that is not known."""
@@ -111,7 +129,7 @@ def empty(task):
 
 
 def goes_on(task):
-    """It says that it goes on with a start that it was never told."""
+    """It continues with a start that it never received."""
     task.say("exit", outputs=[{"value": json_data(1)}], next=7)
 
 
@@ -121,24 +139,24 @@ def die(task):
 
 def die_once(task):
     child = task.spawn("fine", value=7)
-    task.say("write", data=encode(b"before\n"))
+    task.after("write", data=encode(b"before\n"))
     if task.once("died"):
         os.kill(os.getpid(), signal.SIGKILL)
     if task.value(child) is None:
-        return task.say("blockOn", references=[child], replay={})
+        return task.after("blockOn", references=[child], replay={})
     task.exit(task.value(child))
 
 
 def fickle(task):
     child = task.spawn("fine", value=1 if task.once("fickle") else 2)
     if task.value(child) is None:
-        return task.say("blockOn", references=[child], replay={})
+        return task.after("blockOn", references=[child], replay={})
     task.exit(task.value(child))
 
 
 def forgetful(task):
     child = task.spawn("fine")
-    task.say("blockOn", references=[child], replay={})
+    task.after("blockOn", references=[child], replay={})
 
 
 def die_first(task):
@@ -155,28 +173,26 @@ def park(task):
 
 
 def save(task):
+    """It waits for the second of two, which needs the first; both come back as they are."""
     if "saved" in task.start:
         saved = task.start["saved"]
         state = base64.b64decode(saved["data"]).decode()
-        reference = saved["references"][1]
-        task.known[reference["handle"]] = reference
-        return task.exit([state, task.value(reference["handle"])])
-    first = task.spawn("fine", value=1)
-    second = task.spawn("fine", value=2)
-    task.say("blockOn", references=[second],
+        return task.exit([state, *map(decoded, saved["references"])])
+    first = task.spawn("fine", value=2)
+    second = task.spawn("echo", [{"handle": first}])
+    task.after("blockOn", references=[second],
              saved={"data": encode(b"kept"), "runtime": "none", "references": [first, second]})
 
 
 def publish(task):
-    task.say("publish", output=0, value=json_data("early"))
-    handle = task.make()
+    handle = task.act("publish", output=0, value=json_data("early"))
     task.spawn("echo", [{"handle": handle}])
     task.say("exit", outputs=[{"output": 1, "value": json_data("late")}])
 
 
 def publish_twice(task):
     for value in (1, 2):
-        task.say("publish", output=0, value=json_data(value))
+        task.act("publish", output=0, value=json_data(value))
     task.say("exit")
 
 
@@ -185,29 +201,29 @@ def files(task):
     opened = task.request("openConstruct", request=1)["opened"]["path"]
     with open(opened, "w", encoding="utf-8") as file:
         json.dump("x" * 5000, file)
-    task.say("commit", request=1, form="json")
-    child = task.spawn("echo", [{"handle": task.make()}])
+    made = task.act("commit", request=1, form="json")
+    child = task.spawn("echo", [{"handle": made}])
     opened = task.request("openOutput", request=2, output=0)["opened"]["path"]
     with open(opened, "w", encoding="utf-8") as file:
         file.write("y" * 100000)
     if task.request("openOutput", request=3, output=0).get("refused") is None:
         return task.exit("an output was opened twice")
     if task.value(child) is None:
-        return task.say("blockOn", references=[child], replay={})
+        return task.after("blockOn", references=[child], replay={})
     task.say("exit")
 
 
 def writes(task):
-    task.say("write", data=encode(b"one\n"))
+    task.after("write", data=encode(b"one\n"))
     task.spawn("says", text="two\n")
-    task.say("write", data=encode(b"three\n"))
-    task.say("write", sink="SINK_STDERR", data=encode(b"aside\n"))
+    task.after("write", data=encode(b"three\n"))
+    task.after("write", sink="SINK_STDERR", data=encode(b"aside\n"))
     print("from the process itself", flush=True)
     task.exit(None)
 
 
 def says(task):
-    task.say("write", data=encode(task.arguments["text"].encode()))
+    task.after("write", data=encode(task.arguments["text"].encode()))
     task.exit(None)
 
 
@@ -216,20 +232,21 @@ def clock(task):
     seen = task.observations.pop(0) if task.observations else None
     now = base64.b64decode(seen["value"]) if seen else str(time.monotonic_ns()).encode()
     if seen is None:
-        task.say("observe", kind="clock", value=encode(now))
+        task.say("observe", kind="clock", value=encode(now), action=task.action)
+    task.action += 1
     if task.once("ticked"):
         with open("first-time", "wb") as file:
             file.write(now)
     child = task.spawn("fine")
     if task.value(child) is None:
-        return task.say("blockOn", references=[child], replay={})
+        return task.after("blockOn", references=[child], replay={})
     with open("first-time", "rb") as file:
         task.exit(file.read() == now)
 
 
 def done(task):
     """Asks whether its lazy input is there."""
-    answer = task.request("observe", request=1, kind="done", references=[0])
+    answer = task.request("observe", request=1, kind="done", references=[0], action=task.action)
     task.exit(json.loads(base64.b64decode(answer["observed"]["value"])))
 
 
@@ -237,7 +254,7 @@ def first(task):
     children = [task.spawn("fine", value=value) for value in (1, 2)]
     seen = task.observations.pop(0) if task.observations else None
     if seen is None:
-        return task.say("blockOn", references=children, wait="WAIT_FIRST", replay={})
+        return task.after("blockOn", references=children, wait="WAIT_FIRST", replay={})
     places = json.loads(base64.b64decode(seen["value"]))
     task.exit([task.value(children[place]) for place in places] != [])
 
@@ -248,16 +265,16 @@ def look(task):
     reference = task.request("openReference", request=1, handle=inside)["reference"]
     task.known[inside] = reference
     if task.value(inside) is None:
-        return task.say("blockOn", references=[inside], replay={})
+        return task.after("blockOn", references=[inside], replay={})
     task.exit(task.value(inside))
 
 
 def nest(task):
     child = task.spawn("fine", value=8)
-    task.say("construct", value=json_data({"$ref": 0}, [child]))
-    looking = task.spawn("look", [{"handle": task.make()}])
+    made = task.act("construct", value=json_data({"$ref": 0}, [child]))
+    looking = task.spawn("look", [{"handle": made}])
     if task.value(looking) is None:
-        return task.say("blockOn", references=[looking], replay={})
+        return task.after("blockOn", references=[looking], replay={})
     task.exit(task.value(looking))
 
 
@@ -271,9 +288,9 @@ def hold(task):
     """A child that waits at the gate, in a process of its own, and one that does not."""
     if task.once("held"):
         os.mkfifo("gate")
-    payload = encode(json.dumps({"command": "cat " + os.path.abspath("gate")}).encode())
-    task.say("spawn", tasks=[{"executor": "shell", "outputs": 1, "payload": payload}])
-    return [task.make(), task.spawn("fine", value=7)]
+    payload = {"command": "cat " + os.path.abspath("gate")}
+    held = task.spawn("cat", executor="shell", payload=payload)
+    return [held, task.spawn("fine", value=7)]
 
 
 def release():
@@ -282,8 +299,9 @@ def release():
 
 
 def park_on(task, handles, then, **fields):
-    PARKED[json.dumps(task.tag)] = then
-    task.say("blockOn", references=handles, parked={}, **fields)
+    PARKED[task.tag] = then
+    task.after("blockOn", references=handles, parked={}, **fields)
+    task.action += "wait" in fields or "timeoutMs" in fields
 
 
 def race(task):
@@ -303,13 +321,14 @@ def race_again(task):
     """The first of two, run again from its start; then the other."""
     children = hold(task)
     if not task.observations:
-        return task.say("blockOn", references=children, wait="WAIT_FIRST", replay={})
+        return task.after("blockOn", references=children, wait="WAIT_FIRST", replay={})
     seen = task.observations.pop(0)
+    task.action += 1
     places = json.loads(base64.b64decode(seen["value"]))
     if task.once("released"):
         release()
     if task.value(children[0]) is None:
-        return task.say("blockOn", references=children[:1], replay={})
+        return task.after("blockOn", references=children[:1], replay={})
     task.exit([seen["kind"], places, task.value(children[0])])
 
 
@@ -336,9 +355,10 @@ def patience_again(task):
     """The same, run again from its start; and a wait that ends before its time."""
     children = hold(task)
     if not task.observations:
-        return task.say("blockOn", references=children[:1], timeoutMs="50", replay={})
+        return task.after("blockOn", references=children[:1], timeoutMs="50", replay={})
+    task.action += 1
     if len(task.observations) == 1:
-        return task.say("blockOn", references=children[1:], timeoutMs="60000", replay={})
+        return task.after("blockOn", references=children[1:], timeoutMs="60000", replay={})
     if task.once("released"):
         release()
     task.exit([[seen["kind"], json.loads(base64.b64decode(seen["value"]))]
@@ -352,7 +372,7 @@ def patience_saved(task):
         saved = task.start["saved"]
         return task.exit([saved["timedOut"], "future" in saved["references"][0]])
     children = hold(task)
-    task.say("blockOn", references=children[:1], timeoutMs="50",
+    task.after("blockOn", references=children[:1], timeoutMs="50",
              saved={"data": encode(b""), "runtime": "none", "references": children[:1]})
 
 
@@ -361,11 +381,10 @@ def watcher(task):
     held, free = hold(task)
     told = []
     for request, handle in [(1, held), (2, free), (3, free)]:
-        task.say("openReference", request=request, handle=handle, hints={"mustBlock": True})
+        task.say("openReference", request=request, handle=handle, mustBlock=True)
     for _ in range(2):
         told.append(json.loads(LINES.readline())["answer"]["request"])
-    task.say("construct", value=json_data("counted alike"))
-    made = task.make()
+    made = task.act("construct", value=json_data("made meanwhile"))
     release()
     answer = json.loads(LINES.readline())["answer"]
     task.known[made] = task.request("openReference", request=4, handle=made)["reference"]
@@ -410,9 +429,7 @@ def text(task):
 def place(task):
     """Where it runs: its folder, and whether its position is what its label shows."""
     position = base64.b64decode(task.start["position"])
-    shown = task.start["label"].rsplit("@", 1)[1]
-    task.exit([task.start["environment"].get("scratch", ""), len(position),
-               position.hex().startswith(shown)])
+    task.exit([task.start.get("scratch", ""), len(position), FOLDERS == [os.getcwd()]])
 
 
 class Interrupted(Exception):
@@ -445,8 +462,62 @@ def outlives(task):
 
 
 def strange(task):
-    task.say("construct", value={"data": "", "form": "parquet"})
+    """It makes an object of a form of its own, and one with a type, for a child to look at."""
+    made = [task.act("construct", value={"data": encode(b"rows"), "form": "parquet"}),
+            task.act("construct", value={**json_data(7), "type": "int"})]
+    child = task.spawn("forms", [{"handle": handle} for handle in made])
+    if task.value(child) is None:
+        return task.after("blockOn", references=[child], replay={})
+    task.exit(task.value(child))
+
+
+def forms(task):
+    values = [task.known[handle]["value"] for handle in (0, 1)]
+    task.exit([[value["form"], value.get("type")] for value in values])
+
+
+def streams(task):
+    task.spawn("fine", [{"handle": task.act("construct", value=json_data(1)),
+                         "mode": "INPUT_MODE_STREAM"}])
     task.exit(1)
+
+
+def undefined(task):
+    task.act("spawn", tasks=[{"definition": 4000}])
+    task.exit(1)
+
+
+def backwards(task):
+    """It gives an action an index that it has given before."""
+    task.spawn("fine")
+    task.action = 0
+    task.spawn("fine")
+    task.exit(1)
+
+
+def leaves_gaps(task):
+    """Indices and handles that it leaves out are of no concern."""
+    task.action, task.handle = task.action + 5, task.handle + 7
+    child = task.spawn("fine", value=3)
+    task.action, task.handle = task.action + 2, task.handle - 4
+    task.act("construct", value=json_data("between"))
+    if task.value(child) is None:
+        return task.after("blockOn", references=[child], replay={})
+    task.exit(task.value(child))
+
+
+def takes_all(task):
+    """It takes three results as they come, from one list that it gives once."""
+    children = [task.spawn("fine", value=value) for value in (1, 2, 3)]
+    taken = []
+
+    def take(resume):
+        taken.extend(decoded(answer) for answer in resume["answers"])
+        if len(taken) < 3:
+            return park_on(task, [], take, wait="WAIT_REST")
+        task.exit(sorted(taken))
+
+    park_on(task, children, take, wait="WAIT_FIRST")
 
 
 def fails(task):
@@ -462,10 +533,9 @@ def counts_processes(task):
 
 def shell(task):
     payload = encode(json.dumps({"command": "cat {in.a}", "inputs": {"a": {"$ref": 0}}}).encode())
-    task.say("construct", value={"data": encode(b"through a shell")})
-    text = task.make()
-    task.say("tailSpawn", task={"executor": "shell", "outputs": 1, "payload": payload,
-                                "inputs": [{"handle": text}]})
+    text = task.act("construct", value={"data": encode(b"through a shell")})
+    task.after("tailSpawn", task={"definition": definition("shell", "shell"), "payload": payload,
+                                  "inputs": [{"handle": text}]})
 
 
 def run(task):
@@ -478,7 +548,7 @@ def decoded(reference):
 
 
 def resume(message):
-    PARKED.pop(json.dumps(message["tag"]))(message["resume"])
+    PARKED.pop(message["tag"])(message["resume"])
 
 
 def receive_frame():
@@ -500,14 +570,14 @@ def greet():
     if NAME == "noise":
         SOCKET.sendall(b"\xff\xfe\xfd\xfc\xfb\xfa")
     if NAME == "huge":
-        hello = b"\x08\x01\x22\x04huge"
+        hello = b"\x08\x02\x22\x04huge"
         frame = b"\x12" + bytes([len(hello)]) + hello
         SOCKET.sendall(len(frame).to_bytes(4, "big") + frame)
         receive_frame()
         receive_frame()
         SOCKET.sendall(b"\x7f\xff\xff\xff")
         SOCKET.recv(1)
-    send({"hello": {"protocol": 9 if NAME == "old" else 1, "executor": NAME,
+    send({"hello": {"protocol": 1 if NAME == "old" else 2, "executor": NAME,
                     "features": FEATURES if NAME == "waiting" else FEATURES[:1],
                     "pool": {"reuse": True, "parkedStrandsMax": 10}}})
 
@@ -516,7 +586,9 @@ def main():
     greet()
     for line in LINES:
         message = json.loads(line)
-        if "start" in message:
+        if "hello" in message:
+            FOLDERS.append(message["hello"]["folder"])
+        elif "start" in message:
             run(Task(message["tag"], message["start"]))
         elif "resume" in message:
             resume(message)

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use ciel_coordinator::{Coordinator, Recorder};
-use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
+use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
     Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
@@ -199,8 +199,9 @@ impl Conversation {
             attempt: AttemptNumber(0),
         });
         let wait = Wait {
-            first: true,
+            until: Until::First,
             limit_us: Some(500),
+            at: ActionKey::action(90),
         };
         self.block(Continuation::Saved(b"state".to_vec().into()), wait, None);
         self.tell(Event::Ticked);

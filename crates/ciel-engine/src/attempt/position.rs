@@ -2,7 +2,7 @@
 //!
 //! It does not know what a fact means. Read next: `ciel_model::ActionKey`.
 
-use ciel_model::{ActionKey, Fact, FactAct};
+use ciel_model::{ActionKey, Fact};
 
 use super::At;
 
@@ -28,8 +28,7 @@ impl Position {
 
     /// The strand is before all of `facts`, which are in order.
     pub(super) fn rewind(&mut self, facts: &[Fact]) {
-        let is_input = |fact: &&Fact| matches!(fact.act, FactAct::Input { .. });
-        let last = facts.iter().rev().find(|fact| !is_input(fact));
+        let last = facts.iter().rev().find(|fact| !fact.act.is_taken());
         self.again = last.map(|fact| fact.at);
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Read next: `ciel_graph::Event::TaskBlocked`, for what becomes of the table.
 
-use ciel_graph::{self as graph, Checkpoint, Continuation, Wait, WaitEnd};
-use ciel_model::Handle;
+use ciel_graph::{self as graph, Checkpoint, Continuation, Wait};
+use ciel_model::{Handle, WaitEnd};
 use ciel_node::AttemptKey;
 
 use super::Attempt;

@@ -8,11 +8,11 @@ use std::fmt::Write;
 
 use ciel_graph::{
     Action, Assignment, Continuation, Entry, Event, Graph, Moment, Output, Policy, Step,
-    StrandChange, TaskSummary, Wait, WaitEnd,
+    StrandChange, TaskSummary, Until, Wait,
 };
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Content, Descriptor, Failure, FailureKind, Form, Handle,
-    Input, InputMode, Label, Name, Options, Resolution, TaskKey, Value,
+    Input, InputMode, Label, Name, Options, Resolution, TaskKey, Value, WaitEnd,
 };
 
 pub struct Conversation {
@@ -210,7 +210,18 @@ impl Conversation {
     }
 
     fn block(&mut self, task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
-        let event = blocked(task, attempt, text);
+        let is_timely = ["first", "rest", "within"].map(|word| text.contains(word));
+        let (action, text) = match is_timely.contains(&true) {
+            true => {
+                let (action, _, text) = self.count(task, text, 0);
+                (action, text)
+            }
+            false => (0, text),
+        };
+        let mut event = blocked(task, attempt, text);
+        if let Event::TaskBlocked { wait, .. } = &mut event {
+            wait.at = ActionKey::action(action);
+        }
         if let Event::TaskBlocked {
             kept: Some(kept),
             continuation: Continuation::Live | Continuation::Replay,
@@ -240,7 +251,8 @@ fn blocked(task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
         match word {
             "on" => on = handles(words.next().unwrap()),
             "kept" => kept = Some(handles(words.next().unwrap())),
-            "first" => wait.first = true,
+            "first" => wait.until = Until::First,
+            "rest" => wait.until = Until::Rest,
             "within" => wait.limit_us = Some(words.next().unwrap().parse().unwrap()),
             "replay" => continuation = Continuation::Replay,
             "saved" => continuation = Continuation::Saved(vec![1, 2].into()),
@@ -479,7 +491,9 @@ fn ended(summary: &TaskSummary) -> String {
 fn end(ended: Option<&WaitEnd>) -> String {
     match ended {
         None => String::new(),
-        Some(WaitEnd { places, timed_out }) => {
+        Some(WaitEnd {
+            places, timed_out, ..
+        }) => {
             let why = if *timed_out { "time" } else { "what is there" };
             format!(", ended by {why} with {places:?}")
         }

@@ -273,7 +273,7 @@ impl serde::Serialize for Awaited {
         if self.input != 0 {
             len += 1;
         }
-        if self.epoch != 0 {
+        if self.tag != 0 {
             len += 1;
         }
         if self.output != 0 {
@@ -283,8 +283,8 @@ impl serde::Serialize for Awaited {
         if self.input != 0 {
             struct_ser.serialize_field("input", &self.input)?;
         }
-        if self.epoch != 0 {
-            struct_ser.serialize_field("epoch", &self.epoch)?;
+        if self.tag != 0 {
+            struct_ser.serialize_field("tag", &self.tag)?;
         }
         if self.output != 0 {
             struct_ser.serialize_field("output", &self.output)?;
@@ -300,14 +300,14 @@ impl<'de> serde::Deserialize<'de> for Awaited {
     {
         const FIELDS: &[&str] = &[
             "input",
-            "epoch",
+            "tag",
             "output",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Input,
-            Epoch,
+            Tag,
             Output,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
@@ -331,7 +331,7 @@ impl<'de> serde::Deserialize<'de> for Awaited {
                     {
                         match value {
                             "input" => Ok(GeneratedField::Input),
-                            "epoch" => Ok(GeneratedField::Epoch),
+                            "tag" => Ok(GeneratedField::Tag),
                             "output" => Ok(GeneratedField::Output),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
@@ -353,7 +353,7 @@ impl<'de> serde::Deserialize<'de> for Awaited {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut input__ = None;
-                let mut epoch__ = None;
+                let mut tag__ = None;
                 let mut output__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -365,11 +365,11 @@ impl<'de> serde::Deserialize<'de> for Awaited {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::Epoch => {
-                            if epoch__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("epoch"));
+                        GeneratedField::Tag => {
+                            if tag__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tag"));
                             }
-                            epoch__ = 
+                            tag__ = 
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
@@ -385,7 +385,7 @@ impl<'de> serde::Deserialize<'de> for Awaited {
                 }
                 Ok(Awaited {
                     input: input__.unwrap_or_default(),
-                    epoch: epoch__.unwrap_or_default(),
+                    tag: tag__.unwrap_or_default(),
                     output: output__.unwrap_or_default(),
                 })
             }
@@ -410,6 +410,12 @@ impl serde::Serialize for BlockOn {
         if self.timeout_ms.is_some() {
             len += 1;
         }
+        if self.after != 0 {
+            len += 1;
+        }
+        if self.part.is_some() {
+            len += 1;
+        }
         if self.continuation.is_some() {
             len += 1;
         }
@@ -426,6 +432,14 @@ impl serde::Serialize for BlockOn {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("timeoutMs", ToString::to_string(&v).as_str())?;
+        }
+        if self.after != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("after", ToString::to_string(&self.after).as_str())?;
+        }
+        if let Some(v) = self.part.as_ref() {
+            struct_ser.serialize_field("part", v)?;
         }
         if let Some(v) = self.continuation.as_ref() {
             match v {
@@ -454,6 +468,8 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
             "wait",
             "timeout_ms",
             "timeoutMs",
+            "after",
+            "part",
             "parked",
             "saved",
             "replay",
@@ -464,6 +480,8 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
             References,
             Wait,
             TimeoutMs,
+            After,
+            Part,
             Parked,
             Saved,
             Replay,
@@ -491,6 +509,8 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                             "references" => Ok(GeneratedField::References),
                             "wait" => Ok(GeneratedField::Wait),
                             "timeoutMs" | "timeout_ms" => Ok(GeneratedField::TimeoutMs),
+                            "after" => Ok(GeneratedField::After),
+                            "part" => Ok(GeneratedField::Part),
                             "parked" => Ok(GeneratedField::Parked),
                             "saved" => Ok(GeneratedField::Saved),
                             "replay" => Ok(GeneratedField::Replay),
@@ -516,6 +536,8 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                 let mut references__ = None;
                 let mut wait__ = None;
                 let mut timeout_ms__ = None;
+                let mut after__ = None;
+                let mut part__ = None;
                 let mut continuation__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -539,6 +561,22 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                                 return Err(serde::de::Error::duplicate_field("timeoutMs"));
                             }
                             timeout_ms__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::After => {
+                            if after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("after"));
+                            }
+                            after__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Part => {
+                            if part__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("part"));
+                            }
+                            part__ = 
                                 map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
@@ -569,6 +607,8 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                     references: references__.unwrap_or_default(),
                     wait: wait__.unwrap_or_default(),
                     timeout_ms: timeout_ms__,
+                    after: after__.unwrap_or_default(),
+                    part: part__,
                     continuation: continuation__,
                 })
             }
@@ -687,6 +727,18 @@ impl serde::Serialize for Commit {
         if !self.references.is_empty() {
             len += 1;
         }
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
+        if self.action != 0 {
+            len += 1;
+        }
+        if self.part.is_some() {
+            len += 1;
+        }
+        if self.handle != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Commit", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
@@ -696,6 +748,20 @@ impl serde::Serialize for Commit {
         }
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
+        }
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
+        }
+        if self.action != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("action", ToString::to_string(&self.action).as_str())?;
+        }
+        if let Some(v) = self.part.as_ref() {
+            struct_ser.serialize_field("part", v)?;
+        }
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
         }
         struct_ser.end()
     }
@@ -710,6 +776,10 @@ impl<'de> serde::Deserialize<'de> for Commit {
             "request",
             "form",
             "references",
+            "type",
+            "action",
+            "part",
+            "handle",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -717,6 +787,10 @@ impl<'de> serde::Deserialize<'de> for Commit {
             Request,
             Form,
             References,
+            Type,
+            Action,
+            Part,
+            Handle,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -741,6 +815,10 @@ impl<'de> serde::Deserialize<'de> for Commit {
                             "request" => Ok(GeneratedField::Request),
                             "form" => Ok(GeneratedField::Form),
                             "references" => Ok(GeneratedField::References),
+                            "type" => Ok(GeneratedField::Type),
+                            "action" => Ok(GeneratedField::Action),
+                            "part" => Ok(GeneratedField::Part),
+                            "handle" => Ok(GeneratedField::Handle),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -763,6 +841,10 @@ impl<'de> serde::Deserialize<'de> for Commit {
                 let mut request__ = None;
                 let mut form__ = None;
                 let mut references__ = None;
+                let mut r#type__ = None;
+                let mut action__ = None;
+                let mut part__ = None;
+                let mut handle__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -788,12 +870,46 @@ impl<'de> serde::Deserialize<'de> for Commit {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Action => {
+                            if action__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("action"));
+                            }
+                            action__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Part => {
+                            if part__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("part"));
+                            }
+                            part__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Commit {
                     request: request__.unwrap_or_default(),
                     form: form__.unwrap_or_default(),
                     references: references__.unwrap_or_default(),
+                    r#type: r#type__.unwrap_or_default(),
+                    action: action__.unwrap_or_default(),
+                    part: part__,
+                    handle: handle__.unwrap_or_default(),
                 })
             }
         }
@@ -820,6 +936,9 @@ impl serde::Serialize for Concrete {
         if !self.references.is_empty() {
             len += 1;
         }
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Concrete", len)?;
         if !self.path.is_empty() {
             struct_ser.serialize_field("path", &self.path)?;
@@ -835,6 +954,9 @@ impl serde::Serialize for Concrete {
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
         }
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
+        }
         struct_ser.end()
     }
 }
@@ -849,6 +971,7 @@ impl<'de> serde::Deserialize<'de> for Concrete {
             "length",
             "form",
             "references",
+            "type",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -857,6 +980,7 @@ impl<'de> serde::Deserialize<'de> for Concrete {
             Length,
             Form,
             References,
+            Type,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -882,6 +1006,7 @@ impl<'de> serde::Deserialize<'de> for Concrete {
                             "length" => Ok(GeneratedField::Length),
                             "form" => Ok(GeneratedField::Form),
                             "references" => Ok(GeneratedField::References),
+                            "type" => Ok(GeneratedField::Type),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -905,6 +1030,7 @@ impl<'de> serde::Deserialize<'de> for Concrete {
                 let mut length__ = None;
                 let mut form__ = None;
                 let mut references__ = None;
+                let mut r#type__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Path => {
@@ -936,6 +1062,12 @@ impl<'de> serde::Deserialize<'de> for Concrete {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Concrete {
@@ -943,6 +1075,7 @@ impl<'de> serde::Deserialize<'de> for Concrete {
                     length: length__.unwrap_or_default(),
                     form: form__.unwrap_or_default(),
                     references: references__.unwrap_or_default(),
+                    r#type: r#type__.unwrap_or_default(),
                 })
             }
         }
@@ -960,9 +1093,29 @@ impl serde::Serialize for Construct {
         if self.value.is_some() {
             len += 1;
         }
+        if self.action != 0 {
+            len += 1;
+        }
+        if self.part.is_some() {
+            len += 1;
+        }
+        if self.handle != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Construct", len)?;
         if let Some(v) = self.value.as_ref() {
             struct_ser.serialize_field("value", v)?;
+        }
+        if self.action != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("action", ToString::to_string(&self.action).as_str())?;
+        }
+        if let Some(v) = self.part.as_ref() {
+            struct_ser.serialize_field("part", v)?;
+        }
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
         }
         struct_ser.end()
     }
@@ -975,11 +1128,17 @@ impl<'de> serde::Deserialize<'de> for Construct {
     {
         const FIELDS: &[&str] = &[
             "value",
+            "action",
+            "part",
+            "handle",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Value,
+            Action,
+            Part,
+            Handle,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1002,6 +1161,9 @@ impl<'de> serde::Deserialize<'de> for Construct {
                     {
                         match value {
                             "value" => Ok(GeneratedField::Value),
+                            "action" => Ok(GeneratedField::Action),
+                            "part" => Ok(GeneratedField::Part),
+                            "handle" => Ok(GeneratedField::Handle),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1022,6 +1184,9 @@ impl<'de> serde::Deserialize<'de> for Construct {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut value__ = None;
+                let mut action__ = None;
+                let mut part__ = None;
+                let mut handle__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Value => {
@@ -1030,10 +1195,37 @@ impl<'de> serde::Deserialize<'de> for Construct {
                             }
                             value__ = map_.next_value()?;
                         }
+                        GeneratedField::Action => {
+                            if action__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("action"));
+                            }
+                            action__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Part => {
+                            if part__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("part"));
+                            }
+                            part__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Construct {
                     value: value__,
+                    action: action__.unwrap_or_default(),
+                    part: part__,
+                    handle: handle__.unwrap_or_default(),
                 })
             }
         }
@@ -1057,6 +1249,9 @@ impl serde::Serialize for Data {
         if !self.references.is_empty() {
             len += 1;
         }
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Data", len)?;
         if !self.data.is_empty() {
             #[allow(clippy::needless_borrow)]
@@ -1068,6 +1263,9 @@ impl serde::Serialize for Data {
         }
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
+        }
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
         }
         struct_ser.end()
     }
@@ -1082,6 +1280,7 @@ impl<'de> serde::Deserialize<'de> for Data {
             "data",
             "form",
             "references",
+            "type",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -1089,6 +1288,7 @@ impl<'de> serde::Deserialize<'de> for Data {
             Data,
             Form,
             References,
+            Type,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1113,6 +1313,7 @@ impl<'de> serde::Deserialize<'de> for Data {
                             "data" => Ok(GeneratedField::Data),
                             "form" => Ok(GeneratedField::Form),
                             "references" => Ok(GeneratedField::References),
+                            "type" => Ok(GeneratedField::Type),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1135,6 +1336,7 @@ impl<'de> serde::Deserialize<'de> for Data {
                 let mut data__ = None;
                 let mut form__ = None;
                 let mut references__ = None;
+                let mut r#type__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Data => {
@@ -1160,19 +1362,26 @@ impl<'de> serde::Deserialize<'de> for Data {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Data {
                     data: data__.unwrap_or_default(),
                     form: form__.unwrap_or_default(),
                     references: references__.unwrap_or_default(),
+                    r#type: r#type__.unwrap_or_default(),
                 })
             }
         }
         deserializer.deserialize_struct("ciel.executor.Data", FIELDS, GeneratedVisitor)
     }
 }
-impl serde::Serialize for Descriptor {
+impl serde::Serialize for Define {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
     where
@@ -1180,13 +1389,19 @@ impl serde::Serialize for Descriptor {
     {
         use serde::ser::SerializeStruct;
         let mut len = 0;
+        if self.id != 0 {
+            len += 1;
+        }
         if !self.executor.is_empty() {
             len += 1;
         }
-        if !self.payload.is_empty() {
+        if !self.label.is_empty() {
             len += 1;
         }
-        if !self.inputs.is_empty() {
+        if !self.code.is_empty() {
+            len += 1;
+        }
+        if !self.file.is_empty() {
             len += 1;
         }
         if self.outputs != 0 {
@@ -1195,26 +1410,21 @@ impl serde::Serialize for Descriptor {
         if self.options.is_some() {
             len += 1;
         }
-        if !self.label.is_empty() {
-            len += 1;
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Define", len)?;
+        if self.id != 0 {
+            struct_ser.serialize_field("id", &self.id)?;
         }
-        if !self.code.is_empty() {
-            len += 1;
-        }
-        if self.site.is_some() {
-            len += 1;
-        }
-        let mut struct_ser = serializer.serialize_struct("ciel.executor.Descriptor", len)?;
         if !self.executor.is_empty() {
             struct_ser.serialize_field("executor", &self.executor)?;
         }
-        if !self.payload.is_empty() {
-            #[allow(clippy::needless_borrow)]
-            #[allow(clippy::needless_borrows_for_generic_args)]
-            struct_ser.serialize_field("payload", pbjson::private::base64::encode(&self.payload).as_str())?;
+        if !self.label.is_empty() {
+            struct_ser.serialize_field("label", &self.label)?;
         }
-        if !self.inputs.is_empty() {
-            struct_ser.serialize_field("inputs", &self.inputs)?;
+        if !self.code.is_empty() {
+            struct_ser.serialize_field("code", &self.code)?;
+        }
+        if !self.file.is_empty() {
+            struct_ser.serialize_field("file", &self.file)?;
         }
         if self.outputs != 0 {
             struct_ser.serialize_field("outputs", &self.outputs)?;
@@ -1222,47 +1432,34 @@ impl serde::Serialize for Descriptor {
         if let Some(v) = self.options.as_ref() {
             struct_ser.serialize_field("options", v)?;
         }
-        if !self.label.is_empty() {
-            struct_ser.serialize_field("label", &self.label)?;
-        }
-        if !self.code.is_empty() {
-            #[allow(clippy::needless_borrow)]
-            #[allow(clippy::needless_borrows_for_generic_args)]
-            struct_ser.serialize_field("code", pbjson::private::base64::encode(&self.code).as_str())?;
-        }
-        if let Some(v) = self.site.as_ref() {
-            struct_ser.serialize_field("site", v)?;
-        }
         struct_ser.end()
     }
 }
-impl<'de> serde::Deserialize<'de> for Descriptor {
+impl<'de> serde::Deserialize<'de> for Define {
     #[allow(deprecated)]
     fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
     where
         D: serde::Deserializer<'de>,
     {
         const FIELDS: &[&str] = &[
+            "id",
             "executor",
-            "payload",
-            "inputs",
-            "outputs",
-            "options",
             "label",
             "code",
-            "site",
+            "file",
+            "outputs",
+            "options",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            Id,
             Executor,
-            Payload,
-            Inputs,
-            Outputs,
-            Options,
             Label,
             Code,
-            Site,
+            File,
+            Outputs,
+            Options,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1284,14 +1481,185 @@ impl<'de> serde::Deserialize<'de> for Descriptor {
                         E: serde::de::Error,
                     {
                         match value {
+                            "id" => Ok(GeneratedField::Id),
                             "executor" => Ok(GeneratedField::Executor),
-                            "payload" => Ok(GeneratedField::Payload),
-                            "inputs" => Ok(GeneratedField::Inputs),
-                            "outputs" => Ok(GeneratedField::Outputs),
-                            "options" => Ok(GeneratedField::Options),
                             "label" => Ok(GeneratedField::Label),
                             "code" => Ok(GeneratedField::Code),
-                            "site" => Ok(GeneratedField::Site),
+                            "file" => Ok(GeneratedField::File),
+                            "outputs" => Ok(GeneratedField::Outputs),
+                            "options" => Ok(GeneratedField::Options),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Define;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Define")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Define, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut executor__ = None;
+                let mut label__ = None;
+                let mut code__ = None;
+                let mut file__ = None;
+                let mut outputs__ = None;
+                let mut options__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Executor => {
+                            if executor__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("executor"));
+                            }
+                            executor__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Label => {
+                            if label__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("label"));
+                            }
+                            label__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Code => {
+                            if code__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("code"));
+                            }
+                            code__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::File => {
+                            if file__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("file"));
+                            }
+                            file__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Outputs => {
+                            if outputs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outputs"));
+                            }
+                            outputs__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Define {
+                    id: id__.unwrap_or_default(),
+                    executor: executor__.unwrap_or_default(),
+                    label: label__.unwrap_or_default(),
+                    code: code__.unwrap_or_default(),
+                    file: file__.unwrap_or_default(),
+                    outputs: outputs__.unwrap_or_default(),
+                    options: options__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Define", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Descriptor {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.definition != 0 {
+            len += 1;
+        }
+        if !self.payload.is_empty() {
+            len += 1;
+        }
+        if !self.inputs.is_empty() {
+            len += 1;
+        }
+        if self.line != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Descriptor", len)?;
+        if self.definition != 0 {
+            struct_ser.serialize_field("definition", &self.definition)?;
+        }
+        if !self.payload.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("payload", pbjson::private::base64::encode(&self.payload).as_str())?;
+        }
+        if !self.inputs.is_empty() {
+            struct_ser.serialize_field("inputs", &self.inputs)?;
+        }
+        if self.line != 0 {
+            struct_ser.serialize_field("line", &self.line)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Descriptor {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "definition",
+            "payload",
+            "inputs",
+            "line",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Definition,
+            Payload,
+            Inputs,
+            Line,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "definition" => Ok(GeneratedField::Definition),
+                            "payload" => Ok(GeneratedField::Payload),
+                            "inputs" => Ok(GeneratedField::Inputs),
+                            "line" => Ok(GeneratedField::Line),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1311,21 +1679,19 @@ impl<'de> serde::Deserialize<'de> for Descriptor {
                 where
                     V: serde::de::MapAccess<'de>,
             {
-                let mut executor__ = None;
+                let mut definition__ = None;
                 let mut payload__ = None;
                 let mut inputs__ = None;
-                let mut outputs__ = None;
-                let mut options__ = None;
-                let mut label__ = None;
-                let mut code__ = None;
-                let mut site__ = None;
+                let mut line__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
-                        GeneratedField::Executor => {
-                            if executor__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("executor"));
+                        GeneratedField::Definition => {
+                            if definition__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("definition"));
                             }
-                            executor__ = Some(map_.next_value()?);
+                            definition__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
                         }
                         GeneratedField::Payload => {
                             if payload__.is_some() {
@@ -1341,51 +1707,21 @@ impl<'de> serde::Deserialize<'de> for Descriptor {
                             }
                             inputs__ = Some(map_.next_value()?);
                         }
-                        GeneratedField::Outputs => {
-                            if outputs__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("outputs"));
+                        GeneratedField::Line => {
+                            if line__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("line"));
                             }
-                            outputs__ = 
+                            line__ = 
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
-                        }
-                        GeneratedField::Options => {
-                            if options__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("options"));
-                            }
-                            options__ = map_.next_value()?;
-                        }
-                        GeneratedField::Label => {
-                            if label__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("label"));
-                            }
-                            label__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::Code => {
-                            if code__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("code"));
-                            }
-                            code__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Site => {
-                            if site__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("site"));
-                            }
-                            site__ = map_.next_value()?;
                         }
                     }
                 }
                 Ok(Descriptor {
-                    executor: executor__.unwrap_or_default(),
+                    definition: definition__.unwrap_or_default(),
                     payload: payload__.unwrap_or_default(),
                     inputs: inputs__.unwrap_or_default(),
-                    outputs: outputs__.unwrap_or_default(),
-                    options: options__,
-                    label: label__.unwrap_or_default(),
-                    code: code__.unwrap_or_default(),
-                    site: site__,
+                    line: line__.unwrap_or_default(),
                 })
             }
         }
@@ -1471,15 +1807,15 @@ impl serde::Serialize for EngineMessage {
     {
         use serde::ser::SerializeStruct;
         let mut len = 0;
-        if self.tag.is_some() {
+        if self.tag != 0 {
             len += 1;
         }
         if self.kind.is_some() {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.EngineMessage", len)?;
-        if let Some(v) = self.tag.as_ref() {
-            struct_ser.serialize_field("tag", v)?;
+        if self.tag != 0 {
+            struct_ser.serialize_field("tag", &self.tag)?;
         }
         if let Some(v) = self.kind.as_ref() {
             match v {
@@ -1510,6 +1846,9 @@ impl serde::Serialize for EngineMessage {
                 engine_message::Kind::Ping(v) => {
                     struct_ser.serialize_field("ping", v)?;
                 }
+                engine_message::Kind::Define(v) => {
+                    struct_ser.serialize_field("define", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -1532,6 +1871,7 @@ impl<'de> serde::Deserialize<'de> for EngineMessage {
             "drop",
             "shutdown",
             "ping",
+            "define",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -1546,6 +1886,7 @@ impl<'de> serde::Deserialize<'de> for EngineMessage {
             Drop,
             Shutdown,
             Ping,
+            Define,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1577,6 +1918,7 @@ impl<'de> serde::Deserialize<'de> for EngineMessage {
                             "drop" => Ok(GeneratedField::Drop),
                             "shutdown" => Ok(GeneratedField::Shutdown),
                             "ping" => Ok(GeneratedField::Ping),
+                            "define" => Ok(GeneratedField::Define),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1604,7 +1946,9 @@ impl<'de> serde::Deserialize<'de> for EngineMessage {
                             if tag__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("tag"));
                             }
-                            tag__ = map_.next_value()?;
+                            tag__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
                         }
                         GeneratedField::Hello => {
                             if kind__.is_some() {
@@ -1669,142 +2013,22 @@ impl<'de> serde::Deserialize<'de> for EngineMessage {
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Ping)
 ;
                         }
+                        GeneratedField::Define => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("define"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(engine_message::Kind::Define)
+;
+                        }
                     }
                 }
                 Ok(EngineMessage {
-                    tag: tag__,
+                    tag: tag__.unwrap_or_default(),
                     kind: kind__,
                 })
             }
         }
         deserializer.deserialize_struct("ciel.executor.EngineMessage", FIELDS, GeneratedVisitor)
-    }
-}
-impl serde::Serialize for Environment {
-    #[allow(deprecated)]
-    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
-    where
-        S: serde::Serializer,
-    {
-        use serde::ser::SerializeStruct;
-        let mut len = 0;
-        if !self.scratch.is_empty() {
-            len += 1;
-        }
-        if self.cores != 0 {
-            len += 1;
-        }
-        if !self.folder.is_empty() {
-            len += 1;
-        }
-        let mut struct_ser = serializer.serialize_struct("ciel.executor.Environment", len)?;
-        if !self.scratch.is_empty() {
-            struct_ser.serialize_field("scratch", &self.scratch)?;
-        }
-        if self.cores != 0 {
-            struct_ser.serialize_field("cores", &self.cores)?;
-        }
-        if !self.folder.is_empty() {
-            struct_ser.serialize_field("folder", &self.folder)?;
-        }
-        struct_ser.end()
-    }
-}
-impl<'de> serde::Deserialize<'de> for Environment {
-    #[allow(deprecated)]
-    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
-    where
-        D: serde::Deserializer<'de>,
-    {
-        const FIELDS: &[&str] = &[
-            "scratch",
-            "cores",
-            "folder",
-        ];
-
-        #[allow(clippy::enum_variant_names)]
-        enum GeneratedField {
-            Scratch,
-            Cores,
-            Folder,
-        }
-        impl<'de> serde::Deserialize<'de> for GeneratedField {
-            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
-            where
-                D: serde::Deserializer<'de>,
-            {
-                struct GeneratedVisitor;
-
-                impl serde::de::Visitor<'_> for GeneratedVisitor {
-                    type Value = GeneratedField;
-
-                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(formatter, "expected one of: {:?}", &FIELDS)
-                    }
-
-                    #[allow(unused_variables)]
-                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
-                    where
-                        E: serde::de::Error,
-                    {
-                        match value {
-                            "scratch" => Ok(GeneratedField::Scratch),
-                            "cores" => Ok(GeneratedField::Cores),
-                            "folder" => Ok(GeneratedField::Folder),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
-                        }
-                    }
-                }
-                deserializer.deserialize_identifier(GeneratedVisitor)
-            }
-        }
-        struct GeneratedVisitor;
-        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
-            type Value = Environment;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("struct ciel.executor.Environment")
-            }
-
-            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Environment, V::Error>
-                where
-                    V: serde::de::MapAccess<'de>,
-            {
-                let mut scratch__ = None;
-                let mut cores__ = None;
-                let mut folder__ = None;
-                while let Some(k) = map_.next_key()? {
-                    match k {
-                        GeneratedField::Scratch => {
-                            if scratch__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("scratch"));
-                            }
-                            scratch__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::Cores => {
-                            if cores__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("cores"));
-                            }
-                            cores__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Folder => {
-                            if folder__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("folder"));
-                            }
-                            folder__ = Some(map_.next_value()?);
-                        }
-                    }
-                }
-                Ok(Environment {
-                    scratch: scratch__.unwrap_or_default(),
-                    cores: cores__.unwrap_or_default(),
-                    folder: folder__.unwrap_or_default(),
-                })
-            }
-        }
-        deserializer.deserialize_struct("ciel.executor.Environment", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Error {
@@ -1912,10 +2136,7 @@ impl serde::Serialize for Exit {
         if self.keep != 0 {
             len += 1;
         }
-        if !self.cache_keys.is_empty() {
-            len += 1;
-        }
-        if self.next.is_some() {
+        if self.next != 0 {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Exit", len)?;
@@ -1927,11 +2148,8 @@ impl serde::Serialize for Exit {
                 .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.keep)))?;
             struct_ser.serialize_field("keep", &v)?;
         }
-        if !self.cache_keys.is_empty() {
-            struct_ser.serialize_field("cacheKeys", &self.cache_keys)?;
-        }
-        if let Some(v) = self.next.as_ref() {
-            struct_ser.serialize_field("next", v)?;
+        if self.next != 0 {
+            struct_ser.serialize_field("next", &self.next)?;
         }
         struct_ser.end()
     }
@@ -1945,8 +2163,6 @@ impl<'de> serde::Deserialize<'de> for Exit {
         const FIELDS: &[&str] = &[
             "outputs",
             "keep",
-            "cache_keys",
-            "cacheKeys",
             "next",
         ];
 
@@ -1954,7 +2170,6 @@ impl<'de> serde::Deserialize<'de> for Exit {
         enum GeneratedField {
             Outputs,
             Keep,
-            CacheKeys,
             Next,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
@@ -1979,7 +2194,6 @@ impl<'de> serde::Deserialize<'de> for Exit {
                         match value {
                             "outputs" => Ok(GeneratedField::Outputs),
                             "keep" => Ok(GeneratedField::Keep),
-                            "cacheKeys" | "cache_keys" => Ok(GeneratedField::CacheKeys),
                             "next" => Ok(GeneratedField::Next),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
@@ -2002,7 +2216,6 @@ impl<'de> serde::Deserialize<'de> for Exit {
             {
                 let mut outputs__ = None;
                 let mut keep__ = None;
-                let mut cache_keys__ = None;
                 let mut next__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -2018,18 +2231,12 @@ impl<'de> serde::Deserialize<'de> for Exit {
                             }
                             keep__ = Some(map_.next_value::<Keep>()? as i32);
                         }
-                        GeneratedField::CacheKeys => {
-                            if cache_keys__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("cacheKeys"));
-                            }
-                            cache_keys__ = Some(map_.next_value()?);
-                        }
                         GeneratedField::Next => {
                             if next__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("next"));
                             }
                             next__ = 
-                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
                     }
@@ -2037,8 +2244,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
                 Ok(Exit {
                     outputs: outputs__.unwrap_or_default(),
                     keep: keep__.unwrap_or_default(),
-                    cache_keys: cache_keys__.unwrap_or_default(),
-                    next: next__,
+                    next: next__.unwrap_or_default(),
                 })
             }
         }
@@ -2553,6 +2759,135 @@ impl<'de> serde::Deserialize<'de> for Frame {
         deserializer.deserialize_struct("ciel.executor.Frame", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for FunctionCode {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if self.site.is_some() {
+            len += 1;
+        }
+        if !self.digest.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.FunctionCode", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if let Some(v) = self.site.as_ref() {
+            struct_ser.serialize_field("site", v)?;
+        }
+        if !self.digest.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("digest", pbjson::private::base64::encode(&self.digest).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for FunctionCode {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "site",
+            "digest",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Site,
+            Digest,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "site" => Ok(GeneratedField::Site),
+                            "digest" => Ok(GeneratedField::Digest),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = FunctionCode;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.FunctionCode")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<FunctionCode, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut site__ = None;
+                let mut digest__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Site => {
+                            if site__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("site"));
+                            }
+                            site__ = map_.next_value()?;
+                        }
+                        GeneratedField::Digest => {
+                            if digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digest"));
+                            }
+                            digest__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(FunctionCode {
+                    name: name__.unwrap_or_default(),
+                    site: site__,
+                    digest: digest__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.FunctionCode", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Future {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -2632,12 +2967,12 @@ impl serde::Serialize for GiveBack {
     {
         use serde::ser::SerializeStruct;
         let mut len = 0;
-        if !self.epochs.is_empty() {
+        if !self.tags.is_empty() {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.GiveBack", len)?;
-        if !self.epochs.is_empty() {
-            struct_ser.serialize_field("epochs", &self.epochs)?;
+        if !self.tags.is_empty() {
+            struct_ser.serialize_field("tags", &self.tags)?;
         }
         struct_ser.end()
     }
@@ -2649,12 +2984,12 @@ impl<'de> serde::Deserialize<'de> for GiveBack {
         D: serde::Deserializer<'de>,
     {
         const FIELDS: &[&str] = &[
-            "epochs",
+            "tags",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
-            Epochs,
+            Tags,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2676,7 +3011,7 @@ impl<'de> serde::Deserialize<'de> for GiveBack {
                         E: serde::de::Error,
                     {
                         match value {
-                            "epochs" => Ok(GeneratedField::Epochs),
+                            "tags" => Ok(GeneratedField::Tags),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -2696,14 +3031,14 @@ impl<'de> serde::Deserialize<'de> for GiveBack {
                 where
                     V: serde::de::MapAccess<'de>,
             {
-                let mut epochs__ = None;
+                let mut tags__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
-                        GeneratedField::Epochs => {
-                            if epochs__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("epochs"));
+                        GeneratedField::Tags => {
+                            if tags__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tags"));
                             }
-                            epochs__ = 
+                            tags__ = 
                                 Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
                                     .into_iter().map(|x| x.0).collect())
                             ;
@@ -2711,7 +3046,7 @@ impl<'de> serde::Deserialize<'de> for GiveBack {
                     }
                 }
                 Ok(GiveBack {
-                    epochs: epochs__.unwrap_or_default(),
+                    tags: tags__.unwrap_or_default(),
                 })
             }
         }
@@ -2747,6 +3082,9 @@ impl serde::Serialize for Hello {
         if !self.code.is_empty() {
             len += 1;
         }
+        if !self.folder.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Hello", len)?;
         if self.protocol != 0 {
             struct_ser.serialize_field("protocol", &self.protocol)?;
@@ -2771,6 +3109,9 @@ impl serde::Serialize for Hello {
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("code", pbjson::private::base64::encode(&self.code).as_str())?;
         }
+        if !self.folder.is_empty() {
+            struct_ser.serialize_field("folder", &self.folder)?;
+        }
         struct_ser.end()
     }
 }
@@ -2788,6 +3129,7 @@ impl<'de> serde::Deserialize<'de> for Hello {
             "features",
             "pool",
             "code",
+            "folder",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -2799,6 +3141,7 @@ impl<'de> serde::Deserialize<'de> for Hello {
             Features,
             Pool,
             Code,
+            Folder,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2827,6 +3170,7 @@ impl<'de> serde::Deserialize<'de> for Hello {
                             "features" => Ok(GeneratedField::Features),
                             "pool" => Ok(GeneratedField::Pool),
                             "code" => Ok(GeneratedField::Code),
+                            "folder" => Ok(GeneratedField::Folder),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -2853,6 +3197,7 @@ impl<'de> serde::Deserialize<'de> for Hello {
                 let mut features__ = None;
                 let mut pool__ = None;
                 let mut code__ = None;
+                let mut folder__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Protocol => {
@@ -2901,6 +3246,12 @@ impl<'de> serde::Deserialize<'de> for Hello {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Folder => {
+                            if folder__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("folder"));
+                            }
+                            folder__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Hello {
@@ -2911,6 +3262,7 @@ impl<'de> serde::Deserialize<'de> for Hello {
                     features: features__.unwrap_or_default(),
                     pool: pool__,
                     code: code__.unwrap_or_default(),
+                    folder: folder__.unwrap_or_default(),
                 })
             }
         }
@@ -2928,21 +3280,17 @@ impl serde::Serialize for Input {
         if self.handle != 0 {
             len += 1;
         }
-        if self.as_reference {
-            len += 1;
-        }
-        if self.locality_percent != 0 {
+        if self.mode != 0 {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Input", len)?;
         if self.handle != 0 {
             struct_ser.serialize_field("handle", &self.handle)?;
         }
-        if self.as_reference {
-            struct_ser.serialize_field("asReference", &self.as_reference)?;
-        }
-        if self.locality_percent != 0 {
-            struct_ser.serialize_field("localityPercent", &self.locality_percent)?;
+        if self.mode != 0 {
+            let v = InputMode::try_from(self.mode)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.mode)))?;
+            struct_ser.serialize_field("mode", &v)?;
         }
         struct_ser.end()
     }
@@ -2955,17 +3303,13 @@ impl<'de> serde::Deserialize<'de> for Input {
     {
         const FIELDS: &[&str] = &[
             "handle",
-            "as_reference",
-            "asReference",
-            "locality_percent",
-            "localityPercent",
+            "mode",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Handle,
-            AsReference,
-            LocalityPercent,
+            Mode,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2988,8 +3332,7 @@ impl<'de> serde::Deserialize<'de> for Input {
                     {
                         match value {
                             "handle" => Ok(GeneratedField::Handle),
-                            "asReference" | "as_reference" => Ok(GeneratedField::AsReference),
-                            "localityPercent" | "locality_percent" => Ok(GeneratedField::LocalityPercent),
+                            "mode" => Ok(GeneratedField::Mode),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3010,8 +3353,7 @@ impl<'de> serde::Deserialize<'de> for Input {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut handle__ = None;
-                let mut as_reference__ = None;
-                let mut locality_percent__ = None;
+                let mut mode__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Handle => {
@@ -3022,30 +3364,95 @@ impl<'de> serde::Deserialize<'de> for Input {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::AsReference => {
-                            if as_reference__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("asReference"));
+                        GeneratedField::Mode => {
+                            if mode__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mode"));
                             }
-                            as_reference__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::LocalityPercent => {
-                            if locality_percent__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("localityPercent"));
-                            }
-                            locality_percent__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
+                            mode__ = Some(map_.next_value::<InputMode>()? as i32);
                         }
                     }
                 }
                 Ok(Input {
                     handle: handle__.unwrap_or_default(),
-                    as_reference: as_reference__.unwrap_or_default(),
-                    locality_percent: locality_percent__.unwrap_or_default(),
+                    mode: mode__.unwrap_or_default(),
                 })
             }
         }
         deserializer.deserialize_struct("ciel.executor.Input", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for InputMode {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Value => "INPUT_MODE_VALUE",
+            Self::Reference => "INPUT_MODE_REFERENCE",
+            Self::Stream => "INPUT_MODE_STREAM",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for InputMode {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "INPUT_MODE_VALUE",
+            "INPUT_MODE_REFERENCE",
+            "INPUT_MODE_STREAM",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = InputMode;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "INPUT_MODE_VALUE" => Ok(InputMode::Value),
+                    "INPUT_MODE_REFERENCE" => Ok(InputMode::Reference),
+                    "INPUT_MODE_STREAM" => Ok(InputMode::Stream),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
     }
 }
 impl serde::Serialize for Keep {
@@ -3057,7 +3464,6 @@ impl serde::Serialize for Keep {
         let variant = match self {
             Self::Unspecified => "KEEP_UNSPECIFIED",
             Self::Process => "KEEP_PROCESS",
-            Self::May => "KEEP_MAY",
             Self::End => "KEEP_END",
         };
         serializer.serialize_str(variant)
@@ -3072,7 +3478,6 @@ impl<'de> serde::Deserialize<'de> for Keep {
         const FIELDS: &[&str] = &[
             "KEEP_UNSPECIFIED",
             "KEEP_PROCESS",
-            "KEEP_MAY",
             "KEEP_END",
         ];
 
@@ -3116,7 +3521,6 @@ impl<'de> serde::Deserialize<'de> for Keep {
                 match value {
                     "KEEP_UNSPECIFIED" => Ok(Keep::Unspecified),
                     "KEEP_PROCESS" => Ok(Keep::Process),
-                    "KEEP_MAY" => Ok(Keep::May),
                     "KEEP_END" => Ok(Keep::End),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
@@ -3323,9 +3727,6 @@ impl serde::Serialize for Observation {
         if !self.value.is_empty() {
             len += 1;
         }
-        if !self.references.is_empty() {
-            len += 1;
-        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Observation", len)?;
         if !self.kind.is_empty() {
             struct_ser.serialize_field("kind", &self.kind)?;
@@ -3334,9 +3735,6 @@ impl serde::Serialize for Observation {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("value", pbjson::private::base64::encode(&self.value).as_str())?;
-        }
-        if !self.references.is_empty() {
-            struct_ser.serialize_field("references", &self.references)?;
         }
         struct_ser.end()
     }
@@ -3350,14 +3748,12 @@ impl<'de> serde::Deserialize<'de> for Observation {
         const FIELDS: &[&str] = &[
             "kind",
             "value",
-            "references",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Kind,
             Value,
-            References,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3381,7 +3777,6 @@ impl<'de> serde::Deserialize<'de> for Observation {
                         match value {
                             "kind" => Ok(GeneratedField::Kind),
                             "value" => Ok(GeneratedField::Value),
-                            "references" => Ok(GeneratedField::References),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3403,7 +3798,6 @@ impl<'de> serde::Deserialize<'de> for Observation {
             {
                 let mut kind__ = None;
                 let mut value__ = None;
-                let mut references__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Kind => {
@@ -3420,21 +3814,11 @@ impl<'de> serde::Deserialize<'de> for Observation {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::References => {
-                            if references__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("references"));
-                            }
-                            references__ = 
-                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
-                                    .into_iter().map(|x| x.0).collect())
-                            ;
-                        }
                     }
                 }
                 Ok(Observation {
                     kind: kind__.unwrap_or_default(),
                     value: value__.unwrap_or_default(),
-                    references: references__.unwrap_or_default(),
                 })
             }
         }
@@ -3461,6 +3845,12 @@ impl serde::Serialize for Observe {
         if !self.references.is_empty() {
             len += 1;
         }
+        if self.action != 0 {
+            len += 1;
+        }
+        if self.part.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Observe", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
@@ -3476,6 +3866,14 @@ impl serde::Serialize for Observe {
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
         }
+        if self.action != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("action", ToString::to_string(&self.action).as_str())?;
+        }
+        if let Some(v) = self.part.as_ref() {
+            struct_ser.serialize_field("part", v)?;
+        }
         struct_ser.end()
     }
 }
@@ -3490,6 +3888,8 @@ impl<'de> serde::Deserialize<'de> for Observe {
             "kind",
             "value",
             "references",
+            "action",
+            "part",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -3498,6 +3898,8 @@ impl<'de> serde::Deserialize<'de> for Observe {
             Kind,
             Value,
             References,
+            Action,
+            Part,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3523,6 +3925,8 @@ impl<'de> serde::Deserialize<'de> for Observe {
                             "kind" => Ok(GeneratedField::Kind),
                             "value" => Ok(GeneratedField::Value),
                             "references" => Ok(GeneratedField::References),
+                            "action" => Ok(GeneratedField::Action),
+                            "part" => Ok(GeneratedField::Part),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3546,6 +3950,8 @@ impl<'de> serde::Deserialize<'de> for Observe {
                 let mut kind__ = None;
                 let mut value__ = None;
                 let mut references__ = None;
+                let mut action__ = None;
+                let mut part__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -3579,6 +3985,22 @@ impl<'de> serde::Deserialize<'de> for Observe {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::Action => {
+                            if action__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("action"));
+                            }
+                            action__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Part => {
+                            if part__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("part"));
+                            }
+                            part__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Observe {
@@ -3586,6 +4008,8 @@ impl<'de> serde::Deserialize<'de> for Observe {
                     kind: kind__.unwrap_or_default(),
                     value: value__,
                     references: references__.unwrap_or_default(),
+                    action: action__.unwrap_or_default(),
+                    part: part__,
                 })
             }
         }
@@ -3698,15 +4122,9 @@ impl serde::Serialize for OpenConstruct {
         if self.request != 0 {
             len += 1;
         }
-        if self.hints.is_some() {
-            len += 1;
-        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenConstruct", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
-        }
-        if let Some(v) = self.hints.as_ref() {
-            struct_ser.serialize_field("hints", v)?;
         }
         struct_ser.end()
     }
@@ -3719,13 +4137,11 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
     {
         const FIELDS: &[&str] = &[
             "request",
-            "hints",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Request,
-            Hints,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3748,7 +4164,6 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
                     {
                         match value {
                             "request" => Ok(GeneratedField::Request),
-                            "hints" => Ok(GeneratedField::Hints),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3769,7 +4184,6 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut request__ = None;
-                let mut hints__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -3780,17 +4194,10 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::Hints => {
-                            if hints__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("hints"));
-                            }
-                            hints__ = map_.next_value()?;
-                        }
                     }
                 }
                 Ok(OpenConstruct {
                     request: request__.unwrap_or_default(),
-                    hints: hints__,
                 })
             }
         }
@@ -3811,18 +4218,12 @@ impl serde::Serialize for OpenOutput {
         if self.output != 0 {
             len += 1;
         }
-        if self.hints.is_some() {
-            len += 1;
-        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenOutput", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
         }
         if self.output != 0 {
             struct_ser.serialize_field("output", &self.output)?;
-        }
-        if let Some(v) = self.hints.as_ref() {
-            struct_ser.serialize_field("hints", v)?;
         }
         struct_ser.end()
     }
@@ -3836,14 +4237,12 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
         const FIELDS: &[&str] = &[
             "request",
             "output",
-            "hints",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Request,
             Output,
-            Hints,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3867,7 +4266,6 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                         match value {
                             "request" => Ok(GeneratedField::Request),
                             "output" => Ok(GeneratedField::Output),
-                            "hints" => Ok(GeneratedField::Hints),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3889,7 +4287,6 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
             {
                 let mut request__ = None;
                 let mut output__ = None;
-                let mut hints__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -3908,18 +4305,11 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::Hints => {
-                            if hints__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("hints"));
-                            }
-                            hints__ = map_.next_value()?;
-                        }
                     }
                 }
                 Ok(OpenOutput {
                     request: request__.unwrap_or_default(),
                     output: output__.unwrap_or_default(),
-                    hints: hints__,
                 })
             }
         }
@@ -3940,7 +4330,7 @@ impl serde::Serialize for OpenReference {
         if self.handle != 0 {
             len += 1;
         }
-        if self.hints.is_some() {
+        if self.must_block {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenReference", len)?;
@@ -3950,8 +4340,8 @@ impl serde::Serialize for OpenReference {
         if self.handle != 0 {
             struct_ser.serialize_field("handle", &self.handle)?;
         }
-        if let Some(v) = self.hints.as_ref() {
-            struct_ser.serialize_field("hints", v)?;
+        if self.must_block {
+            struct_ser.serialize_field("mustBlock", &self.must_block)?;
         }
         struct_ser.end()
     }
@@ -3965,14 +4355,15 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
         const FIELDS: &[&str] = &[
             "request",
             "handle",
-            "hints",
+            "must_block",
+            "mustBlock",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Request,
             Handle,
-            Hints,
+            MustBlock,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3996,7 +4387,7 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
                         match value {
                             "request" => Ok(GeneratedField::Request),
                             "handle" => Ok(GeneratedField::Handle),
-                            "hints" => Ok(GeneratedField::Hints),
+                            "mustBlock" | "must_block" => Ok(GeneratedField::MustBlock),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4018,7 +4409,7 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
             {
                 let mut request__ = None;
                 let mut handle__ = None;
-                let mut hints__ = None;
+                let mut must_block__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -4037,18 +4428,18 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::Hints => {
-                            if hints__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("hints"));
+                        GeneratedField::MustBlock => {
+                            if must_block__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mustBlock"));
                             }
-                            hints__ = map_.next_value()?;
+                            must_block__ = Some(map_.next_value()?);
                         }
                     }
                 }
                 Ok(OpenReference {
                     request: request__.unwrap_or_default(),
                     handle: handle__.unwrap_or_default(),
-                    hints: hints__,
+                    must_block: must_block__.unwrap_or_default(),
                 })
             }
         }
@@ -4169,9 +4560,6 @@ impl serde::Serialize for Options {
         if self.purity != 0 {
             len += 1;
         }
-        if !self.cache_keys.is_empty() {
-            len += 1;
-        }
         if self.live {
             len += 1;
         }
@@ -4197,9 +4585,6 @@ impl serde::Serialize for Options {
                 .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.purity)))?;
             struct_ser.serialize_field("purity", &v)?;
         }
-        if !self.cache_keys.is_empty() {
-            struct_ser.serialize_field("cacheKeys", &self.cache_keys)?;
-        }
         if self.live {
             struct_ser.serialize_field("live", &self.live)?;
         }
@@ -4219,8 +4604,6 @@ impl<'de> serde::Deserialize<'de> for Options {
             "timeoutMs",
             "lazy",
             "purity",
-            "cache_keys",
-            "cacheKeys",
             "live",
         ];
 
@@ -4231,7 +4614,6 @@ impl<'de> serde::Deserialize<'de> for Options {
             TimeoutMs,
             Lazy,
             Purity,
-            CacheKeys,
             Live,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
@@ -4259,7 +4641,6 @@ impl<'de> serde::Deserialize<'de> for Options {
                             "timeoutMs" | "timeout_ms" => Ok(GeneratedField::TimeoutMs),
                             "lazy" => Ok(GeneratedField::Lazy),
                             "purity" => Ok(GeneratedField::Purity),
-                            "cacheKeys" | "cache_keys" => Ok(GeneratedField::CacheKeys),
                             "live" => Ok(GeneratedField::Live),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
@@ -4285,7 +4666,6 @@ impl<'de> serde::Deserialize<'de> for Options {
                 let mut timeout_ms__ = None;
                 let mut lazy__ = None;
                 let mut purity__ = None;
-                let mut cache_keys__ = None;
                 let mut live__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -4326,12 +4706,6 @@ impl<'de> serde::Deserialize<'de> for Options {
                             }
                             purity__ = Some(map_.next_value::<Purity>()? as i32);
                         }
-                        GeneratedField::CacheKeys => {
-                            if cache_keys__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("cacheKeys"));
-                            }
-                            cache_keys__ = Some(map_.next_value()?);
-                        }
                         GeneratedField::Live => {
                             if live__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("live"));
@@ -4346,7 +4720,6 @@ impl<'de> serde::Deserialize<'de> for Options {
                     timeout_ms: timeout_ms__,
                     lazy: lazy__.unwrap_or_default(),
                     purity: purity__.unwrap_or_default(),
-                    cache_keys: cache_keys__.unwrap_or_default(),
                     live: live__.unwrap_or_default(),
                 })
             }
@@ -4850,12 +5223,26 @@ impl serde::Serialize for Publish {
         if self.value.is_some() {
             len += 1;
         }
+        if self.action != 0 {
+            len += 1;
+        }
+        if self.handle != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Publish", len)?;
         if self.output != 0 {
             struct_ser.serialize_field("output", &self.output)?;
         }
         if let Some(v) = self.value.as_ref() {
             struct_ser.serialize_field("value", v)?;
+        }
+        if self.action != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("action", ToString::to_string(&self.action).as_str())?;
+        }
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
         }
         struct_ser.end()
     }
@@ -4869,12 +5256,16 @@ impl<'de> serde::Deserialize<'de> for Publish {
         const FIELDS: &[&str] = &[
             "output",
             "value",
+            "action",
+            "handle",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Output,
             Value,
+            Action,
+            Handle,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4898,6 +5289,8 @@ impl<'de> serde::Deserialize<'de> for Publish {
                         match value {
                             "output" => Ok(GeneratedField::Output),
                             "value" => Ok(GeneratedField::Value),
+                            "action" => Ok(GeneratedField::Action),
+                            "handle" => Ok(GeneratedField::Handle),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4919,6 +5312,8 @@ impl<'de> serde::Deserialize<'de> for Publish {
             {
                 let mut output__ = None;
                 let mut value__ = None;
+                let mut action__ = None;
+                let mut handle__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Output => {
@@ -4935,11 +5330,29 @@ impl<'de> serde::Deserialize<'de> for Publish {
                             }
                             value__ = map_.next_value()?;
                         }
+                        GeneratedField::Action => {
+                            if action__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("action"));
+                            }
+                            action__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Publish {
                     output: output__.unwrap_or_default(),
                     value: value__,
+                    action: action__.unwrap_or_default(),
+                    handle: handle__.unwrap_or_default(),
                 })
             }
         }
@@ -5154,9 +5567,6 @@ impl serde::Serialize for Reference {
                 reference::State::Concrete(v) => {
                     struct_ser.serialize_field("concrete", v)?;
                 }
-                reference::State::Stream(v) => {
-                    struct_ser.serialize_field("stream", v)?;
-                }
                 reference::State::Value(v) => {
                     struct_ser.serialize_field("value", v)?;
                 }
@@ -5178,7 +5588,6 @@ impl<'de> serde::Deserialize<'de> for Reference {
             "handle",
             "future",
             "concrete",
-            "stream",
             "value",
             "error",
         ];
@@ -5188,7 +5597,6 @@ impl<'de> serde::Deserialize<'de> for Reference {
             Handle,
             Future,
             Concrete,
-            Stream,
             Value,
             Error,
         }
@@ -5215,7 +5623,6 @@ impl<'de> serde::Deserialize<'de> for Reference {
                             "handle" => Ok(GeneratedField::Handle),
                             "future" => Ok(GeneratedField::Future),
                             "concrete" => Ok(GeneratedField::Concrete),
-                            "stream" => Ok(GeneratedField::Stream),
                             "value" => Ok(GeneratedField::Value),
                             "error" => Ok(GeneratedField::Error),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
@@ -5261,13 +5668,6 @@ impl<'de> serde::Deserialize<'de> for Reference {
                                 return Err(serde::de::Error::duplicate_field("concrete"));
                             }
                             state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Concrete)
-;
-                        }
-                        GeneratedField::Stream => {
-                            if state__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("stream"));
-                            }
-                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Stream)
 ;
                         }
                         GeneratedField::Value => {
@@ -6206,9 +6606,23 @@ impl serde::Serialize for Spawn {
         if !self.tasks.is_empty() {
             len += 1;
         }
+        if self.action != 0 {
+            len += 1;
+        }
+        if self.handle != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Spawn", len)?;
         if !self.tasks.is_empty() {
             struct_ser.serialize_field("tasks", &self.tasks)?;
+        }
+        if self.action != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("action", ToString::to_string(&self.action).as_str())?;
+        }
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
         }
         struct_ser.end()
     }
@@ -6221,11 +6635,15 @@ impl<'de> serde::Deserialize<'de> for Spawn {
     {
         const FIELDS: &[&str] = &[
             "tasks",
+            "action",
+            "handle",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Tasks,
+            Action,
+            Handle,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6248,6 +6666,8 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                     {
                         match value {
                             "tasks" => Ok(GeneratedField::Tasks),
+                            "action" => Ok(GeneratedField::Action),
+                            "handle" => Ok(GeneratedField::Handle),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6268,6 +6688,8 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut tasks__ = None;
+                let mut action__ = None;
+                let mut handle__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Tasks => {
@@ -6276,10 +6698,28 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                             }
                             tasks__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Action => {
+                            if action__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("action"));
+                            }
+                            action__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Spawn {
                     tasks: tasks__.unwrap_or_default(),
+                    action: action__.unwrap_or_default(),
+                    handle: handle__.unwrap_or_default(),
                 })
             }
         }
@@ -6294,28 +6734,28 @@ impl serde::Serialize for Start {
     {
         use serde::ser::SerializeStruct;
         let mut len = 0;
+        if self.definition != 0 {
+            len += 1;
+        }
         if !self.payload.is_empty() {
             len += 1;
         }
         if !self.inputs.is_empty() {
             len += 1;
         }
-        if self.outputs != 0 {
-            len += 1;
-        }
-        if self.options.is_some() {
-            len += 1;
-        }
-        if !self.label.is_empty() {
-            len += 1;
-        }
-        if self.seed != 0 {
-            len += 1;
-        }
-        if self.environment.is_some() {
-            len += 1;
-        }
         if !self.position.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if self.action != 0 {
+            len += 1;
+        }
+        if self.handle != 0 {
+            len += 1;
+        }
+        if !self.scratch.is_empty() {
             len += 1;
         }
         if self.ahead.is_some() {
@@ -6325,6 +6765,9 @@ impl serde::Serialize for Start {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Start", len)?;
+        if self.definition != 0 {
+            struct_ser.serialize_field("definition", &self.definition)?;
+        }
         if !self.payload.is_empty() {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
@@ -6333,27 +6776,26 @@ impl serde::Serialize for Start {
         if !self.inputs.is_empty() {
             struct_ser.serialize_field("inputs", &self.inputs)?;
         }
-        if self.outputs != 0 {
-            struct_ser.serialize_field("outputs", &self.outputs)?;
-        }
-        if let Some(v) = self.options.as_ref() {
-            struct_ser.serialize_field("options", v)?;
-        }
-        if !self.label.is_empty() {
-            struct_ser.serialize_field("label", &self.label)?;
-        }
-        if self.seed != 0 {
-            #[allow(clippy::needless_borrow)]
-            #[allow(clippy::needless_borrows_for_generic_args)]
-            struct_ser.serialize_field("seed", ToString::to_string(&self.seed).as_str())?;
-        }
-        if let Some(v) = self.environment.as_ref() {
-            struct_ser.serialize_field("environment", v)?;
-        }
         if !self.position.is_empty() {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("position", pbjson::private::base64::encode(&self.position).as_str())?;
+        }
+        if !self.name.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("name", pbjson::private::base64::encode(&self.name).as_str())?;
+        }
+        if self.action != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("action", ToString::to_string(&self.action).as_str())?;
+        }
+        if self.handle != 0 {
+            struct_ser.serialize_field("handle", &self.handle)?;
+        }
+        if !self.scratch.is_empty() {
+            struct_ser.serialize_field("scratch", &self.scratch)?;
         }
         if let Some(v) = self.ahead.as_ref() {
             struct_ser.serialize_field("ahead", v)?;
@@ -6378,14 +6820,14 @@ impl<'de> serde::Deserialize<'de> for Start {
         D: serde::Deserializer<'de>,
     {
         const FIELDS: &[&str] = &[
+            "definition",
             "payload",
             "inputs",
-            "outputs",
-            "options",
-            "label",
-            "seed",
-            "environment",
             "position",
+            "name",
+            "action",
+            "handle",
+            "scratch",
             "ahead",
             "saved",
             "replay",
@@ -6393,14 +6835,14 @@ impl<'de> serde::Deserialize<'de> for Start {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            Definition,
             Payload,
             Inputs,
-            Outputs,
-            Options,
-            Label,
-            Seed,
-            Environment,
             Position,
+            Name,
+            Action,
+            Handle,
+            Scratch,
             Ahead,
             Saved,
             Replay,
@@ -6425,14 +6867,14 @@ impl<'de> serde::Deserialize<'de> for Start {
                         E: serde::de::Error,
                     {
                         match value {
+                            "definition" => Ok(GeneratedField::Definition),
                             "payload" => Ok(GeneratedField::Payload),
                             "inputs" => Ok(GeneratedField::Inputs),
-                            "outputs" => Ok(GeneratedField::Outputs),
-                            "options" => Ok(GeneratedField::Options),
-                            "label" => Ok(GeneratedField::Label),
-                            "seed" => Ok(GeneratedField::Seed),
-                            "environment" => Ok(GeneratedField::Environment),
                             "position" => Ok(GeneratedField::Position),
+                            "name" => Ok(GeneratedField::Name),
+                            "action" => Ok(GeneratedField::Action),
+                            "handle" => Ok(GeneratedField::Handle),
+                            "scratch" => Ok(GeneratedField::Scratch),
                             "ahead" => Ok(GeneratedField::Ahead),
                             "saved" => Ok(GeneratedField::Saved),
                             "replay" => Ok(GeneratedField::Replay),
@@ -6455,18 +6897,26 @@ impl<'de> serde::Deserialize<'de> for Start {
                 where
                     V: serde::de::MapAccess<'de>,
             {
+                let mut definition__ = None;
                 let mut payload__ = None;
                 let mut inputs__ = None;
-                let mut outputs__ = None;
-                let mut options__ = None;
-                let mut label__ = None;
-                let mut seed__ = None;
-                let mut environment__ = None;
                 let mut position__ = None;
+                let mut name__ = None;
+                let mut action__ = None;
+                let mut handle__ = None;
+                let mut scratch__ = None;
                 let mut ahead__ = None;
                 let mut continuation__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
+                        GeneratedField::Definition => {
+                            if definition__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("definition"));
+                            }
+                            definition__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                         GeneratedField::Payload => {
                             if payload__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("payload"));
@@ -6481,40 +6931,6 @@ impl<'de> serde::Deserialize<'de> for Start {
                             }
                             inputs__ = Some(map_.next_value()?);
                         }
-                        GeneratedField::Outputs => {
-                            if outputs__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("outputs"));
-                            }
-                            outputs__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Options => {
-                            if options__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("options"));
-                            }
-                            options__ = map_.next_value()?;
-                        }
-                        GeneratedField::Label => {
-                            if label__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("label"));
-                            }
-                            label__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::Seed => {
-                            if seed__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("seed"));
-                            }
-                            seed__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Environment => {
-                            if environment__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("environment"));
-                            }
-                            environment__ = map_.next_value()?;
-                        }
                         GeneratedField::Position => {
                             if position__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("position"));
@@ -6522,6 +6938,36 @@ impl<'de> serde::Deserialize<'de> for Start {
                             position__ = 
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Action => {
+                            if action__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("action"));
+                            }
+                            action__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Handle => {
+                            if handle__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("handle"));
+                            }
+                            handle__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Scratch => {
+                            if scratch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("scratch"));
+                            }
+                            scratch__ = Some(map_.next_value()?);
                         }
                         GeneratedField::Ahead => {
                             if ahead__.is_some() {
@@ -6546,450 +6992,20 @@ impl<'de> serde::Deserialize<'de> for Start {
                     }
                 }
                 Ok(Start {
+                    definition: definition__.unwrap_or_default(),
                     payload: payload__.unwrap_or_default(),
                     inputs: inputs__.unwrap_or_default(),
-                    outputs: outputs__.unwrap_or_default(),
-                    options: options__,
-                    label: label__.unwrap_or_default(),
-                    seed: seed__.unwrap_or_default(),
-                    environment: environment__,
                     position: position__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    action: action__.unwrap_or_default(),
+                    handle: handle__.unwrap_or_default(),
+                    scratch: scratch__.unwrap_or_default(),
                     ahead: ahead__,
                     continuation: continuation__,
                 })
             }
         }
         deserializer.deserialize_struct("ciel.executor.Start", FIELDS, GeneratedVisitor)
-    }
-}
-impl serde::Serialize for Stream {
-    #[allow(deprecated)]
-    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
-    where
-        S: serde::Serializer,
-    {
-        use serde::ser::SerializeStruct;
-        let mut len = 0;
-        if !self.path.is_empty() {
-            len += 1;
-        }
-        if !self.form.is_empty() {
-            len += 1;
-        }
-        let mut struct_ser = serializer.serialize_struct("ciel.executor.Stream", len)?;
-        if !self.path.is_empty() {
-            struct_ser.serialize_field("path", &self.path)?;
-        }
-        if !self.form.is_empty() {
-            struct_ser.serialize_field("form", &self.form)?;
-        }
-        struct_ser.end()
-    }
-}
-impl<'de> serde::Deserialize<'de> for Stream {
-    #[allow(deprecated)]
-    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
-    where
-        D: serde::Deserializer<'de>,
-    {
-        const FIELDS: &[&str] = &[
-            "path",
-            "form",
-        ];
-
-        #[allow(clippy::enum_variant_names)]
-        enum GeneratedField {
-            Path,
-            Form,
-        }
-        impl<'de> serde::Deserialize<'de> for GeneratedField {
-            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
-            where
-                D: serde::Deserializer<'de>,
-            {
-                struct GeneratedVisitor;
-
-                impl serde::de::Visitor<'_> for GeneratedVisitor {
-                    type Value = GeneratedField;
-
-                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(formatter, "expected one of: {:?}", &FIELDS)
-                    }
-
-                    #[allow(unused_variables)]
-                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
-                    where
-                        E: serde::de::Error,
-                    {
-                        match value {
-                            "path" => Ok(GeneratedField::Path),
-                            "form" => Ok(GeneratedField::Form),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
-                        }
-                    }
-                }
-                deserializer.deserialize_identifier(GeneratedVisitor)
-            }
-        }
-        struct GeneratedVisitor;
-        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
-            type Value = Stream;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("struct ciel.executor.Stream")
-            }
-
-            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Stream, V::Error>
-                where
-                    V: serde::de::MapAccess<'de>,
-            {
-                let mut path__ = None;
-                let mut form__ = None;
-                while let Some(k) = map_.next_key()? {
-                    match k {
-                        GeneratedField::Path => {
-                            if path__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("path"));
-                            }
-                            path__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::Form => {
-                            if form__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("form"));
-                            }
-                            form__ = Some(map_.next_value()?);
-                        }
-                    }
-                }
-                Ok(Stream {
-                    path: path__.unwrap_or_default(),
-                    form: form__.unwrap_or_default(),
-                })
-            }
-        }
-        deserializer.deserialize_struct("ciel.executor.Stream", FIELDS, GeneratedVisitor)
-    }
-}
-impl serde::Serialize for StreamHints {
-    #[allow(deprecated)]
-    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
-    where
-        S: serde::Serializer,
-    {
-        use serde::ser::SerializeStruct;
-        let mut len = 0;
-        if self.may_stream {
-            len += 1;
-        }
-        if self.must_block {
-            len += 1;
-        }
-        if self.no_store {
-            len += 1;
-        }
-        if self.single_consumer {
-            len += 1;
-        }
-        if self.progress_bytes != 0 {
-            len += 1;
-        }
-        let mut struct_ser = serializer.serialize_struct("ciel.executor.StreamHints", len)?;
-        if self.may_stream {
-            struct_ser.serialize_field("mayStream", &self.may_stream)?;
-        }
-        if self.must_block {
-            struct_ser.serialize_field("mustBlock", &self.must_block)?;
-        }
-        if self.no_store {
-            struct_ser.serialize_field("noStore", &self.no_store)?;
-        }
-        if self.single_consumer {
-            struct_ser.serialize_field("singleConsumer", &self.single_consumer)?;
-        }
-        if self.progress_bytes != 0 {
-            #[allow(clippy::needless_borrow)]
-            #[allow(clippy::needless_borrows_for_generic_args)]
-            struct_ser.serialize_field("progressBytes", ToString::to_string(&self.progress_bytes).as_str())?;
-        }
-        struct_ser.end()
-    }
-}
-impl<'de> serde::Deserialize<'de> for StreamHints {
-    #[allow(deprecated)]
-    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
-    where
-        D: serde::Deserializer<'de>,
-    {
-        const FIELDS: &[&str] = &[
-            "may_stream",
-            "mayStream",
-            "must_block",
-            "mustBlock",
-            "no_store",
-            "noStore",
-            "single_consumer",
-            "singleConsumer",
-            "progress_bytes",
-            "progressBytes",
-        ];
-
-        #[allow(clippy::enum_variant_names)]
-        enum GeneratedField {
-            MayStream,
-            MustBlock,
-            NoStore,
-            SingleConsumer,
-            ProgressBytes,
-        }
-        impl<'de> serde::Deserialize<'de> for GeneratedField {
-            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
-            where
-                D: serde::Deserializer<'de>,
-            {
-                struct GeneratedVisitor;
-
-                impl serde::de::Visitor<'_> for GeneratedVisitor {
-                    type Value = GeneratedField;
-
-                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(formatter, "expected one of: {:?}", &FIELDS)
-                    }
-
-                    #[allow(unused_variables)]
-                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
-                    where
-                        E: serde::de::Error,
-                    {
-                        match value {
-                            "mayStream" | "may_stream" => Ok(GeneratedField::MayStream),
-                            "mustBlock" | "must_block" => Ok(GeneratedField::MustBlock),
-                            "noStore" | "no_store" => Ok(GeneratedField::NoStore),
-                            "singleConsumer" | "single_consumer" => Ok(GeneratedField::SingleConsumer),
-                            "progressBytes" | "progress_bytes" => Ok(GeneratedField::ProgressBytes),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
-                        }
-                    }
-                }
-                deserializer.deserialize_identifier(GeneratedVisitor)
-            }
-        }
-        struct GeneratedVisitor;
-        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
-            type Value = StreamHints;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("struct ciel.executor.StreamHints")
-            }
-
-            fn visit_map<V>(self, mut map_: V) -> std::result::Result<StreamHints, V::Error>
-                where
-                    V: serde::de::MapAccess<'de>,
-            {
-                let mut may_stream__ = None;
-                let mut must_block__ = None;
-                let mut no_store__ = None;
-                let mut single_consumer__ = None;
-                let mut progress_bytes__ = None;
-                while let Some(k) = map_.next_key()? {
-                    match k {
-                        GeneratedField::MayStream => {
-                            if may_stream__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("mayStream"));
-                            }
-                            may_stream__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::MustBlock => {
-                            if must_block__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("mustBlock"));
-                            }
-                            must_block__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::NoStore => {
-                            if no_store__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("noStore"));
-                            }
-                            no_store__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::SingleConsumer => {
-                            if single_consumer__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("singleConsumer"));
-                            }
-                            single_consumer__ = Some(map_.next_value()?);
-                        }
-                        GeneratedField::ProgressBytes => {
-                            if progress_bytes__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("progressBytes"));
-                            }
-                            progress_bytes__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
-                        }
-                    }
-                }
-                Ok(StreamHints {
-                    may_stream: may_stream__.unwrap_or_default(),
-                    must_block: must_block__.unwrap_or_default(),
-                    no_store: no_store__.unwrap_or_default(),
-                    single_consumer: single_consumer__.unwrap_or_default(),
-                    progress_bytes: progress_bytes__.unwrap_or_default(),
-                })
-            }
-        }
-        deserializer.deserialize_struct("ciel.executor.StreamHints", FIELDS, GeneratedVisitor)
-    }
-}
-impl serde::Serialize for Tag {
-    #[allow(deprecated)]
-    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
-    where
-        S: serde::Serializer,
-    {
-        use serde::ser::SerializeStruct;
-        let mut len = 0;
-        if !self.run.is_empty() {
-            len += 1;
-        }
-        if self.epoch != 0 {
-            len += 1;
-        }
-        if !self.task.is_empty() {
-            len += 1;
-        }
-        if self.attempt != 0 {
-            len += 1;
-        }
-        let mut struct_ser = serializer.serialize_struct("ciel.executor.Tag", len)?;
-        if !self.run.is_empty() {
-            #[allow(clippy::needless_borrow)]
-            #[allow(clippy::needless_borrows_for_generic_args)]
-            struct_ser.serialize_field("run", pbjson::private::base64::encode(&self.run).as_str())?;
-        }
-        if self.epoch != 0 {
-            struct_ser.serialize_field("epoch", &self.epoch)?;
-        }
-        if !self.task.is_empty() {
-            #[allow(clippy::needless_borrow)]
-            #[allow(clippy::needless_borrows_for_generic_args)]
-            struct_ser.serialize_field("task", pbjson::private::base64::encode(&self.task).as_str())?;
-        }
-        if self.attempt != 0 {
-            struct_ser.serialize_field("attempt", &self.attempt)?;
-        }
-        struct_ser.end()
-    }
-}
-impl<'de> serde::Deserialize<'de> for Tag {
-    #[allow(deprecated)]
-    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
-    where
-        D: serde::Deserializer<'de>,
-    {
-        const FIELDS: &[&str] = &[
-            "run",
-            "epoch",
-            "task",
-            "attempt",
-        ];
-
-        #[allow(clippy::enum_variant_names)]
-        enum GeneratedField {
-            Run,
-            Epoch,
-            Task,
-            Attempt,
-        }
-        impl<'de> serde::Deserialize<'de> for GeneratedField {
-            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
-            where
-                D: serde::Deserializer<'de>,
-            {
-                struct GeneratedVisitor;
-
-                impl serde::de::Visitor<'_> for GeneratedVisitor {
-                    type Value = GeneratedField;
-
-                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        write!(formatter, "expected one of: {:?}", &FIELDS)
-                    }
-
-                    #[allow(unused_variables)]
-                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
-                    where
-                        E: serde::de::Error,
-                    {
-                        match value {
-                            "run" => Ok(GeneratedField::Run),
-                            "epoch" => Ok(GeneratedField::Epoch),
-                            "task" => Ok(GeneratedField::Task),
-                            "attempt" => Ok(GeneratedField::Attempt),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
-                        }
-                    }
-                }
-                deserializer.deserialize_identifier(GeneratedVisitor)
-            }
-        }
-        struct GeneratedVisitor;
-        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
-            type Value = Tag;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("struct ciel.executor.Tag")
-            }
-
-            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Tag, V::Error>
-                where
-                    V: serde::de::MapAccess<'de>,
-            {
-                let mut run__ = None;
-                let mut epoch__ = None;
-                let mut task__ = None;
-                let mut attempt__ = None;
-                while let Some(k) = map_.next_key()? {
-                    match k {
-                        GeneratedField::Run => {
-                            if run__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("run"));
-                            }
-                            run__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Epoch => {
-                            if epoch__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("epoch"));
-                            }
-                            epoch__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Task => {
-                            if task__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("task"));
-                            }
-                            task__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
-                            ;
-                        }
-                        GeneratedField::Attempt => {
-                            if attempt__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("attempt"));
-                            }
-                            attempt__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
-                            ;
-                        }
-                    }
-                }
-                Ok(Tag {
-                    run: run__.unwrap_or_default(),
-                    epoch: epoch__.unwrap_or_default(),
-                    task: task__.unwrap_or_default(),
-                    attempt: attempt__.unwrap_or_default(),
-                })
-            }
-        }
-        deserializer.deserialize_struct("ciel.executor.Tag", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for TailSpawn {
@@ -7003,9 +7019,17 @@ impl serde::Serialize for TailSpawn {
         if self.task.is_some() {
             len += 1;
         }
+        if self.after != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.TailSpawn", len)?;
         if let Some(v) = self.task.as_ref() {
             struct_ser.serialize_field("task", v)?;
+        }
+        if self.after != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("after", ToString::to_string(&self.after).as_str())?;
         }
         struct_ser.end()
     }
@@ -7018,11 +7042,13 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
     {
         const FIELDS: &[&str] = &[
             "task",
+            "after",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Task,
+            After,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7045,6 +7071,7 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
                     {
                         match value {
                             "task" => Ok(GeneratedField::Task),
+                            "after" => Ok(GeneratedField::After),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7065,6 +7092,7 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut task__ = None;
+                let mut after__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Task => {
@@ -7073,10 +7101,19 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
                             }
                             task__ = map_.next_value()?;
                         }
+                        GeneratedField::After => {
+                            if after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("after"));
+                            }
+                            after__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(TailSpawn {
                     task: task__,
+                    after: after__.unwrap_or_default(),
                 })
             }
         }
@@ -7092,6 +7129,7 @@ impl serde::Serialize for Wait {
         let variant = match self {
             Self::All => "WAIT_ALL",
             Self::First => "WAIT_FIRST",
+            Self::Rest => "WAIT_REST",
         };
         serializer.serialize_str(variant)
     }
@@ -7105,6 +7143,7 @@ impl<'de> serde::Deserialize<'de> for Wait {
         const FIELDS: &[&str] = &[
             "WAIT_ALL",
             "WAIT_FIRST",
+            "WAIT_REST",
         ];
 
         struct GeneratedVisitor;
@@ -7147,6 +7186,7 @@ impl<'de> serde::Deserialize<'de> for Wait {
                 match value {
                     "WAIT_ALL" => Ok(Wait::All),
                     "WAIT_FIRST" => Ok(Wait::First),
+                    "WAIT_REST" => Ok(Wait::Rest),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -7162,15 +7202,15 @@ impl serde::Serialize for WorkerMessage {
     {
         use serde::ser::SerializeStruct;
         let mut len = 0;
-        if self.tag.is_some() {
+        if self.tag != 0 {
             len += 1;
         }
         if self.kind.is_some() {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.WorkerMessage", len)?;
-        if let Some(v) = self.tag.as_ref() {
-            struct_ser.serialize_field("tag", v)?;
+        if self.tag != 0 {
+            struct_ser.serialize_field("tag", &self.tag)?;
         }
         if let Some(v) = self.kind.as_ref() {
             match v {
@@ -7225,6 +7265,9 @@ impl serde::Serialize for WorkerMessage {
                 worker_message::Kind::GiveBack(v) => {
                     struct_ser.serialize_field("giveBack", v)?;
                 }
+                worker_message::Kind::Define(v) => {
+                    struct_ser.serialize_field("define", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -7261,6 +7304,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             "exit",
             "give_back",
             "giveBack",
+            "define",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -7283,6 +7327,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             Error,
             Exit,
             GiveBack,
+            Define,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7322,6 +7367,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             "error" => Ok(GeneratedField::Error),
                             "exit" => Ok(GeneratedField::Exit),
                             "giveBack" | "give_back" => Ok(GeneratedField::GiveBack),
+                            "define" => Ok(GeneratedField::Define),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7349,7 +7395,9 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             if tag__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("tag"));
                             }
-                            tag__ = map_.next_value()?;
+                            tag__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
                         }
                         GeneratedField::Hello => {
                             if kind__.is_some() {
@@ -7470,10 +7518,17 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::GiveBack)
 ;
                         }
+                        GeneratedField::Define => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("define"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Define)
+;
+                        }
                     }
                 }
                 Ok(WorkerMessage {
-                    tag: tag__,
+                    tag: tag__.unwrap_or_default(),
                     kind: kind__,
                 })
             }
@@ -7495,6 +7550,9 @@ impl serde::Serialize for Write {
         if !self.data.is_empty() {
             len += 1;
         }
+        if self.after != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Write", len)?;
         if self.sink != 0 {
             let v = Sink::try_from(self.sink)
@@ -7505,6 +7563,11 @@ impl serde::Serialize for Write {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("data", pbjson::private::base64::encode(&self.data).as_str())?;
+        }
+        if self.after != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("after", ToString::to_string(&self.after).as_str())?;
         }
         struct_ser.end()
     }
@@ -7518,12 +7581,14 @@ impl<'de> serde::Deserialize<'de> for Write {
         const FIELDS: &[&str] = &[
             "sink",
             "data",
+            "after",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Sink,
             Data,
+            After,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7547,6 +7612,7 @@ impl<'de> serde::Deserialize<'de> for Write {
                         match value {
                             "sink" => Ok(GeneratedField::Sink),
                             "data" => Ok(GeneratedField::Data),
+                            "after" => Ok(GeneratedField::After),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7568,6 +7634,7 @@ impl<'de> serde::Deserialize<'de> for Write {
             {
                 let mut sink__ = None;
                 let mut data__ = None;
+                let mut after__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Sink => {
@@ -7584,11 +7651,20 @@ impl<'de> serde::Deserialize<'de> for Write {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::After => {
+                            if after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("after"));
+                            }
+                            after__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Write {
                     sink: sink__.unwrap_or_default(),
                     data: data__.unwrap_or_default(),
+                    after: after__.unwrap_or_default(),
                 })
             }
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use ciel_engine::{Event, Reply};
 use ciel_graph::{Ahead, Entry};
-use ciel_model::TaskKey;
+use ciel_model::{Handle, TaskKey};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self, Awaited};
@@ -43,7 +43,7 @@ impl Conversation<'_> {
         let Some(running) = &self.running else {
             return Ok(false);
         };
-        let before = self.line.back().unwrap_or(running).tag.epoch;
+        let before = self.line.back().unwrap_or(running).tag;
         let told = wire::Ahead {
             before,
             awaited: ahead
@@ -51,7 +51,7 @@ impl Conversation<'_> {
                 .iter()
                 .map(|awaited| Awaited {
                     input: awaited.input.0,
-                    epoch: self.epoch_of(awaited.producer),
+                    tag: self.tag_of(awaited.producer),
                     output: awaited.output,
                 })
                 .collect(),
@@ -64,19 +64,20 @@ impl Conversation<'_> {
             return Ok(false);
         };
         start.ahead = Some(told);
-        let tag = held.tag.clone();
+        let define = self.define(&held, &mut start);
+        let tag = held.tag;
         self.line.push_back(held);
-        self.say(&tag, start).map(|()| true)
+        self.say_definition(define)?;
+        self.say(tag, start).map(|()| true)
     }
 
     /// What a task is called that runs or is in the line.
-    fn epoch_of(&self, task: TaskKey) -> u32 {
+    fn tag_of(&self, task: TaskKey) -> u32 {
         let mut known = self.running.iter().chain(&self.line);
         let producer = known.find(|held| held.assignment.task == task);
         producer
             .expect("the producer of what a start awaits comes before it")
             .tag
-            .epoch
     }
 
     /// The running task has waited for no time: the worker has dropped what was to follow it.
@@ -90,8 +91,8 @@ impl Conversation<'_> {
     }
 
     /// The worker gives starts back; those behind them go with them.
-    pub(super) fn give_back(&mut self, epochs: &[u32]) {
-        let is_gone = |held: &Held| epochs.contains(&held.tag.epoch);
+    pub(super) fn give_back(&mut self, tags: &[u32]) {
+        let is_gone = |held: &Held| tags.contains(&held.tag);
         if let Some(first) = self.line.iter().position(is_gone) {
             let gone = self.line.drain(first..);
             let gone = gone.map(|held| attempt_of(&held.assignment)).collect();
@@ -115,10 +116,10 @@ impl Conversation<'_> {
         let Kind::Exit(word) = kind else {
             return Ok(None);
         };
-        let Some(epoch) = word.next else {
+        if word.next == 0 {
             return Ok(None);
-        };
-        let next = self.line.pop_front_if(|first| first.tag.epoch == epoch);
+        }
+        let next = self.line.pop_front_if(|first| first.tag == word.next);
         let untold =
             || WorkerExitReason::Breach("it continued with a start that it never received".into());
         next.map(Some).ok_or_else(untold)
@@ -138,7 +139,7 @@ impl Conversation<'_> {
         next.assignment = begun.assignment;
         next.assignment.entry = Entry::Start(Vec::new());
         let inputs = next.assignment.descriptor.inputs.len() as u32;
-        next.told.extend(0..inputs);
+        next.told.extend((0..inputs).map(Handle));
         self.running = Some(next);
         self.send_ahead(begun.ahead)
     }

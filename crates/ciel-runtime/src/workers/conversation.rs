@@ -1,7 +1,7 @@
 //! One worker from its start to its end, as one straight-line future.
 //!
 //! Once the worker has said hello, it deals with words of the core and messages of the
-//! worker as they come. Read next: `verbs`, and `leaving` for the end.
+//! worker as they come. Read next: `requests`, and `leaving` for the end.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use ciel_model::{Handle, Pool, TaskKey, limits};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
-    Cancel, Drop as Forget, EngineMessage, Hello, PoolPolicy, Tag, WorkerMessage, engine_message,
+    Cancel, Define, Drop as Forget, EngineMessage, Hello, PoolPolicy, Start, WorkerMessage,
+    engine_message,
 };
 use ciel_protocol::{EncodeError, WireMessage, limits as protocol};
 use rustc_hash::FxHashMap;
@@ -20,12 +21,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::ahead::Line;
+use super::definitions::{Received, Sent};
 use super::ending::{self, Over, Seat};
 use super::features::{Features, OFFERED};
 use super::greeting::{Greeted, greeted, refuse_tasks};
 use super::held::Held;
 use super::peer::{Heard, Peer};
-use super::verbs::{self, Said};
+use super::requests::{self, Said};
 use super::{Word, Workers, attempt_of, start};
 
 /// The life of one worker.
@@ -82,6 +84,10 @@ pub(super) struct Conversation<'a> {
     pub(super) peer: Peer,
     pub(super) pool: PoolPolicy,
     pub(super) features: Features,
+    /// What the worker has declared.
+    pub(super) received: Received,
+    /// What it knows of the tasks that start there.
+    pub(super) sent: Sent,
     pub(super) running: Option<Held>,
     pub(super) parked: FxHashMap<TaskKey, Held>,
     /// What it was told ahead.
@@ -112,6 +118,8 @@ impl<'a> Conversation<'a> {
             peer: greeted.peer,
             pool: hello.pool.unwrap_or_default(),
             features: Features::agreed(&hello.features),
+            received: Received::default(),
+            sent: Sent::default(),
             running: None,
             parked: FxHashMap::default(),
             line: Line::new(),
@@ -146,6 +154,7 @@ impl<'a> Conversation<'a> {
             build: format!("ciel {}", env!("CARGO_PKG_VERSION")),
             executor: self.serves.executor.to_string(),
             features: OFFERED.map(str::to_string).to_vec(),
+            folder: self.workers.folder.clone(),
             ..Hello::default()
         })?;
         let (worker, pid) = (self.worker, self.peer.pid);
@@ -162,8 +171,8 @@ impl<'a> Conversation<'a> {
         said.map_err(|error| unsayable(&error))
     }
 
-    pub(super) fn say(&mut self, tag: &Tag, kind: impl Into<engine_message::Kind>) -> Talked {
-        let said = self.peer.say(&EngineMessage::about(tag.clone(), kind));
+    pub(super) fn say(&mut self, tag: u32, kind: impl Into<engine_message::Kind>) -> Talked {
+        let said = self.peer.say(&EngineMessage::about(tag, kind));
         said.map_err(|error| unsayable(&error))
     }
 
@@ -218,16 +227,32 @@ impl<'a> Conversation<'a> {
     fn start(&mut self, assignment: Box<Assignment>, ahead: Vec<Ahead>) -> Talked {
         let run = attempt_of(&assignment);
         match start::start(self.workers, assignment, self.features) {
-            Ok((held, start)) => {
-                let tag = held.tag.clone();
+            Ok((held, mut start)) => {
+                let define = self.define(&held, &mut start);
+                let tag = held.tag;
                 self.running = Some(held);
-                self.say(&tag, start)?;
+                self.say_definition(define)?;
+                self.say(tag, start)?;
                 self.send_ahead(ahead)
             }
             Err(failure) => {
                 self.workers.engine.fail(run, *failure);
                 Ok(())
             }
+        }
+    }
+
+    /// Names the definition of a task in its start; gives it if the worker does not have it.
+    pub(super) fn define(&mut self, held: &Held, start: &mut Start) -> Option<Define> {
+        let (id, define) = self.sent.id_of(&held.assignment.descriptor);
+        start.definition = id;
+        define
+    }
+
+    pub(super) fn say_definition(&mut self, define: Option<Define>) -> Talked {
+        match define {
+            Some(define) => self.say_plainly(define),
+            None => Ok(()),
         }
     }
 
@@ -240,9 +265,9 @@ impl<'a> Conversation<'a> {
         held.assignment = assignment;
         match held.resume(&self.workers.engine, answers, ended) {
             Ok(resume) => {
-                let tag = held.tag.clone();
+                let tag = held.tag;
                 self.running = Some(held);
-                self.say(&tag, resume)
+                self.say(tag, resume)
             }
             Err(failure) => {
                 self.workers
@@ -261,11 +286,11 @@ impl<'a> Conversation<'a> {
         if attempt_of(&held.assignment) != run || held.over {
             return Ok(());
         }
-        let tag = held.tag.clone();
-        match verbs::watched(&self.workers.engine, held, handle) {
+        let tag = held.tag;
+        match requests::watched(&self.workers.engine, held, handle) {
             Ok(answers) => {
                 for answer in answers {
-                    self.say(&tag, answer)?;
+                    self.say(tag, answer)?;
                 }
                 Ok(())
             }
@@ -279,9 +304,9 @@ impl<'a> Conversation<'a> {
 
     /// A parked strand is not wanted any more.
     fn forget(&mut self, held: Held) -> Talked {
-        let tag = held.tag.clone();
+        let tag = held.tag;
         held.close(self.workers);
-        self.say(&tag, Forget {})
+        self.say(tag, Forget {})
     }
 
     fn stop(&mut self, run: AttemptKey) -> Talked {
@@ -300,11 +325,11 @@ impl<'a> Conversation<'a> {
         else {
             return Ok(());
         };
-        let tag = held.tag.clone();
+        let tag = held.tag;
         let grace = Duration::from_millis(limits::KILL_GRACE_MS);
         self.cancelled_at = Some(Instant::now() + grace);
         let grace_ms = limits::KILL_GRACE_MS as u32;
-        self.say(&tag, Cancel { grace_ms })?;
+        self.say(tag, Cancel { grace_ms })?;
         if self.features.interrupt {
             self.peer.interrupt();
         }
@@ -324,25 +349,35 @@ impl<'a> Conversation<'a> {
         let kind = match message.kind {
             Some(Kind::Pong(_)) => return Ok(()),
             Some(Kind::GiveBack(word)) => {
-                self.give_back(&word.epochs);
+                self.give_back(&word.tags);
                 return Ok(());
             }
+            Some(Kind::Define(word)) => return self.on_defined(&word),
             Some(Kind::Hello(_)) => {
                 return Err(WorkerExitReason::Breach("it sent hello twice".into()));
             }
             Some(kind) => kind,
             None => unreachable!("every message that was decoded has a kind"),
         };
-        let Some(tag) = message.tag else {
+        if message.tag == 0 {
             return Err(WorkerExitReason::Breach(format!(
                 "`{name}` came without a tag"
             )));
-        };
-        match self.running.take_if(|held| held.tag == tag) {
+        }
+        match self.running.take_if(|held| held.tag == message.tag) {
             Some(held) => self.on_said(held, kind),
             // Stale, or of a strand that is to say nothing.
             None => Ok(()),
         }
+    }
+
+    /// The worker declares tasks that it will spawn.
+    fn on_defined(&mut self, define: &Define) -> Talked {
+        let engine = &self.workers.engine;
+        let added = self
+            .received
+            .add(define, &engine.registry, &engine.settings);
+        added.map_err(WorkerExitReason::Breach)
     }
 
     fn on_said(&mut self, mut held: Held, kind: Kind) -> Talked {
@@ -359,6 +394,7 @@ impl<'a> Conversation<'a> {
             serves: self.serves,
             pool: &self.pool,
             features: self.features,
+            definitions: &self.received,
             parked: self.parked.len(),
             used_up: self.used_up,
             next: follower.as_ref().map(|next| attempt_of(&next.assignment)),
@@ -368,7 +404,7 @@ impl<'a> Conversation<'a> {
         let over = if parks { Over::Unwanted } else { Over::Gone };
         let said = match held.is_idle(&self.workers.engine) {
             true => Ok(Said::Nothing),
-            false => verbs::hear(&seat, &mut held, kind),
+            false => requests::hear(&seat, &mut held, kind),
         };
         let said = match said {
             Ok(Said::Nothing) if last => Said::Over(over, seat.leave(&held)),
@@ -391,18 +427,18 @@ impl<'a> Conversation<'a> {
     }
 
     fn after(&mut self, held: Held, said: Said) -> Talked {
-        let tag = held.tag.clone();
+        let tag = held.tag;
         match said {
             Said::Over(over, reply) => return self.turn_over(held, over, reply),
             Said::Nothing => self.running = Some(held),
             Said::Answer(answer) => {
                 self.running = Some(held);
-                self.say(&tag, *answer)?;
+                self.say(tag, *answer)?;
             }
             Said::Resumed(resume) => {
                 self.drop_line();
                 self.running = Some(held);
-                self.say(&tag, resume)?;
+                self.say(tag, resume)?;
             }
         }
         Ok(())

@@ -4,16 +4,17 @@
 //! nothing new is given to it. It does not know the socket. Read next: `conversation`.
 
 use ciel_engine::{Caller, Event as Heard, Reply};
-use ciel_graph::{Continuation, Event, Output, Wait};
+use ciel_graph::{Continuation, Event, Output, Until, Wait};
 use ciel_model::{Content, Failure, Form, Handle, Pool, Value};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self as words, Keep, PoolPolicy, Reference, SavedContinuation};
 
+use super::definitions::Received;
 use super::features::Features;
 use super::held::{Failed, Held, Purpose};
+use super::requests::{Said, task, value};
 use super::start::{pack, parked_max};
-use super::verbs::{Said, value};
 use super::{Workers, attempt_of, wire};
 use crate::core::Core;
 use crate::objects;
@@ -37,6 +38,8 @@ pub(super) struct Seat<'a> {
     pub(super) serves: &'a Pool,
     pub(super) pool: &'a PoolPolicy,
     pub(super) features: Features,
+    /// What the worker has declared.
+    pub(super) definitions: &'a Received,
     /// Strands that are parked there.
     pub(super) parked: usize,
     /// The worker gets no new task.
@@ -49,7 +52,7 @@ impl Seat<'_> {
     fn retire_as(&mut self, keep: Keep) {
         self.used_up |= match keep {
             Keep::Unspecified => !self.pool.reuse,
-            Keep::Process | Keep::May => false,
+            Keep::Process => false,
             Keep::End => true,
         };
     }
@@ -149,7 +152,7 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
         if index >= count || twice {
             return Err(held.refuse(misgiven(index, count)));
         }
-        outputs[index as usize] = Some(Output::Value(value(seat, held, given.value)?));
+        outputs[index as usize] = Some(Output::Value(value(seat, held, given.value, false)?));
     }
     for (purpose, path) in std::mem::take(&mut held.files.opened).into_values() {
         if let Purpose::Output(index) = purpose
@@ -190,20 +193,19 @@ fn whole_file(content: Content) -> Output {
 
 /// The task hands its outputs on.
 pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpawn) -> Failed<Said> {
-    let engine = &seat.workers.engine;
     if !held.given.is_empty() {
         let message = "it handed its outputs on after it had published one of them";
         return Err(held.refuse(Refused::new(message)));
     }
+    held.reach(word.after)?;
     let asked = word.task.unwrap_or_default();
-    let made = wire::descriptor(engine, &held.handles, &asked);
-    let descriptor = made.map_err(|refused| held.refuse(refused))?;
+    let descriptor = task(seat, &asked).map_err(|refused| held.refuse(refused))?;
     let run = attempt_of(&held.assignment);
     let event = Event::TaskTailSpawned {
         task: run.task,
         attempt: run.attempt,
         descriptor,
-        after: held.cursor.actions(),
+        after: word.after,
     };
     seat.workers.task_ended_well(seat.serves);
     Ok(seat.end(held, event))
@@ -212,22 +214,17 @@ pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpaw
 /// The task waits.
 pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -> Failed<Said> {
     let wait = wait_of(seat, held, &word)?;
-    let found = wire::handles(&held.handles, &word.references);
-    let on = found.map_err(|refused| held.refuse(refused))?;
+    held.reach(word.after)?;
+    let on: Vec<Handle> = word.references.into_iter().map(Handle).collect();
     held.watches.clear();
     match word.continuation {
-        Some(Persistence::Parked(_)) => {
-            if wait != Wait::ALL {
-                held.waits = word.references;
-            }
-            park(seat, held, on, wait)
-        }
+        Some(Persistence::Parked(_)) => park(seat, held, on, wait),
         Some(Persistence::Saved(saved)) => save(seat, held, on, wait, saved),
         Some(Persistence::Replay(_)) => {
-            let is_told = |number: &u32| held.told.contains(number);
-            if wait == Wait::ALL && word.references.iter().all(is_told) {
+            let is_told = |handle: &Handle| held.told.contains(handle);
+            if !wait.is_timely() && on.iter().all(is_told) {
                 let refused = Refused::new("it blocked on references that are already resolved")
-                    .hint("use the results in `start.recording` instead of blocking");
+                    .hint("use the results in `start.replay` instead of blocking");
                 return Err(held.refuse(refused));
             }
             block(seat, held, None, on, wait, Continuation::Replay, Over::Gone)
@@ -246,8 +243,18 @@ fn wait_of(seat: &Seat<'_>, held: &Held, word: &words::BlockOn) -> Failed<Wait> 
                 .hint("a worker that sets timeouts names the feature \"timeouts\" in its hello");
         return Err(held.refuse(refused));
     }
+    let until = match word.wait() {
+        words::Wait::All => Until::All,
+        words::Wait::First => Until::First,
+        words::Wait::Rest => Until::Rest,
+    };
+    if until == Until::Rest && !word.references.is_empty() {
+        let message = "it waited for the rest of a list, and listed references again";
+        return Err(held.refuse(Refused::new(message)));
+    }
     Ok(Wait {
-        first: word.wait() == words::Wait::First,
+        until,
+        at: wire::action_key(word.after, word.part),
         limit_us: word.timeout_ms.map(|limit| limit.saturating_mul(1000)),
     })
 }
@@ -311,8 +318,7 @@ fn save(
     wait: Wait,
     saved: words::Saved,
 ) -> Failed<Said> {
-    let found = wire::handles(&held.handles, &saved.references);
-    let mut kept = found.map_err(|refused| held.refuse(refused))?;
+    let mut kept: Vec<Handle> = saved.references.iter().copied().map(Handle).collect();
     let count = kept.len() as u32;
     let mut waits = Vec::with_capacity(on.len());
     for handle in on {

@@ -184,6 +184,7 @@ fn calls_told(failure: &Failure) -> Vec<wire::Frame> {
 
 fn exception_told(failure: &Failure) -> Option<wire::Data> {
     let data = |bytes: Vec<u8>, form: &str| wire::Data {
+        r#type: String::new(),
         data: bytes.into(),
         form: form.to_string(),
         references: Vec::new(),
@@ -290,6 +291,7 @@ mod tests {
             message: "no".to_string(),
             traceback: calls.iter().map(call).collect(),
             exception: Some(wire::Data {
+                r#type: String::new(),
                 data: b"\x80\x04N.".to_vec().into(),
                 form: form::PICKLE.to_string(),
                 references: Vec::new(),

@@ -1,24 +1,25 @@
 //! A task that a worker runs or keeps parked: its handles, its files, what it was told.
 //!
-//! It does not know what the task says; that is `verbs`. Read next: `start`, which makes one.
+//! It does not know what the task says; that is `requests`. Read next: `start`, which makes one.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use ciel_engine::ReceivedFailures;
-use ciel_graph::{Assignment, WaitEnd};
-use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, limits};
+use ciel_graph::Assignment;
+use ciel_model::{
+    ActionKey, Content, Failure, Form, Handle, Label, Name, Resolution, WaitEnd, limits,
+};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
-use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, Tag, answer};
+use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, answer};
 use ciel_store::Scratch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::handles::Handles;
 use super::lines::Lines;
-use super::recording::Cursor;
-use super::{Workers, attempt_of, failing, recording, start, wire};
+use super::{Workers, attempt_of, failing};
 use crate::engine::Engine;
 use crate::objects::{self, Json, ObjectError, PlainError};
 use crate::refused::Refused;
@@ -29,20 +30,19 @@ pub(super) type Failed<T> = Result<T, Box<Failure>>;
 /// A task in a worker.
 pub(super) struct Held {
     pub(super) assignment: Box<Assignment>,
-    /// By which both sides call it.
-    pub(super) tag: Tag,
-    pub(super) handles: Handles,
-    pub(super) cursor: Cursor,
+    /// By which both sides call this start.
+    pub(super) tag: u32,
+    /// The action up to which it only repeats what an earlier run did.
+    pub(super) repeated_until: Option<ActionKey>,
+    /// Actions that it has done by now, by their index.
+    pub(super) reached: u64,
     pub(super) files: Files,
-    /// Numbers of which it was told that they are there.
-    pub(super) told: FxHashSet<u32>,
+    /// Handles of which it was told that they are there.
+    pub(super) told: FxHashSet<Handle>,
     /// Failures of other tasks that it has received.
     pub(super) received: ReceivedFailures,
-    /// Requests to be answered when what they are about is there: their numbers, and those by which
-    /// the worker knows it.
-    pub(super) watches: FxHashMap<Handle, Vec<(u32, u32)>>,
-    /// What it waits for while it is parked, by its own numbers.
-    pub(super) waits: Vec<u32>,
+    /// Requests to be answered when what they are about is resolved.
+    pub(super) watches: FxHashMap<Handle, Vec<u32>>,
     /// Numbers of its requests.
     pub(super) requests: FxHashSet<u32>,
     /// Outputs that are there before its end.
@@ -60,25 +60,17 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// A task that is about to start, called apart from all others by `epoch`.
-    pub(super) fn new(engine: &Engine, assignment: Box<Assignment>, epoch: u32) -> Held {
-        let name = assignment.label.name;
-        let tag = Tag {
-            run: engine.folder.id().as_bytes().to_vec().into(),
-            epoch,
-            task: name.0.to_be_bytes().to_vec().into(),
-            attempt: assignment.attempt.0,
-        };
+    /// A task that is about to start.
+    pub(super) fn new(assignment: Box<Assignment>, tag: u32) -> Held {
         Held {
-            handles: Handles::starting(assignment.descriptor.inputs.len() as u32),
-            cursor: Cursor::starting(assignment.next_action),
+            repeated_until: None,
+            reached: assignment.next_action,
+            files: Files::new(assignment.label.name, tag),
             assignment,
             tag,
-            files: Files::new(name, epoch),
             told: FxHashSet::default(),
             received: ReceivedFailures::default(),
             watches: FxHashMap::default(),
-            waits: Vec::new(),
             requests: FxHashSet::default(),
             given: FxHashSet::default(),
             printed: false,
@@ -123,11 +115,27 @@ impl Held {
         Box::new(trouble.failure(engine, self.label()))
     }
 
-    /// What is known behind `number`, as the worker is told it. References inside are delivered.
+    /// Whether the strand did the same before, in a run that is being repeated.
+    pub(super) fn repeats(&self, at: ActionKey) -> bool {
+        self.repeated_until.is_some_and(|last| at <= last)
+    }
+
+    /// The task has come to that action; the index only grows.
+    pub(super) fn reach(&mut self, actions: u64) -> Failed<()> {
+        if actions < self.reached {
+            let reached = self.reached;
+            let message = format!("it sent the index {actions} after the index {reached}");
+            return Err(self.refuse(Refused::new(message)));
+        }
+        self.reached = actions;
+        Ok(())
+    }
+
+    /// What is known behind a handle, as the worker receives it. References inside are delivered.
     pub(super) fn reference(
         &mut self,
         engine: &Engine,
-        number: u32,
+        handle: Handle,
         known: Resolution,
     ) -> Failed<Reference> {
         let state = match known {
@@ -138,15 +146,16 @@ impl Held {
                 State::Error(told)
             }
             Resolution::Ready { value, .. } => {
-                let references = self.handles.deliver(&value.references);
-                self.object(engine, value.form, value.content, references)?
+                let references = value.references.iter().map(|handle| handle.0);
+                let references = references.collect();
+                self.object(engine, &value.form, value.content, references)?
             }
         };
         if !matches!(state, State::Future(_)) {
-            self.told.insert(number);
+            self.told.insert(handle);
         }
         Ok(Reference {
-            handle: number,
+            handle: handle.0,
             state: Some(state),
         })
     }
@@ -159,13 +168,12 @@ impl Held {
     ) -> Failed<Vec<Reference>> {
         let mut told = Vec::with_capacity(answers.len());
         for (handle, known) in answers {
-            let number = self.handles.number_of(handle);
-            told.push(self.reference(engine, number, known)?);
+            told.push(self.reference(engine, handle, known)?);
         }
         Ok(told)
     }
 
-    /// The strand goes on: what it is told. How its wait ended is recorded if that depends on time.
+    /// The strand goes on: what it is told.
     pub(super) fn resume(
         &mut self,
         engine: &Engine,
@@ -173,38 +181,28 @@ impl Held {
         ended: Option<WaitEnd>,
     ) -> Failed<Resume> {
         let answers = self.answers(engine, answers)?;
-        let timed_out = ended.as_ref().is_some_and(|ended| ended.timed_out);
-        let waits = std::mem::take(&mut self.waits);
-        if let Some(ended) = ended {
-            let input = recording::end_of_wait(&ended, &waits);
-            engine.with(|core, now| start::observe_input(core, now, self, input));
-        }
+        let timed_out = ended.is_some_and(|ended| ended.timed_out);
         Ok(Resume { answers, timed_out })
     }
 
     fn object(
         &mut self,
         engine: &Engine,
-        form: Form,
+        form: &Form,
         content: Content,
         references: Vec<u32>,
     ) -> Failed<State> {
-        if form == Form::Skywriting
+        if *form == Form::Skywriting
             && let Some(state) = self.plain(engine, &content, &references)?
         {
             return Ok(state);
         }
-        let form = wire::form_name(form).to_string();
         Ok(match content {
-            Content::Inline(bytes) => State::Value(Data {
-                data: bytes,
-                form,
-                references,
-            }),
+            Content::Inline(bytes) => data(bytes, form, references),
             Content::File { length, .. } => {
                 let path = objects::whole_path(engine, &content)
                     .map_err(|trouble| self.trouble(engine, trouble))?;
-                concrete(path, length, form, references)
+                concrete(&path, length, form, references)
             }
         })
     }
@@ -217,15 +215,10 @@ impl Held {
         content: &Content,
         references: &[u32],
     ) -> Failed<Option<State>> {
-        let form = wire::form_name(Form::Json).to_string();
-        let references = references.to_vec();
+        let (form, references) = (&Form::Json, references.to_vec());
         let found = match objects::json(engine, content) {
             Ok(Json::Text(text)) if text.len() < limits::INLINE_BYTES_MAX => {
-                return Ok(Some(State::Value(Data {
-                    data: text.into(),
-                    form,
-                    references,
-                })));
+                return Ok(Some(data(text.into(), form, references)));
             }
             Ok(Json::Text(text)) => {
                 let path = self.files.write(engine, text.as_bytes());
@@ -239,7 +232,7 @@ impl Held {
             Err(PlainError::Store(trouble)) => Err(trouble),
         };
         let (path, length) = found.map_err(|trouble| self.trouble(engine, trouble))?;
-        Ok(Some(concrete(path, length, form, references)))
+        Ok(Some(concrete(&path, length, form, references)))
     }
 
     /// The answer to a request.
@@ -262,12 +255,22 @@ impl Held {
     }
 }
 
-fn concrete(path: PathBuf, length: u64, form: String, references: Vec<u32>) -> State {
+fn data(data: Bytes, form: &Form, references: Vec<u32>) -> State {
+    State::Value(Data {
+        data,
+        form: form.name().to_string(),
+        references,
+        r#type: form.type_hint().unwrap_or_default().to_string(),
+    })
+}
+
+fn concrete(path: &Path, length: u64, form: &Form, references: Vec<u32>) -> State {
     State::Concrete(Concrete {
         path: path.to_string_lossy().into_owned(),
         length,
-        form,
+        form: form.name().to_string(),
         references,
+        r#type: form.type_hint().unwrap_or_default().to_string(),
     })
 }
 

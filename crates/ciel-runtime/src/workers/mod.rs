@@ -1,27 +1,28 @@
 //! Worker processes of plug-in executors: who they are, and what each of them is told.
 //!
 //! The parts: `greeting` (a process becomes a worker), `conversation` (from hello to its end),
-//! `ahead` (what it is told before its time),
-//! `leaving` (its end), `peer` (its process, its socket, what it prints), `start` and `held` (a
-//! task that it runs or keeps parked), `verbs` (what a task says), `ending` (how its turn ends),
-//! and the pure ones: `features`, `handles`, `recording`, `lines`, `wire`, `failing`. All of it
-//! lives on the input/output thread. It does not know why a task goes to which worker; that is the
-//! node's business. The page that workers are written from is `protocol/PROTOCOL.md`.
+//! `ahead` (what it receives before its time), `leaving` (its end), `peer` (its process, its
+//! socket, what it prints), `start` and `held` (a task that it runs or keeps parked), `requests`
+//! and `look` (what a task asks for), `ending` (how its turn ends), and the pure ones:
+//! `definitions`, `features`, `recording`, `lines`, `wire`, `failing`. All of it lives on the
+//! input/output thread. It does not know why a task goes to which worker; that is the node's
+//! business. The page that workers are written from is `protocol/PROTOCOL.md`.
 
 mod ahead;
 mod conversation;
+mod definitions;
 mod ending;
 mod failing;
 mod features;
 mod greeting;
-mod handles;
 mod held;
 mod leaving;
 mod lines;
+mod look;
 mod peer;
 mod recording;
+mod requests;
 mod start;
-mod verbs;
 mod wire;
 
 use std::cell::{Cell, RefCell};
@@ -86,8 +87,8 @@ pub(crate) struct Workers {
     failed_starts: RefCell<FxHashMap<Pool, (u32, Broken)>>,
     /// Bytes of standard error that tasks have shown, so that a replay does not show them again.
     shown: RefCell<FxHashMap<TaskKey, u64>>,
-    /// Raised with each start of a task, so that no two are called alike.
-    epoch: Cell<u32>,
+    /// The last tag that was given to a start.
+    tag: Cell<u32>,
     /// Conversations that have not ended.
     alive: Cell<usize>,
     ended: Notify,
@@ -103,7 +104,7 @@ impl Workers {
             connections: RefCell::default(),
             failed_starts: RefCell::default(),
             shown: RefCell::default(),
-            epoch: Cell::new(0),
+            tag: Cell::new(0),
             alive: Cell::new(0),
             ended: Notify::new(),
         })
@@ -209,9 +210,10 @@ impl Workers {
         self.failed_starts.borrow_mut().remove(pool);
     }
 
-    pub(super) fn next_epoch(&self) -> u32 {
-        self.epoch.set(self.epoch.get() + 1);
-        self.epoch.get()
+    /// A tag that no other start of this process has; 0 is none.
+    pub(super) fn next_tag(&self) -> u32 {
+        self.tag.set(self.tag.get().wrapping_add(1).max(1));
+        self.tag.get()
     }
 
     /// Of `bytes` of a task's standard error that begin at `from`, those not shown before.

@@ -1,26 +1,25 @@
 //! From an assignment to the message that starts the task in a worker.
 //!
-//! It does not know the worker. Read next: `recording` (replays), `verbs` (what comes back).
+//! It does not know the worker. Read next: `recording` (replays), `requests` (what comes back).
 
-use ciel_graph::{Assignment, Entry, Event, Step};
-use ciel_model::{ActionKey, Fact, Handle, Resolution, limits};
+use bytes::Bytes;
+use ciel_graph::{Assignment, Entry};
+use ciel_model::{Fact, Handle, Name, Resolution, limits};
 use ciel_protocol::wire::{
-    EngineMessage, Environment, Recording, Reference, SavedContinuation, Start, engine_message,
-    start,
+    EngineMessage, Recording, Reference, SavedContinuation, Start, engine_message, start,
 };
 use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 
 use super::features::Features;
-use super::handles::Handles;
 use super::held::{Failed, Held};
-use super::recording::{Input, end_of_wait, observation, observations};
-use super::{Workers, attempt_of, wire};
-use crate::core::Core;
+use super::look::look_ready;
+use super::recording::{observations, repeated_until};
+use super::{Workers, attempt_of};
 use crate::engine::Engine;
 
 type Known = Vec<(Handle, Resolution)>;
 
-/// A task that is about to start, and what its worker is told.
+/// A task that is about to start, and what its worker receives, but for the definition.
 ///
 /// # Errors
 /// The store's, as the task's failure; nothing of it is left then.
@@ -29,7 +28,7 @@ pub(super) fn start(
     assignment: Box<Assignment>,
     features: Features,
 ) -> Failed<(Held, Start)> {
-    let mut held = Held::new(&workers.engine, assignment, workers.next_epoch());
+    let mut held = Held::new(assignment, workers.next_tag());
     match message(workers, &mut held, features) {
         Ok(message) => Ok((held, message)),
         Err(failure) => {
@@ -66,24 +65,25 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
         }
         Entry::Resume(_) => unreachable!("a strand that is resumed is parked"),
     };
-    let descriptor = &held.assignment.descriptor;
-    let millicores = descriptor.options.resources.millicores;
+    let assignment = &held.assignment;
+    let (position, name) = (assignment.position, assignment.label.name);
+    let name = (name != position).then(|| bytes_of(name));
     Ok(Start {
-        payload: descriptor.payload.bytes().clone(),
+        definition: 0,
+        payload: assignment.descriptor.payload.bytes().clone(),
         inputs,
-        outputs: descriptor.outputs,
-        options: Some(wire::options_told(&descriptor.options, descriptor.pure)),
-        label: held.label().to_string(),
-        seed: held.label().name.0 as u64,
-        environment: Some(Environment {
-            scratch,
-            cores: millicores.div_ceil(1000).max(1),
-            folder: workers.folder.clone(),
-        }),
+        position: bytes_of(position),
+        name: name.unwrap_or_default(),
+        action: assignment.next_action,
+        handle: assignment.next_handle.0,
+        scratch,
         continuation,
-        position: held.assignment.position.0.to_be_bytes().to_vec().into(),
         ahead: None,
     })
+}
+
+fn bytes_of(name: Name) -> Bytes {
+    Bytes::copy_from_slice(&name.0.to_be_bytes())
 }
 
 /// What is known of each input.
@@ -91,61 +91,30 @@ fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Referenc
     let count = held.assignment.descriptor.inputs.len() as u32;
     let mut known = known.into_iter().peekable();
     let mut told = Vec::with_capacity(count as usize);
-    for number in 0..count {
-        let next = known.next_if(|(handle, _)| handle.0 == number);
+    for input in (0..count).map(Handle) {
+        let next = known.next_if(|(handle, _)| *handle == input);
         let state = next.map_or(Resolution::Future, |(_, state)| state);
-        told.push(held.reference(engine, number, state)?);
+        told.push(held.reference(engine, input, state)?);
     }
     Ok(told)
 }
 
-/// What a replay is told; the graph hears of the inputs that come before everything else.
+/// What a replay receives.
 fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
-    let ended = held.assignment.ended.take();
-    let end = ended.map(|ended| end_of_wait(&ended, &[]));
-    let mut observations = observations(facts);
-    observations.extend(end.iter().map(|(kind, value)| observation(kind, value)));
-    held.cursor.rewind(facts, end);
+    held.repeated_until = repeated_until(facts);
     let run = attempt_of(&held.assignment);
     let recalled = engine.with(|core, now| core.recall(now, run));
     let mut references = Vec::with_capacity(recalled.len());
     for (handle, known) in recalled {
-        references.push(held.reference(engine, handle.0, known)?);
+        references.push(held.reference(engine, handle, known)?);
     }
-    engine.with(|core, now| record_end(core, now, held));
     Ok(Recording {
         references,
-        observations,
+        observations: observations(facts),
     })
 }
 
-/// The task has observed something, or a wait of it has ended.
-pub(super) fn observe_input(core: &mut Core, now: u64, held: &mut Held, input: Input) {
-    let at = held.cursor.part();
-    tell_input(core, now, held, (at, input));
-}
-
-/// Tells the graph how the last wait of a replayed task ended, as soon as all else is met.
-pub(super) fn record_end(core: &mut Core, now: u64, held: &mut Held) {
-    if let Some(due) = held.cursor.due() {
-        tell_input(core, now, held, due);
-    }
-}
-
-fn tell_input(core: &mut Core, now: u64, held: &Held, (at, input): (ActionKey, Input)) {
-    let run = attempt_of(&held.assignment);
-    let (kind, value) = input;
-    core.tell(
-        now,
-        Event::TaskStepped {
-            task: run.task,
-            attempt: run.attempt,
-            step: Step::Input { at, kind, value },
-        },
-    );
-}
-
-/// A saved strand on its way back.
+/// A saved strand on its way back, with what is known of all that was kept for it.
 fn restored(
     engine: &Engine,
     held: &mut Held,
@@ -153,20 +122,22 @@ fn restored(
     answers: Known,
 ) -> Failed<SavedContinuation> {
     let (mut saved, printed) = unpack(bytes);
-    if let Some(ended) = held.assignment.ended.take() {
-        saved.timed_out = ended.timed_out;
-        let input = end_of_wait(&ended, &[]);
-        engine.with(|core, now| observe_input(core, now, held, input));
-    }
+    let ended = held.assignment.ended.take();
+    saved.timed_out = ended.is_some_and(|ended| ended.timed_out);
     held.printed = printed;
-    let count = saved.references.len() as u32;
-    held.handles = Handles::restored(count, held.assignment.next_handle);
     for (handle, known) in answers {
-        let told = held.reference(engine, handle.0, known)?;
+        let told = held.reference(engine, handle, known)?;
         // What it waited for only to be there was not kept for it.
         let place = handle.0 - Handle::DELIVERED_MIN;
         if let Some(place) = saved.references.get_mut(place as usize) {
             *place = told;
+        }
+    }
+    for place in &mut saved.references {
+        let handle = Handle(place.handle);
+        if !held.told.contains(&handle) {
+            let known = engine.with(|core, now| look_ready(core, now, held, handle));
+            *place = held.reference(engine, handle, known)?;
         }
     }
     Ok(saved)

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use ciel_coordinator::{Coordinator, FoldError, Record};
-use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Wait};
+use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{Handle, Label, StrandKey, TaskKey};
 use ciel_ordered::Piece;
 
@@ -225,7 +225,7 @@ fn waited(
     Act::Waited {
         task,
         references: on.len() as u64,
-        first: wait.first,
+        first: wait.until != Until::All,
         limit_us: wait.limit_us,
         continuation: match continuation {
             Continuation::Live => "live",

@@ -21,7 +21,7 @@ pub struct Accepted {
 }
 
 /// The circles of this tree.
-pub const ACCEPTED: [Accepted; 10] = [
+pub const ACCEPTED: [Accepted; 9] = [
     Accepted {
         folder: "crates/ciel-graph/src",
         modules: &[
@@ -59,7 +59,7 @@ pub const ACCEPTED: [Accepted; 10] = [
     },
     Accepted {
         folder: "crates/ciel-python/src",
-        modules: &["incoming", "watch"],
+        modules: &["incoming", "long_turns"],
         reason: "the reader and the thread that waits for it own one buffer",
     },
     Accepted {
@@ -69,13 +69,8 @@ pub const ACCEPTED: [Accepted; 10] = [
     },
     Accepted {
         folder: "crates/ciel-runtime/src/workers",
-        modules: &["ending", "verbs"],
+        modules: &["ending", "requests"],
         reason: "a request of a worker may end its task",
-    },
-    Accepted {
-        folder: "crates/ciel-runtime/src/workers",
-        modules: &["held", "start"],
-        reason: "a task in a worker remembers the start that it was sent",
     },
     Accepted {
         folder: "crates/ciel-skywriting/src",

@@ -1,21 +1,23 @@
 //! What a running task says, and what becomes of it: each word is a function.
 //!
-//! Handles are looked up before the core is told, and made when it has performed the word, so both
-//! sides count alike. A word that is not allowed is the task's failure and nobody else's. It does
+//! Actions carry their index and the handles that they make; the graph refuses those that the task
+//! must not use. A word that is not allowed is the task's failure and nobody else's. It does
 //! not know the socket. Read next: `ending`, for the words that end a task's turn.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use ciel_engine::{Caller, Reply};
-use ciel_graph::{Continuation, Event, Step, Wait};
-use ciel_model::{Failure, FailureKind, Handle, Resolution, Value};
+use bytes::Bytes;
+use ciel_engine::Reply;
+use ciel_graph::{Event, Step};
+use ciel_model::{ActionKey, Descriptor, Failure, FailureKind, Handle, Resolution, Value};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self as words, Answer, Data, Level, Resume, Sink, answer};
 
 use super::ending::{self, Over, Seat};
 use super::held::{Failed, Held, Purpose};
-use super::start::{observe_input, record_end};
+use super::look::look;
 use super::{attempt_of, failing, wire};
 use crate::core::Core;
 use crate::engine::Engine;
@@ -58,7 +60,7 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
             Err(Box::new(failure))
         }
         Kind::Exit(word) => ending::exit(seat, held, word),
-        Kind::Hello(_) | Kind::Pong(_) | Kind::GiveBack(_) => {
+        Kind::Hello(_) | Kind::Pong(_) | Kind::Define(_) | Kind::GiveBack(_) => {
             unreachable!("these are about the connection")
         }
     }
@@ -77,20 +79,19 @@ pub(super) fn step(core: &mut Core, now: u64, held: &Held, step: Step) {
     );
 }
 
-/// An object that a task gives by value.
+/// An object that a task gives by value; `repeated` if an earlier run gave it, too.
 pub(super) fn value(
     seat: &Seat<'_>,
     held: &mut Held,
     given: Option<Data>,
+    repeated: bool,
 ) -> Failed<Value<Handle>> {
     let given = given.unwrap_or_default();
-    let form = wire::form_of(&given.form).map_err(|refused| held.refuse(refused))?;
-    let references = wire::handles(&held.handles, &given.references);
-    let references = references.map_err(|refused| held.refuse(refused))?;
-    let is_replaying = held.cursor.is_replaying();
+    let form = wire::form_of(&given.form, &given.r#type);
+    let references = known_handles(&seat.workers.engine, held, &given.references)?;
     let name = || held.files.fresh_name();
-    // What is said again is there already, and only compared.
-    let kept = match is_replaying {
+    // What is repeated is stored already, and only compared.
+    let kept = match repeated {
         true => Ok(objects::as_if_kept(name, given.data)),
         false => objects::keep(&seat.workers.engine, name, given.data),
     };
@@ -101,55 +102,90 @@ pub(super) fn value(
     })
 }
 
-/// A new object joins the graph and the task's table.
-fn add(core: &mut Core, now: u64, held: &mut Held, value: Value<Handle>) -> Handle {
-    let (at, handle) = (held.cursor.part(), held.handles.make(1));
-    step(core, now, held, Step::Construct { at, handle, value });
-    record_end(core, now, held);
-    handle
-}
-
-fn room(held: &Held, wanted: u32) -> Failed<()> {
-    match held.handles.room() >= wanted {
-        true => Ok(()),
-        false => Err(held.refuse(Refused::new("it has no handles left for what it makes"))),
+/// Handles of the task; what is stored with them is stored only if the task has all of them.
+fn known_handles(engine: &Engine, held: &Held, numbers: &[u32]) -> Failed<Vec<Handle>> {
+    let AttemptKey { task, attempt } = attempt_of(&held.assignment);
+    let handles: Vec<Handle> = numbers.iter().copied().map(Handle).collect();
+    if handles.is_empty() {
+        return Ok(handles);
+    }
+    let core = engine.lock();
+    let is_unknown = |handle: &&Handle| core.graph().is_settled(task, attempt, **handle).is_none();
+    let unknown = handles.iter().find(is_unknown);
+    match unknown {
+        None => Ok(handles),
+        Some(handle) => {
+            let message = format!("it used handle {}, which it does not have", handle.0);
+            Err(held.refuse(Refused::new(message)))
+        }
     }
 }
 
+/// A new object joins the graph and the task's table.
+fn add(
+    core: &mut Core,
+    now: u64,
+    held: &Held,
+    (at, handle): (ActionKey, Handle),
+    value: Value<Handle>,
+) {
+    step(core, now, held, Step::Construct { at, handle, value });
+}
+
 fn construct(seat: &Seat<'_>, held: &mut Held, word: words::Construct) -> Failed<Said> {
-    room(held, 1)?;
-    let value = value(seat, held, word.value)?;
+    let at = wire::action_key(word.action, word.part);
+    held.reach(at.after())?;
+    let value = value(seat, held, word.value, held.repeats(at))?;
     let engine = &seat.workers.engine;
-    engine.with(|core, now| add(core, now, held, value));
+    engine.with(|core, now| add(core, now, held, (at, Handle(word.handle)), value));
     Ok(Said::Nothing)
 }
 
 fn spawn(seat: &Seat<'_>, held: &mut Held, word: &words::Spawn) -> Failed<Said> {
     let engine = &seat.workers.engine;
-    let mut read = Vec::with_capacity(word.tasks.len());
+    let mut spawns = Vec::with_capacity(word.tasks.len());
     let mut refused = Ok(Said::Nothing);
+    let (mut action, mut first) = (word.action, word.handle);
     for asked in &word.tasks {
-        match wire::descriptor(engine, &held.handles, asked) {
-            Ok(descriptor) => read.push((held.handles.make(asked.outputs), descriptor)),
+        match read_spawn(seat, held, asked, action) {
+            Ok(descriptor) => {
+                let outputs = descriptor.outputs;
+                spawns.push(Step::Spawn {
+                    action,
+                    first: Handle(first),
+                    descriptor,
+                });
+                action += 1;
+                first = first.saturating_add(outputs);
+            }
             Err(why) => {
-                refused = Err(held.refuse(why));
+                refused = Err(why);
                 break;
             }
         }
     }
     engine.with(|core, now| {
-        for (first, descriptor) in read {
-            let action = held.cursor.spawn();
-            let spawn = Step::Spawn {
-                action,
-                first,
-                descriptor,
-            };
+        for spawn in spawns {
             step(core, now, held, spawn);
-            record_end(core, now, held);
         }
     });
     refused
+}
+
+fn read_spawn(
+    seat: &Seat<'_>,
+    held: &mut Held,
+    asked: &words::Descriptor,
+    action: u64,
+) -> Failed<Descriptor> {
+    held.reach(ActionKey::action(action.min(u64::MAX - 1)).after())?;
+    task(seat, asked).map_err(|refused| held.refuse(refused))
+}
+
+/// A task that the worker spawns or hands its outputs to.
+pub(super) fn task(seat: &Seat<'_>, asked: &words::Descriptor) -> Result<Descriptor, Refused> {
+    let definition = seat.definitions.find(asked.definition)?;
+    wire::descriptor(definition, asked, seat.workers.engine.is_recorded())
 }
 
 /// Notes that an output is given now; each is given once.
@@ -166,16 +202,23 @@ fn give(held: &mut Held, output: u32) -> Failed<()> {
 }
 
 fn publish(seat: &Seat<'_>, held: &mut Held, word: words::Publish) -> Failed<Said> {
-    room(held, 1)?;
     give(held, word.output)?;
-    let value = value(seat, held, word.value)?;
-    publish_value(seat, held, word.output, value);
+    let at = ActionKey::action(word.action);
+    held.reach(word.action)?;
+    let value = value(seat, held, word.value, held.repeats(at))?;
+    publish_value(seat, held, word.output, (at, Handle(word.handle)), value);
     Ok(Said::Nothing)
 }
 
-fn publish_value(seat: &Seat<'_>, held: &mut Held, index: u32, value: Value<Handle>) {
+fn publish_value(
+    seat: &Seat<'_>,
+    held: &Held,
+    index: u32,
+    (at, to): (ActionKey, Handle),
+    value: Value<Handle>,
+) {
     seat.workers.engine.with(|core, now| {
-        let to = add(core, now, held, value);
+        add(core, now, held, (at, to), value);
         step(core, now, held, Step::Delegate { index, to });
     });
 }
@@ -193,14 +236,11 @@ fn request(held: &mut Held, request: u32) -> Failed<()> {
 
 fn open_reference(seat: &Seat<'_>, held: &mut Held, word: &words::OpenReference) -> Failed<Said> {
     request(held, word.request)?;
-    let found = wire::handles(&held.handles, &[word.handle]);
-    let handle = found.map_err(|refused| held.refuse(refused))?[0];
     let engine = &seat.workers.engine;
-    let blocks = word.hints.as_ref().is_some_and(|hints| hints.must_block);
-    if blocks && seat.features.watching {
+    let handle = known_handles(engine, held, &[word.handle])?[0];
+    if word.must_block && seat.features.watching {
         let AttemptKey { task, attempt } = attempt_of(&held.assignment);
-        let requests = held.watches.entry(handle).or_default();
-        requests.push((word.request, word.handle));
+        held.watches.entry(handle).or_default().push(word.request);
         engine.with(|core, now| {
             core.tell(
                 now,
@@ -214,7 +254,7 @@ fn open_reference(seat: &Seat<'_>, held: &mut Held, word: &words::OpenReference)
         return Ok(Said::Nothing);
     }
     let known = engine.with(|core, now| look(core, now, held, handle));
-    let answer = known_answer(engine, held, word.request, word.handle, known)?;
+    let answer = known_answer(engine, held, word.request, handle, known)?;
     Ok(Said::Answer(Box::new(answer)))
 }
 
@@ -222,10 +262,10 @@ fn known_answer(
     engine: &Engine,
     held: &mut Held,
     request: u32,
-    number: u32,
+    handle: Handle,
     known: Resolution,
 ) -> Failed<Answer> {
-    let reference = held.reference(engine, number, known)?;
+    let reference = held.reference(engine, handle, known)?;
     Ok(Held::answer(request, answer::Result::Reference(reference)))
 }
 
@@ -236,34 +276,11 @@ fn known_answer(
 pub(super) fn watched(engine: &Engine, held: &mut Held, handle: Handle) -> Failed<Vec<Answer>> {
     let requests = held.watches.remove(&handle).unwrap_or_default();
     let mut answers = Vec::with_capacity(requests.len());
-    for (request, number) in requests {
+    for request in requests {
         let known = engine.with(|core, now| look(core, now, held, handle));
-        answers.push(known_answer(engine, held, request, number, known)?);
+        answers.push(known_answer(engine, held, request, handle, known)?);
     }
     Ok(answers)
-}
-
-/// What is known of a handle now: to ask for what is there is to block for no time.
-fn look(core: &mut Core, now: u64, held: &Held, handle: Handle) -> Resolution {
-    let run = attempt_of(&held.assignment);
-    let (task, attempt) = (run.task, run.attempt);
-    if core.graph().is_settled(task, attempt, handle) != Some(true) {
-        return Resolution::Future;
-    }
-    let blocked = Event::TaskBlocked {
-        task,
-        attempt,
-        kept: None,
-        on: vec![handle],
-        wait: Wait::ALL,
-        continuation: Continuation::Live,
-        checkpoint: None,
-    };
-    let Reply::Continue { mut answers, .. } = core.ask(now, blocked, Caller::Nobody) else {
-        return Resolution::Future;
-    };
-    let answer = answers.pop();
-    answer.map_or(Resolution::Future, |(_, known)| known)
 }
 
 fn open_output(seat: &Seat<'_>, held: &mut Held, word: &words::OpenOutput) -> Failed<Said> {
@@ -303,7 +320,6 @@ fn open(seat: &Seat<'_>, held: &mut Held, request: u32, purpose: Purpose) -> Sai
 }
 
 fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said> {
-    room(held, 1)?;
     let Some((purpose, path)) = held.files.opened.remove(&word.request) else {
         let message = format!(
             "it committed request {}, which opened no file",
@@ -314,31 +330,46 @@ fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said
     if let Purpose::Output(output) = purpose {
         give(held, output)?;
     }
-    let form = wire::form_of(&word.form).map_err(|refused| held.refuse(refused))?;
-    let references = wire::handles(&held.handles, &word.references);
-    let references = references.map_err(|refused| held.refuse(refused))?;
-    let name = held.files.fresh_name();
-    let kept = match held.cursor.is_replaying() {
-        true => Ok(objects::as_if_adopted(&seat.workers.engine, name, &path)),
-        false => objects::adopt(&seat.workers.engine, name, &path),
-    };
-    let value = Value {
-        form,
-        content: kept.map_err(|trouble| held.trouble(&seat.workers.engine, trouble))?,
-        references,
-    };
+    let (at, handle) = (
+        wire::action_key(word.action, word.part),
+        Handle(word.handle),
+    );
+    held.reach(at.after())?;
+    let value = committed(seat, held, word, &path, held.repeats(at))?;
     match purpose {
-        Purpose::Output(output) => publish_value(seat, held, output, value),
-        Purpose::Object => drop(
-            seat.workers
-                .engine
-                .with(|core, now| add(core, now, held, value)),
-        ),
+        Purpose::Output(output) => publish_value(seat, held, output, (at, handle), value),
+        Purpose::Object => {
+            let engine = &seat.workers.engine;
+            engine.with(|core, now| add(core, now, held, (at, handle), value));
+        }
     }
     Ok(Said::Nothing)
 }
 
+/// The object in a file that is complete.
+fn committed(
+    seat: &Seat<'_>,
+    held: &mut Held,
+    word: &words::Commit,
+    path: &Path,
+    repeated: bool,
+) -> Failed<Value<Handle>> {
+    let engine = &seat.workers.engine;
+    let references = known_handles(engine, held, &word.references)?;
+    let name = held.files.fresh_name();
+    let content = match repeated {
+        true => Ok(objects::as_if_adopted(engine, name, path)),
+        false => objects::adopt(engine, name, path),
+    };
+    Ok(Value {
+        form: wire::form_of(&word.form, &word.r#type),
+        content: content.map_err(|trouble| held.trouble(engine, trouble))?,
+        references,
+    })
+}
+
 fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> {
+    held.reach(word.after)?;
     match word.sink() {
         Sink::Stderr => write_error(seat, held, &word.data),
         Sink::Stdout if word.data.is_empty() => {}
@@ -347,7 +378,7 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
             let bytes = word.data.to_vec();
             let (strand, label) = (held.assignment.strand, held.label());
             let engine = &seat.workers.engine;
-            let after = held.cursor.actions();
+            let after = word.after;
             let written = engine.with(|core, _| core.write(strand, label, after, bytes));
             written.map_err(|told| Box::new(failures::differs(&held.assignment, told)))?;
             output::spill_excess(engine);
@@ -360,7 +391,7 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
 fn write_error(seat: &Seat<'_>, held: &mut Held, bytes: &[u8]) {
     let engine = &seat.workers.engine;
     if engine.settings.ordered_errors {
-        let (strand, after) = (held.assignment.strand, held.cursor.actions());
+        let (strand, after) = (held.assignment.strand, held.reached);
         return engine.with(|core, _| core.write_error(strand, after, bytes.to_vec()));
     }
     let task = held.assignment.task;
@@ -378,10 +409,12 @@ fn write_error(seat: &Seat<'_>, held: &mut Held, bytes: &[u8]) {
 
 fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Said> {
     let kind: Arc<str> = word.kind.as_str().into();
+    let at = wire::action_key(word.action, word.part);
+    held.reach(word.action)?;
     let engine = &seat.workers.engine;
     if let Some(value) = word.value {
-        let value = value.to_vec().into();
-        engine.with(|core, now| observe_input(core, now, held, (kind, value)));
+        let value = Bytes::copy_from_slice(&value);
+        engine.with(|core, now| step(core, now, held, Step::Input { at, kind, value }));
         return Ok(Said::Nothing);
     }
     request(held, word.request)?;
@@ -389,8 +422,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
         let why = format!("unknown observation {kind:?}; the engine answers only \"done\"");
         return Ok(refused(held, word.request, &why));
     }
-    let found = wire::handles(&held.handles, &word.references);
-    let handles = found.map_err(|refused| held.refuse(refused))?;
+    let handles = known_handles(engine, held, &word.references)?;
     let value = engine.with(|core, now| {
         let run = attempt_of(&held.assignment);
         let there =
@@ -398,7 +430,12 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
         let done: Vec<bool> = handles.iter().map(there).collect();
         let value = serde_json::to_vec(&done).expect("truth values are JSON");
         let recorded = value.clone().into();
-        observe_input(core, now, held, (kind, recorded));
+        let input = Step::Input {
+            at,
+            kind,
+            value: recorded,
+        };
+        step(core, now, held, input);
         value
     });
     let result = answer::Result::Observed(words::Observed {
@@ -410,7 +447,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
 /// People are told once; what is for the search of faults is kept for `ciel logs`.
 fn log(seat: &Seat<'_>, held: &Held, word: &words::Log) -> Said {
     let engine = &seat.workers.engine;
-    if !held.cursor.is_replaying() {
+    if !held.repeats(ActionKey::action(held.reached)) {
         let label = held.label();
         match word.level() {
             Level::Warning => engine.warn(Some(label), &word.message),

@@ -1,20 +1,25 @@
-//! What the engine says: one class for each message.
+//! The messages of the engine: one class for each.
 //!
 //! It does not know what Python does with them. Read `reference.rs` for what they carry.
 
+use std::sync::{Mutex, PoisonError};
+
+use ciel_model::Name;
 use ciel_protocol::WireMessage;
+use ciel_protocol::limits::PROTOCOL;
 use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::start::Continuation;
 use ciel_protocol::wire::{self, EngineMessage, answer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString};
 
+use crate::definitions::Received;
 use crate::failure;
+use crate::names::seed_of_name as seed_of;
 use crate::options::TaskOptions;
 use crate::record::record;
-use crate::reference::{self, handles, number};
-use crate::tag::Tag;
+use crate::reference::{self, number};
 
 record! {
     /// The engine's greeting.
@@ -39,8 +44,8 @@ record! {
 record! {
     /// A task begins.
     Start {
-        /// The attempt.
-        tag: PyAny,
+        /// The start that it is about.
+        tag: PyInt,
         /// What the spawn gave.
         payload: PyBytes,
         /// References, whose handles are their places.
@@ -51,14 +56,14 @@ record! {
         label: PyString,
         /// Fixes random numbers.
         seed: PyInt,
-        /// The task's name: 16 bytes, or none.
+        /// The name of its strand: 16 bytes.
         position: PyBytes,
+        /// The index of its first action.
+        action: PyInt,
+        /// The first handle that it may choose.
+        handle: PyInt,
         /// Cores that it may keep busy.
         cores: PyInt,
-        /// A folder of its own, or an empty text.
-        scratch: PyString,
-        /// The job's working folder.
-        folder: PyString,
         /// A `Recording` if the task runs again, else `None`.
         replay: PyAny,
         /// `TaskOptions`.
@@ -83,16 +88,14 @@ record! {
         kind: PyString,
         /// The answer.
         value: PyBytes,
-        /// Handles that the answer is about.
-        handles: PyTuple,
     }
 }
 
 record! {
     /// A strand that has blocked continues.
     Resume {
-        /// The attempt.
-        tag: PyAny,
+        /// The start that it is about.
+        tag: PyInt,
         /// References that it waited for.
         references: PyList,
         /// Whether the time was up first.
@@ -103,8 +106,8 @@ record! {
 record! {
     /// The answer to a request.
     Answer {
-        /// The attempt.
-        tag: PyAny,
+        /// The start that it is about.
+        tag: PyInt,
         /// The request's number.
         request: PyInt,
         /// A reference, `Opened`, `Observed`, or the `Failure` of a refusal.
@@ -131,8 +134,8 @@ record! {
 record! {
     /// A task is to end.
     Cancel {
-        /// The attempt.
-        tag: PyAny,
+        /// The start that it is about.
+        tag: PyInt,
         /// Time to clean up, in milliseconds.
         grace_ms: PyInt,
     }
@@ -141,8 +144,8 @@ record! {
 record! {
     /// A parked strand is not resumed any more.
     Drop {
-        /// The attempt.
-        tag: PyAny,
+        /// The start that it is about.
+        tag: PyInt,
     }
 }
 
@@ -157,15 +160,21 @@ record! {
 /// The object for a message.
 ///
 /// # Errors
-/// RuntimeError if the message is one that an engine never says to such a worker.
-pub fn to_python(py: Python<'_>, message: EngineMessage) -> PyResult<Bound<'_, PyAny>> {
+/// RuntimeError if the message is one that an engine never sends to such a worker.
+pub fn to_python<'py>(
+    py: Python<'py>,
+    message: EngineMessage,
+    definitions: &Mutex<Received>,
+) -> PyResult<Bound<'py, PyAny>> {
     let name = message.kind_name().unwrap_or_default();
     let EngineMessage { tag, kind } = message;
-    let tag = tag.map(|tag| Py::new(py, Tag::new(tag))).transpose()?;
-    let refused = |what: &str| PyRuntimeError::new_err(format!("the engine said {name} {what}"));
-    let tag = || Ok::<_, PyErr>(tag.ok_or_else(|| refused("without a tag"))?.into_any());
+    let refused = |what: &str| PyRuntimeError::new_err(format!("the engine sent {name} {what}"));
+    let tag = || match tag {
+        0 => Err(refused("without a tag")),
+        tag => Ok(number(py, tag)),
+    };
     match kind {
-        Some(Kind::Start(start)) => object(py, start_of(py, tag()?, start)?),
+        Some(Kind::Start(start)) => object(py, start_of(py, tag()?, start, definitions)?),
         Some(Kind::Resume(resume)) => object(
             py,
             Resume {
@@ -204,6 +213,11 @@ pub fn to_python(py: Python<'_>, message: EngineMessage) -> PyResult<Bound<'_, P
 fn about_connection(py: Python<'_>, kind: Kind) -> PyResult<Option<Bound<'_, PyAny>>> {
     let text = |text: &str| PyString::new(py, text).unbind();
     match kind {
+        Kind::Hello(hello) if hello.protocol != PROTOCOL => {
+            let theirs = hello.protocol;
+            let message = format!("the engine speaks protocol {theirs}, this module {PROTOCOL}");
+            Err(PyRuntimeError::new_err(message))
+        }
         Kind::Hello(hello) => {
             let (build, features) = (
                 text(&hello.build),
@@ -235,30 +249,52 @@ where
     Ok(Bound::new(py, record)?.into_any())
 }
 
-fn start_of(py: Python<'_>, tag: Py<PyAny>, start: wire::Start) -> PyResult<Start> {
-    let environment = start.environment.unwrap_or_default();
+fn start_of(
+    py: Python<'_>,
+    tag: Py<PyInt>,
+    start: wire::Start,
+    definitions: &Mutex<Received>,
+) -> PyResult<Start> {
     let replay = match &start.continuation {
         Some(Continuation::Replay(recording)) => object(py, recording_of(py, recording)?)?.unbind(),
         Some(Continuation::Saved(_)) => {
-            let message = "the engine said start with a saved strand, which no worker has saved";
+            let message = "the engine sent start with a saved strand, which no worker has saved";
             return Err(PyRuntimeError::new_err(message));
         }
         None => py.None(),
     };
+    let position = name_of(&start.position)?;
+    let name = match start.name.is_empty() {
+        true => position,
+        false => name_of(&start.name)?,
+    };
+    let mut definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
+    let definition = definitions.find(py, start.definition)?.ok_or_else(|| {
+        let message = "the engine sent start with a definition that it did not send";
+        PyRuntimeError::new_err(message)
+    })?;
     Ok(Start {
         tag,
         payload: PyBytes::new(py, &start.payload).unbind(),
         inputs: reference::list(py, &start.inputs)?,
-        outputs: number(py, start.outputs),
-        label: PyString::new(py, &start.label).unbind(),
-        seed: number(py, start.seed),
+        outputs: definition.outputs.clone_ref(py),
+        label: PyString::new(py, &format!("{}@{}", definition.label, name.short())).unbind(),
+        seed: number(py, seed_of(name)),
         position: PyBytes::new(py, &start.position).unbind(),
-        cores: number(py, environment.cores),
-        scratch: PyString::new(py, &environment.scratch).unbind(),
-        folder: PyString::new(py, &environment.folder).unbind(),
+        action: number(py, start.action),
+        handle: number(py, start.handle),
+        cores: definition.cores.clone_ref(py),
         replay,
-        options: Py::new(py, TaskOptions::of_wire(start.options.unwrap_or_default()))?,
+        options: definition.options.clone_ref(py),
     })
+}
+
+fn name_of(bytes: &[u8]) -> PyResult<Name> {
+    let found = <[u8; 16]>::try_from(bytes).map_err(|_| {
+        let message = "the engine sent start with a name that has not 16 bytes";
+        PyRuntimeError::new_err(message)
+    })?;
+    Ok(Name(u128::from_be_bytes(found)))
 }
 
 fn recording_of(py: Python<'_>, recording: &wire::Recording) -> PyResult<Recording> {
@@ -266,7 +302,6 @@ fn recording_of(py: Python<'_>, recording: &wire::Recording) -> PyResult<Recordi
         let observation = Observation {
             kind: PyString::new(py, &one.kind).unbind(),
             value: PyBytes::new(py, &one.value).unbind(),
-            handles: handles(py, &one.references)?,
         };
         Bound::new(py, observation)
     };
@@ -294,7 +329,7 @@ fn result<'py>(py: Python<'py>, answer: &wire::Answer) -> PyResult<Bound<'py, Py
         }
         Some(answer::Result::Refused(one)) => Ok(failure::to_python(py, one)?.into_any()),
         None => Err(PyRuntimeError::new_err(
-            "the engine said answer without a result",
+            "the engine sent answer without a result",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Starts that were told ahead: the engine need not be heard between a task and the next.
+//! Prefetched starts: the worker need not hear the engine between a task and the next.
 //!
 //! A start waits here until the task before it ends. If that gave all that the start waits for, the
 //! start is completed and becomes a message like any other. What is never taken up is dropped: the
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ciel_protocol::wire::engine_message::Kind;
-use ciel_protocol::wire::{Ahead, Data, EngineMessage, Output, Start, Tag, reference};
+use ciel_protocol::wire::{Ahead, Data, EngineMessage, Output, Start, reference};
 
 /// Starts that wait here at most.
 const STARTS_MAX: usize = 256;
@@ -23,7 +23,7 @@ const ALONE_MAX: Duration = Duration::from_millis(10);
 /// Starts told ahead, and outputs that they may wait for.
 pub struct Line {
     starts: VecDeque<EngineMessage>,
-    /// Epochs of the last tasks that were followed at once, with their outputs.
+    /// Tags of the last tasks that were followed at once, with their outputs.
     ended: VecDeque<(u32, Vec<Output>)>,
     /// When the engine last began a task itself.
     heard: Instant,
@@ -60,32 +60,28 @@ impl Line {
         self.starts.len()
     }
 
-    /// Nothing that waits begins here; gives the epochs of all that does.
+    /// Nothing that waits begins here; gives the tags of all that does.
     pub fn give_back(&mut self) -> Vec<u32> {
-        let epochs = self.starts.drain(..).filter_map(|start| start.tag);
-        epochs.map(|tag| tag.epoch).collect()
+        self.starts.drain(..).map(|start| start.tag).collect()
     }
 
     /// Whether a start was told that is to follow that task.
-    pub fn is_told(&self, ended: &Tag) -> bool {
-        self.starts.iter().any(|start| follows(start, ended.epoch))
+    pub fn is_told(&self, ended: u32) -> bool {
+        self.starts.iter().any(|start| follows(start, ended))
     }
 
     /// The start that follows a task that has ended with these outputs, complete; none if there is
     /// none, or if they lack what it waits for.
-    pub fn follow(&mut self, ended: &Tag, outputs: &[Output]) -> Option<EngineMessage> {
+    pub fn follow(&mut self, ended: u32, outputs: &[Output]) -> Option<EngineMessage> {
         if self.heard.elapsed() > ALONE_MAX {
             return None;
         }
-        let place = self
-            .starts
-            .iter()
-            .position(|start| follows(start, ended.epoch));
+        let place = self.starts.iter().position(|start| follows(start, ended));
         let next = self.starts.remove(place?)?;
         if self.ended.len() == ENDED_MAX {
             self.ended.pop_front();
         }
-        self.ended.push_back((ended.epoch, outputs.to_vec()));
+        self.ended.push_back((ended, outputs.to_vec()));
         self.complete(next)
     }
 
@@ -99,7 +95,7 @@ impl Line {
 
     fn fill(&self, start: &mut Start, ahead: &Ahead) -> bool {
         ahead.awaited.iter().all(|awaited| {
-            let value = self.output(awaited.epoch, awaited.output);
+            let value = self.output(awaited.tag, awaited.output);
             let input = start.inputs.get_mut(awaited.input as usize);
             let (Some(value), Some(input)) = (value, input) else {
                 return false;
@@ -110,8 +106,8 @@ impl Line {
     }
 
     /// A value without references, whose meaning is the same in another task.
-    fn output(&self, epoch: u32, index: u32) -> Option<&Data> {
-        let (_, outputs) = self.ended.iter().find(|(ended, _)| *ended == epoch)?;
+    fn output(&self, tag: u32, index: u32) -> Option<&Data> {
+        let (_, outputs) = self.ended.iter().find(|(ended, _)| *ended == tag)?;
         let output = outputs.iter().find(|output| output.output == index)?;
         output
             .value
@@ -120,10 +116,10 @@ impl Line {
     }
 }
 
-fn follows(start: &EngineMessage, epoch: u32) -> bool {
+fn follows(start: &EngineMessage, tag: u32) -> bool {
     let ahead = match &start.kind {
         Some(Kind::Start(start)) => start.ahead.as_ref(),
         _ => None,
     };
-    ahead.is_some_and(|ahead| ahead.before == epoch)
+    ahead.is_some_and(|ahead| ahead.before == tag)
 }

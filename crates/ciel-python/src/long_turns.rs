@@ -3,7 +3,7 @@
 //!
 //! A thread looks once in [`LONG_MIN`] while tasks come, and sleeps while the worker rests; it
 //! needs no interpreter, so it looks whatever the task does. It knows neither Python nor tasks,
-//! only turns. Read next: `ahead.rs`.
+//! only turns. Read next: `prefetch.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -169,11 +169,11 @@ impl Ends {
         let Ok(mut incoming) = self.incoming.try_lock() else {
             return;
         };
-        let epochs = incoming.give_back(&self.socket, &self.outgoing);
-        if epochs.is_empty() {
+        let tags = incoming.give_back(&self.socket, &self.outgoing);
+        if tags.is_empty() {
             return;
         }
-        let message = WorkerMessage::connection(GiveBack { epochs });
+        let message = WorkerMessage::connection(GiveBack { tags });
         let said = self.outgoing.say(&message, true);
         debug_assert!(said.is_ok(), "a list of a few numbers is short");
         drop(incoming);

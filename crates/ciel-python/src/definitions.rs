@@ -1,0 +1,164 @@
+//! What tasks have in common, declared once for a connection: for spawns by Python, for starts by
+//! the engine.
+//!
+//! It does not know when a declaration is sent. Read next: `connection.rs`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use ciel_protocol::limits::DEFINITIONS_MAX;
+use ciel_protocol::wire::{Define, FunctionCode};
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use crate::options::TaskOptions;
+use crate::reference::number;
+
+/// The resource that is counted in thousandths of a core.
+const CORES: &str = "cores";
+
+/// The next serial number of a definition in this process.
+static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// What the spawns of one function have in common; made once and used for all of them.
+#[pyclass(frozen, module = "ciel._native")]
+pub struct Definition {
+    /// Tells it from all others of this process.
+    serial: u64,
+    define: Define,
+}
+
+#[pymethods]
+impl Definition {
+    #[new]
+    #[pyo3(signature = (executor, label, *, code = None, file = String::new(), outputs = 1,
+                        options = None))]
+    fn new(
+        executor: String,
+        label: String,
+        code: Option<&[u8]>,
+        file: String,
+        outputs: u32,
+        options: Option<Bound<'_, TaskOptions>>,
+    ) -> Definition {
+        let code = code.map(|digest| FunctionCode {
+            name: label.clone(),
+            site: None,
+            digest: Bytes::copy_from_slice(digest),
+        });
+        Definition {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            define: Define {
+                id: 0,
+                executor,
+                label,
+                code: code.into_iter().collect(),
+                file,
+                outputs,
+                options: options.map(|options| options.get().to_wire()),
+            },
+        }
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.define.label
+    }
+
+    #[getter]
+    fn outputs(&self) -> u32 {
+        self.define.outputs
+    }
+
+    #[getter]
+    fn options(&self) -> TaskOptions {
+        TaskOptions::of_wire(self.define.options.clone().unwrap_or_default())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Definition of {}>", self.define.label)
+    }
+}
+
+/// The definitions that the engine has of Python.
+#[derive(Default)]
+pub struct Sent {
+    ids: HashMap<u64, u32>,
+}
+
+impl Sent {
+    /// The id of a definition, and the definition if the engine does not have it.
+    pub fn id_of(&mut self, definition: &Definition) -> (u32, Option<Define>) {
+        if let Some(id) = self.ids.get(&definition.serial) {
+            return (*id, None);
+        }
+        if self.ids.len() >= DEFINITIONS_MAX as usize {
+            self.ids.clear();
+        }
+        let id = self.ids.len() as u32;
+        self.ids.insert(definition.serial, id);
+        let define = Define {
+            id,
+            ..definition.define.clone()
+        };
+        (id, Some(define))
+    }
+}
+
+/// The definitions that Python has of the engine.
+#[derive(Default)]
+pub struct Received {
+    known: HashMap<u32, Entry>,
+}
+
+/// A definition of the engine; what Python sees of it is made at the first start.
+struct Entry {
+    define: Define,
+    python: Option<StartDefinition>,
+}
+
+/// What Python sees of a definition of the engine.
+pub struct StartDefinition {
+    /// The function.
+    pub label: String,
+    /// Number of outputs.
+    pub outputs: Py<PyInt>,
+    /// Cores that the task may keep busy.
+    pub cores: Py<PyInt>,
+    /// What it was granted.
+    pub options: Py<TaskOptions>,
+}
+
+impl Received {
+    /// The engine declares something.
+    pub fn add(&mut self, define: Define) {
+        let python = None;
+        self.known.insert(define.id, Entry { define, python });
+    }
+
+    /// The definition with that id; none if there is none.
+    ///
+    /// # Errors
+    /// Those of Python, which has no memory.
+    pub fn find(&mut self, py: Python<'_>, id: u32) -> PyResult<Option<&StartDefinition>> {
+        let Some(entry) = self.known.get_mut(&id) else {
+            return Ok(None);
+        };
+        if entry.python.is_none() {
+            entry.python = Some(python_of(py, &entry.define)?);
+        }
+        Ok(entry.python.as_ref())
+    }
+}
+
+fn python_of(py: Python<'_>, define: &Define) -> PyResult<StartDefinition> {
+    let options = define.options.clone().unwrap_or_default();
+    let millicores = options.resources.get(CORES).copied().unwrap_or(0);
+    Ok(StartDefinition {
+        label: define.label.clone(),
+        outputs: number(py, define.outputs),
+        cores: number(py, millicores.div_ceil(1000).max(1)),
+        options: Py::new(py, TaskOptions::of_wire(options))?,
+    })
+}

@@ -1,0 +1,252 @@
+//! What tasks have in common, declared once for a connection: by the worker for tasks that it
+//! spawns, by the engine for tasks that it starts there.
+//!
+//! It knows neither sockets nor the graph. Read next: `wire`, which makes tasks of definitions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ciel_model::{
+    CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Resources, Site, limits,
+};
+use ciel_protocol::limits::DEFINITIONS_MAX;
+use ciel_protocol::wire::{self, Define};
+use rustc_hash::FxHashMap;
+
+use crate::executors::{Executor, Registry};
+use crate::refused::Refused;
+use crate::settings::Settings;
+
+/// Characters of a label that people are shown.
+const LABEL_CHARACTERS_MAX: usize = 64;
+
+/// Tasks that a worker spawns.
+pub(super) struct Definition {
+    pub(super) executor: Arc<dyn Executor>,
+    /// None if the executor is to make one of the arguments.
+    pub(super) label: Option<Arc<str>>,
+    pub(super) code: CodeIdentity,
+    /// Where the tasks are spawned.
+    pub(super) file: Arc<str>,
+    pub(super) outputs: u32,
+    pub(super) options: Arc<Options>,
+    /// Whether equal calls share a result, if the worker says.
+    pub(super) pure: Option<bool>,
+}
+
+impl Definition {
+    fn read(asked: &Define, registry: &Registry, settings: &Settings) -> Definition {
+        let (options, pure) = options(asked.options.as_ref(), settings);
+        let label = plain_label(&asked.label);
+        Definition {
+            executor: registry.find(&asked.executor),
+            label: (!label.is_empty()).then(|| label.into()),
+            code: code(&asked.code),
+            file: asked.file.as_str().into(),
+            outputs: asked.outputs,
+            options: Arc::new(options),
+            pure,
+        }
+    }
+}
+
+fn plain_label(label: &str) -> String {
+    let plain = label.chars().filter(|c| !c.is_control());
+    plain.take(LABEL_CHARACTERS_MAX).collect()
+}
+
+fn code(functions: &[wire::FunctionCode]) -> CodeIdentity {
+    let function = |function: &wire::FunctionCode| FunctionCode {
+        name: function.name.as_str().into(),
+        place: function.site.as_ref().map_or_else(Site::default, site),
+        digest: Digest::of(&function.digest),
+    };
+    CodeIdentity::of(functions.iter().map(function).collect())
+}
+
+fn site(site: &wire::Site) -> Site {
+    Site {
+        file: site.file.as_str().into(),
+        line: site.line,
+    }
+}
+
+/// The definitions of a worker, by their ids.
+#[derive(Default)]
+pub(super) struct Received(Vec<Option<Definition>>);
+
+impl Received {
+    /// The worker declares something.
+    ///
+    /// # Errors
+    /// The id is none.
+    pub(super) fn add(
+        &mut self,
+        asked: &Define,
+        registry: &Registry,
+        settings: &Settings,
+    ) -> Result<(), String> {
+        if asked.id >= DEFINITIONS_MAX {
+            let id = asked.id;
+            return Err(format!(
+                "it sent the definition {id}; ids are below {DEFINITIONS_MAX}"
+            ));
+        }
+        let index = asked.id as usize;
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
+        }
+        self.0[index] = Some(Definition::read(asked, registry, settings));
+        Ok(())
+    }
+
+    /// The definition of that id.
+    pub(super) fn find(&self, id: u32) -> Result<&Definition, Refused> {
+        let found = self.0.get(id as usize).and_then(Option::as_ref);
+        found.ok_or_else(|| {
+            Refused::new(format!(
+                "it spawned a task of definition {id}, which it did not send"
+            ))
+            .hint("a worker sends `define` before the first spawn that names it")
+        })
+    }
+}
+
+/// What tasks have in common that start in a worker.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    what: Arc<str>,
+    options: Arc<Options>,
+    outputs: u32,
+    pure: bool,
+}
+
+/// The definitions that a worker has of the engine.
+#[derive(Default)]
+pub(super) struct Sent {
+    ids: FxHashMap<Key, u32>,
+}
+
+impl Sent {
+    /// The id of a task's definition, and the definition if the worker does not have it.
+    pub(super) fn id_of(&mut self, task: &Task) -> (u32, Option<Define>) {
+        let key = Key {
+            what: task.what.clone(),
+            options: task.options.clone(),
+            outputs: task.outputs,
+            pure: task.pure,
+        };
+        if let Some(id) = self.ids.get(&key) {
+            return (*id, None);
+        }
+        if self.ids.len() >= DEFINITIONS_MAX as usize {
+            self.ids.clear();
+        }
+        let id = self.ids.len() as u32;
+        let define = Define {
+            id,
+            label: task.what.to_string(),
+            outputs: task.outputs,
+            options: Some(options_sent(&task.options, task.pure)),
+            ..Define::default()
+        };
+        self.ids.insert(key, id);
+        (id, Some(define))
+    }
+}
+
+/// What a spawn asks for, and whether equal calls share a result, if it says.
+fn options(asked: Option<&wire::Options>, settings: &Settings) -> (Options, Option<bool>) {
+    let mut options = settings.task_options();
+    let Some(asked) = asked else {
+        return (options, None);
+    };
+    options.lazy = asked.lazy;
+    options.live = asked.live;
+    if let Some(retries) = asked.retries {
+        options.retries = retries.min(limits::RETRIES_MAX);
+    }
+    if let Some(timeout_ms) = asked.timeout_ms {
+        options.timeout_us = Some(timeout_ms.saturating_mul(1000));
+    }
+    resources(&asked.resources, &mut options.resources);
+    let pure = match asked.purity() {
+        wire::Purity::Unspecified => None,
+        wire::Purity::Pure => Some(true),
+        wire::Purity::Impure => Some(false),
+    };
+    (options, pure)
+}
+
+fn resources(asked: &BTreeMap<String, u64>, resources: &mut Resources) {
+    for (name, amount) in asked {
+        let small = u32::try_from(*amount).unwrap_or(u32::MAX);
+        match name.as_str() {
+            "cores" => resources.millicores = small,
+            "memory" => resources.memory_bytes = Some(*amount),
+            other => drop(resources.others.insert(other.into(), small)),
+        }
+    }
+}
+
+/// The options of a task, as its worker receives them.
+fn options_sent(options: &Options, pure: bool) -> wire::Options {
+    let Resources {
+        millicores,
+        memory_bytes,
+        others,
+    } = &options.resources;
+    let mut resources = BTreeMap::from([("cores".to_string(), u64::from(*millicores))]);
+    resources.extend(memory_bytes.map(|bytes| ("memory".to_string(), bytes)));
+    let named = |(name, amount): (&Arc<str>, &u32)| (name.to_string(), u64::from(*amount));
+    resources.extend(others.iter().map(named));
+    wire::Options {
+        resources,
+        retries: Some(options.retries),
+        timeout_ms: options.timeout_us.map(|limit| limit.div_ceil(1000)),
+        lazy: options.lazy,
+        purity: match pure {
+            true => wire::Purity::Pure.into(),
+            false => wire::Purity::Impure.into(),
+        },
+        live: options.live,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciel_model::{Class, Descriptor};
+
+    use super::*;
+
+    fn task(what: &str) -> Task {
+        Descriptor::plain("e", Class::Process, what, Vec::new())
+    }
+
+    #[test]
+    fn equal_tasks_are_defined_once() {
+        let mut sent = Sent::default();
+        let (first, define) = sent.id_of(&task("a"));
+        assert_eq!(define.map(|define| define.label), Some("a".to_string()));
+        assert_eq!(sent.id_of(&task("a")), (first, None));
+        let (other, define) = sent.id_of(&task("b"));
+        assert!(other != first && define.is_some());
+    }
+
+    #[test]
+    fn ids_of_definitions_stay_below_their_limit() {
+        let mut sent = Sent::default();
+        for number in 0..=DEFINITIONS_MAX {
+            let (id, define) = sent.id_of(&task(&number.to_string()));
+            assert!(id < DEFINITIONS_MAX && define.is_some());
+        }
+        let (_, again) = sent.id_of(&task("0"));
+        assert!(again.is_some(), "its id stands for something else now");
+    }
+
+    #[test]
+    fn label_is_one_line_that_people_can_read() {
+        assert_eq!(plain_label("f\n\u{7}g"), "fg");
+        assert_eq!(plain_label(&"x".repeat(100)).len(), LABEL_CHARACTERS_MAX);
+    }
+}

@@ -1,0 +1,69 @@
+"""Definitions of tasks over a socket pair: when they are sent, and with which bytes."""
+
+from __future__ import annotations
+
+from test_native import Wire, read_frame, tag_from, vector, wire
+
+from ciel._native import Definition, TaskOptions
+
+__all__ = ["wire"]
+
+
+def test_definition_is_sent_once_and_before_its_first_spawn(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    lazy = Definition("wordfreq", "", options=TaskOptions(lazy=True))
+    for action in range(2):
+        connection.spawn(tag, lazy, b"", [], action=action, handle=action, line=0)
+    connection.tail_spawn(tag, lazy, b'{"do":"collatz"}', [], after=3, line=0)
+    connection.flush()
+    assert read_frame(engine) == vector("worker-define-lazy")
+    assert [len(read_frame(engine)) for _ in range(2)] == [10, 14]
+    assert read_frame(engine) == vector("worker-tail-spawn")
+
+
+def test_many_definitions_use_their_ids_again(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    for number in range(4097):
+        definition = Definition("python", "f")
+        connection.spawn(tag, definition, b"", [], action=number, handle=0, line=0)
+        connection.flush()
+        frames = [read_frame(engine) for _ in range(2)]
+        if number == 0:
+            first = frames[0]
+    assert frames[0] == first, "an id of 0 is left out"
+
+
+def test_spawn_has_the_bytes_of_its_tasks(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    for number in range(3):
+        definition = Definition("python", str(number))
+        connection.spawn(tag, definition, b"", [], action=number, handle=number, line=0)
+    third, fourth = Definition("python", "fib"), Definition("wordfreq", "piece")
+    connection.spawn(tag, third, b"\x80\x05", [1], action=4, handle=7, line=12)
+    payload = b'{"do":"piece"}'
+    connection.spawn(tag, fourth, payload, [1 << 31], action=5, handle=8, line=0, kept=[True])
+    connection.flush()
+    frames = [read_frame(engine) for _ in range(10)]
+    golden = vector("worker-spawn")
+    for frame, action in ((frames[7], 4), (frames[9], 5)):
+        # The tag, the kind with its length, and then the task; action and handle come last.
+        task = frame[8:-4]
+        assert task in golden
+        assert frame[-4:] == bytes([0x10, action, 0x18, action + 3])
+
+
+def test_options_of_a_definition_are_all_sent(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    options = TaskOptions(1500, 1 << 30, {"gpu": 1000}, 0, 5000, False, False, True)
+    definition = Definition(
+        "python", "fib", code=b"\x01", file="job.py", outputs=2, options=options
+    )
+    connection.spawn(tag, definition, b"p", [1], action=0, handle=1, line=12)
+    connection.flush()
+    golden = vector("worker-define")
+    # As in the vector, but for its id and the code of a second function.
+    assert golden[golden.index(b"*\x06job.py") :] in read_frame(engine)

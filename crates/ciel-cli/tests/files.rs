@@ -1,4 +1,5 @@
-//! Files and lists of references in the hands of scripts: `glob`, `sync`.
+//! Files and references in the hands of scripts: `glob`, `grab`, `sync`, command lines and their
+//! environment.
 //!
 //! Read first: `support`. What paths a pattern matches is tested beside the executor.
 
@@ -103,4 +104,96 @@ fn sync_gives_the_list_of_references() {
         try { print(*spawn_exec("sync", {"inputs": [spawn(bad)]}, 1)[0]); }
         catch (e) { return e.value; }"#;
     expect(&place, script, "\"no\"\n");
+}
+
+/// A reference in a command line was replaced by the text of its object: a program that was given
+/// as an object could not be run, and `wc -c` of an object got the object itself for a name, which
+/// then filled the error message. In the original language it is the path of a file.
+#[test]
+fn reference_in_a_command_line_is_a_path_and_its_text_only_on_request() {
+    let place = Place::new();
+    place.file("long.txt", "word ".repeat(50_000));
+    let script = r#"
+        include "grab";
+        long = grab("long.txt");
+        count = spawn_exec("stdinout", {"command_line": ["wc", "-c", long]}, 1)[0];
+        words = text(count);
+        short = spawn_exec("shell", {"command": "printf '%s' '#!/bin/sh\necho run $*'"}, 1)[0];
+        program = spawn_exec("shell", {"command": "cat {p}; echo; yes '#' | head -n 1500",
+            "inputs": {"p": short}}, 1)[0];
+        ran = [];
+        for (p in [short, program]) {
+            ran += trim(text(spawn_exec("stdinout", {"command_line": [p, 1, "a b"]}, 1)[0]));
+        }
+        option = spawn_exec("shell", {"command": "echo -w"}, 1)[0];
+        counted = *spawn_exec("stdinout", {"inputs": [long],
+            "command_line": ["wc", {"text": option}]}, 1)[0];
+        return [split(words)[0], ran, counted];"#;
+    expect(
+        &place,
+        script,
+        "[\"250000\",[\"run 1 a b\",\"run 1 a b\"],50000]\n",
+    );
+    let script = r#"
+        include "grab";
+        return text(spawn_exec("stdinout",
+            {"command_line": ["echo", {"text": grab("long.txt")}]}, 1)[0]);"#;
+    let ended = place.script(&["-q"], script);
+    let told = "a word of its command line has 250000 bytes";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(ended.stderr.len() < 2_000, "{}", ended.stderr);
+}
+
+/// The `env` argument of `environ` was dropped without a word, and its command ran without the
+/// variables.
+#[test]
+fn commands_get_the_variables_that_they_are_given() {
+    let place = Place::new();
+    let script = r#"
+        program = ["sh", "-c", "echo $FOO $LEVEL; [ -z \"$OUTPUT_FILES\" ] || \
+            echo $FOO > $(cat $OUTPUT_FILES)"];
+        a = spawn_exec("environ", {"command_line": program, "env": {"FOO": "bar", "LEVEL": 3}}, 1);
+        b = spawn_exec("stdinout", {"command_line": program, "env": {"FOO": "baz"},
+            "environment": {"LEVEL": true}}, 1);
+        return [text(a[0]), text(b[0])];"#;
+    let script = script.replace("\\\n", " ");
+    expect(&place, &script, "bar 3\n[\"bar\\n\",\"baz true\\n\"]\n");
+    let wrong =
+        "return text(spawn_exec(\"environ\", {\"command_line\": [\"true\"], \"env\": [1]}, 1)[0]);";
+    let ended = place.script(&["-q"], wrong);
+    let told = "its argument \"env\" must hold a dictionary by name";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+}
+
+#[test]
+fn placeholders_in_a_here_document_are_replaced_by_their_text_alone() {
+    let place = Place::new();
+    let script = r#"
+        return text(spawn_exec("shell", {
+            "command": "cat <<EOF\nname: {n}, \"{n}\" 'it'\nEOF\nprintf '[%s]' {n}",
+            "inputs": {"n": "Ann $HOME `id` B"}}, 1)[0]);"#;
+    let name = "Ann $HOME `id` B";
+    let expected = format!("\"name: {name}, \\\"{name}\\\" 'it'\\n[{name}]\"\n");
+    expect(&place, script, &expected);
+}
+
+/// Of the programs that were written for the original engine, 17 stopped at the name `ref`, which
+/// its "grab" defines, and others at `file://`.
+#[test]
+fn grab_takes_urls_of_files_and_brings_ref() {
+    let place = Place::new();
+    place.file("a b.txt", "text");
+    let url = format!("file://{}", place.path("a%20b.txt").display());
+    let script = format!(
+        "include \"grab\"; include \"ref\"; return [text(grab(\"{url}\")), text(ref(\"{url}\")),
+             text(exec(\"grab\", {{\"urls\": [\"{url}\"], \"version\": 0}}, 1)[0])];"
+    );
+    expect(&place, &script, "[\"text\",\"text\",\"text\"]\n");
+    let script = "include \"grab\"; return text(grab(\"http://example.org/a\"));";
+    let ended = place.script(&["-q"], script);
+    assert!(
+        ended.stderr.contains("download it first"),
+        "{}",
+        ended.stderr
+    );
 }

@@ -197,6 +197,15 @@ impl Workspace for TaskWorkspace<'_> {
         }
     }
 
+    fn program(&mut self, index: usize) -> Result<PathBuf, Refused> {
+        let path = self.input(index)?;
+        let allowed = self.engine.folder.scratch().allow_running(&path);
+        allowed.map(|()| path).map_err(|error| {
+            let failure = ObjectError(error).failure(self.engine, &self.assignment.label);
+            self.remember(failure)
+        })
+    }
+
     fn text(&mut self, index: usize) -> Result<String, Refused> {
         let form = self.value(index)?.form.clone();
         let bytes = self.bytes(index)?;

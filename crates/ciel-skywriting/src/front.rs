@@ -10,6 +10,7 @@ use crate::hir::{Program, Source};
 use crate::limits::PROBLEMS_MAX;
 
 mod include;
+mod known;
 mod source;
 
 /// Brings the files that a script includes.

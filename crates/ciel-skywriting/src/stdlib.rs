@@ -27,7 +27,7 @@ macro_rules! libraries {
 }
 
 libraries! {
-    "stdinout" ["stdinout"];
+    "stdinout" ["stdinout", "stdinout_stream"];
     "environ" ["environ"];
     "grab" ["grab"];
     "ref" ["ref"];

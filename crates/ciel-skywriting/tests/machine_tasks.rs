@@ -461,3 +461,73 @@ fn references_inside_answers_have_the_handles_that_the_host_says() {
         other => panic!("it should end: {other:?}"),
     }
 }
+
+/// `text(*r)` of a task that gives the reference of a command was a `TypeError` whose hint led to
+/// the same error again; the job's result and `**r` looked through.
+#[test]
+fn text_and_is_error_look_through_references_behind_references() {
+    let program = |expression: &str| {
+        format!(
+            "function raw() {{ return spawn_exec(\"raw\", {{\"text\": \"hi\"}}, 1)[0]; }}
+             function twice() {{ return spawn(raw); }}
+             function bad() {{ throw \"no\"; }}
+             function wrapped() {{ return spawn(bad); }}
+             a = spawn(raw); b = spawn(twice); return {expression};"
+        )
+    };
+    for reload in [false, true] {
+        let plan = Plan {
+            reload,
+            ..Plan::default()
+        };
+        for (expression, expected) in [
+            (
+                "[text(a), text(*a), text(b), text(*b), text(**b)]",
+                json!(["hi", "hi", "hi", "hi", "hi"]),
+            ),
+            (
+                "[is_error(a), is_error(*b), is_error(spawn(wrapped))]",
+                json!([false, false, true]),
+            ),
+            ("is_error(*spawn(wrapped))", json!(true)),
+            ("[is_error(5), is_error([a])]", json!([false, false])),
+        ] {
+            let outcome = run_as(&program(expression), &plan);
+            assert_eq!(outcome.value(), &expected, "{expression}");
+        }
+    }
+    for (expression, message, hint) in [
+        (
+            "text(spawn(lambda: 5))",
+            "`text` takes a reference to text; this one gives an integer: 5",
+            "str(*reference) shows any value as text",
+        ),
+        (
+            "text([a])",
+            "`text` takes a reference, not a list: [\"<reference>\"]",
+            "spawn_exec gives a list: text(spawn_exec(…)[0])",
+        ),
+    ] {
+        let thrown = failure(&program(expression));
+        assert_eq!(thrown.message, message, "{expression}");
+        assert_eq!(thrown.hint.as_deref(), Some(hint), "{expression}");
+    }
+    assert_eq!(
+        failure(&program("text(spawn(wrapped))")).value,
+        Some(json!("no"))
+    );
+}
+
+/// Programs of the original engine tell its scheduler what kind of task comes; each such word was
+/// refused as an option that does not exist. A misspelt option still is.
+#[test]
+fn spawn_other_ignores_hints_to_a_scheduler() {
+    let program = "return text(spawn_other(\"raw\", {\"args\": {\"text\": \"hi\"},
+        \"n_outputs\": 1, \"small_task\": true, \"scheduling_class\": \"cpu\",
+        \"scheduling_type\": 3, \"options\": {\"cores\": 2}, \"retries\": 1})[0]);";
+    assert_eq!(value(program), json!("hi"));
+    let misspelt = "spawn_other(\"raw\", {\"args\": {}, \"retires\": 1});";
+    let thrown = failure(misspelt);
+    assert_eq!(thrown.message, "there is no option \"retires\"");
+    assert_eq!(thrown.hint.as_deref(), Some("did you mean \"retries\"?"));
+}

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,6 +72,21 @@ impl Scratch {
         bytes: &[u8],
     ) -> Result<PathBuf, StoreError> {
         self.join(task, attempt, purpose, &[bytes])
+    }
+
+    /// Lets a file be run as a program: an object's of this run, or one of a task attempt. Its
+    /// bytes stay read-only.
+    ///
+    /// # Errors
+    /// `System`, `ReadOnly`.
+    pub fn allow_running(&self, path: &Path) -> Result<(), StoreError> {
+        const TO_RUN: u32 = 0o111;
+        let allowed = std::fs::metadata(path).and_then(|found| {
+            let mut permissions = found.permissions();
+            permissions.set_mode(permissions.mode() | TO_RUN);
+            std::fs::set_permissions(path, permissions)
+        });
+        allowed.map_err(|error| StoreError::of_system("change", path, error))
     }
 
     /// Writes the parts one after another into a file as [`Scratch::write`] does.

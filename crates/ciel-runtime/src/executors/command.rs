@@ -38,6 +38,8 @@ pub(crate) struct Plan {
 pub(crate) trait Workspace {
     /// A file that holds input `index`.
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused>;
+    /// A file that holds input `index` and may be run as a program.
+    fn program(&mut self, index: usize) -> Result<PathBuf, Refused>;
     /// Input `index` as text: a string's characters, anything else as it is spelt.
     fn text(&mut self, index: usize) -> Result<String, Refused>;
     /// The file to write output `index` to.

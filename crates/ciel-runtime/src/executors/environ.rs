@@ -38,16 +38,16 @@ impl CommandLine for Environ {
             .map(|index| desk.input(index))
             .collect::<Result<_, _>>()?;
         let outputs: Vec<PathBuf> = (0..outputs).map(|index| desk.output(index)).collect();
+        let mut environment = words::variables(arguments, desk)?;
         let inputs = desk.note("inputs", &list(&inputs))?;
         let outputs = desk.note("outputs", &list(&outputs))?;
+        environment.push(("INPUT_FILES".to_string(), inputs.into()));
+        environment.push(("OUTPUT_FILES".to_string(), outputs.into()));
         Ok(Plan {
             program,
             stdin: Vec::new(),
             stdout: Stdout::Printed,
-            environment: vec![
-                ("INPUT_FILES".to_string(), inputs.into()),
-                ("OUTPUT_FILES".to_string(), outputs.into()),
-            ],
+            environment,
             folder: None,
         })
     }

@@ -19,6 +19,7 @@ mod shell;
 pub(crate) mod skywriting;
 mod stdinout;
 mod sync;
+mod template;
 mod unknown;
 mod words;
 pub(crate) mod worker;

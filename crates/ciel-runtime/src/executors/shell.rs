@@ -1,16 +1,16 @@
 //! `shell`: a command for `sh` in which `{in.NAME}` and `{out.NAME}` stand for files and values.
 //!
 //! Nothing is ever pasted into the command: each placeholder becomes a variable of the
-//! environment, so no content can break out of its place.
+//! environment, so no content can break out of its place. Read next: `template`.
 
 use std::ffi::OsString;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
+use super::template::Template;
 use super::words;
-use crate::references::reference;
 use crate::refused::Refused;
 
 pub(super) struct Shell;
@@ -92,147 +92,6 @@ fn output_names(arguments: &Value, outputs: u32) -> Result<Vec<String>, Refused>
     }
 }
 
-/// How the text around a placeholder is quoted.
-#[derive(Clone, Copy, PartialEq)]
-enum Quotes {
-    None,
-    Single,
-    Double,
-}
-
-/// A command on its way from template to script.
-struct Template<'a> {
-    inputs: Map<String, Value>,
-    names: &'a [String],
-    desk: &'a mut dyn Workspace,
-    variables: Vec<(String, OsString)>,
-    quotes: Quotes,
-}
-
-impl<'a> Template<'a> {
-    fn new(
-        arguments: &Value,
-        names: &'a [String],
-        desk: &'a mut dyn Workspace,
-    ) -> Result<Template<'a>, Refused> {
-        let inputs = match arguments.get("inputs") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(inputs)) => inputs.clone(),
-            Some(other) => return Err(words::wrong("inputs", "a dictionary by name", other)),
-        };
-        let quotes = Quotes::None;
-        Ok(Template {
-            inputs,
-            names,
-            desk,
-            variables: Vec::new(),
-            quotes,
-        })
-    }
-
-    fn expand(&mut self, command: &str) -> Result<String, Refused> {
-        let mut script = String::with_capacity(command.len() + 64);
-        let mut rest = command;
-        while let Some(c) = rest.chars().next() {
-            let (taken, made) = match c {
-                '$' if rest[1..].starts_with('{') => (2, "${".to_string()),
-                '{' | '}' if rest[1..].starts_with(c) => (2, c.to_string()),
-                '{' => self.placeholder(rest)?,
-                '\\' if self.quotes != Quotes::Single => {
-                    let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
-                    (length, rest[..length].to_string())
-                }
-                _ => (c.len_utf8(), self.plain(c)),
-            };
-            script.push_str(&made);
-            rest = &rest[taken..];
-        }
-        Ok(script)
-    }
-
-    /// An ordinary character; quotes are kept count of.
-    fn plain(&mut self, c: char) -> String {
-        self.quotes = match (self.quotes, c) {
-            (Quotes::None, '\'') => Quotes::Single,
-            (Quotes::None, '"') => Quotes::Double,
-            (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
-            (quotes, _) => quotes,
-        };
-        c.to_string()
-    }
-
-    /// `{in.NAME}`, `{out.NAME}` or `{NAME}` at the start of `rest`; a brace that begins none of
-    /// these is the shell's own.
-    fn placeholder(&mut self, rest: &str) -> Result<(usize, String), Refused> {
-        let name_like = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        let Some(end) = rest.find('}').filter(|end| *end > 1) else {
-            return Ok((1, "{".to_string()));
-        };
-        let name = &rest[1..end];
-        if !name.chars().all(name_like) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Ok((1, "{".to_string()));
-        }
-        if self.quotes == Quotes::Single {
-            return Err(
-                Refused::new(format!("{{{name}}} stands inside single quotes"))
-                    .hint("leave the quotes out: it is quoted already"),
-            );
-        }
-        let value = self.value_of(name)?;
-        let variable = format!("ciel_{}", self.variables.len());
-        let made = match self.quotes {
-            Quotes::Double => format!("${{{variable}}}"),
-            Quotes::None | Quotes::Single => format!("\"${{{variable}}}\""),
-        };
-        self.variables.push((variable, value));
-        Ok((end + 1, made))
-    }
-
-    fn value_of(&mut self, name: &str) -> Result<OsString, Refused> {
-        let (inputs, outputs) = match name.split_once('.') {
-            Some(("in", name)) => (self.inputs.get(name).cloned(), None),
-            Some(("out", name)) => (None, self.output(name)),
-            _ => (self.inputs.get(name).cloned(), self.output(name)),
-        };
-        match (inputs, outputs) {
-            (Some(value), None) => match reference(&value) {
-                Some(index) => Ok(self.desk.input(index)?.into()),
-                None => words::spelt(&value, self.desk).map(OsString::from),
-            },
-            (None, Some(index)) => Ok(self.desk.output(index).into()),
-            (Some(_), Some(_)) => Err(Refused::new(format!(
-                "{{{name}}} is an input and an output"
-            ))
-            .hint(format!("write {{in.{name}}} or {{out.{name}}}"))),
-            (None, None) => Err(self.unknown(name)),
-        }
-    }
-
-    fn output(&self, name: &str) -> Option<u32> {
-        self.names
-            .iter()
-            .position(|known| known == name)
-            .map(|index| index as u32)
-    }
-
-    fn unknown(&self, name: &str) -> Refused {
-        let inputs = self.inputs.keys().map(|name| format!("{{in.{name}}}"));
-        let outputs = self.names.iter().map(|name| format!("{{out.{name}}}"));
-        let known: Vec<String> = inputs.chain(outputs).collect();
-        Refused::new(format!(
-            "its command names {{{name}}}, which it was not given"
-        ))
-        .hint(format!(
-            "there are: {}; for a brace of the shell itself write {{{{ or }}}}",
-            if known.is_empty() {
-                "none".to_string()
-            } else {
-                known.join(", ")
-            }
-        ))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +103,9 @@ mod tests {
     impl Workspace for Paths {
         fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
             Ok(format!("/in/{index}").into())
+        }
+        fn program(&mut self, index: usize) -> Result<PathBuf, Refused> {
+            self.input(index)
         }
         fn text(&mut self, index: usize) -> Result<String, Refused> {
             Ok(format!("text {index}"))
@@ -300,6 +162,54 @@ mod tests {
     fn placeholder_inside_single_quotes_is_refused() {
         let refused = plan("echo '{x}'", json!({"x": 1}), &[]).expect_err("bad");
         assert!(refused.message.contains("single quotes"));
+    }
+
+    /// A placeholder in a here-document became the variable in quotes, and the quotes came into the
+    /// text: `name: "Ann"` instead of `name: Ann`.
+    #[test]
+    fn placeholder_in_a_here_document_has_no_quotes() {
+        let cases = [
+            (
+                "cat <<EOF\n\"{x}\" {x}\nEOF\necho {x}",
+                "cat <<EOF\n\"${0}\" ${1}\nEOF\necho \"${2}\"",
+            ),
+            (
+                "cat <<-E | wc\n'{x}\n\tE\necho {x}",
+                "cat <<-E | wc\n'${0}\n\tE\necho \"${1}\"",
+            ),
+            (
+                "cat <<A {x} <<B\n{x}\nA\n{x}\nB\n{x}",
+                "cat <<A \"${0}\" <<B\n${1}\nA\n${2}\nB\n\"${3}\"",
+            ),
+            ("cat <<< {x}", "cat <<< \"${0}\""),
+            (
+                "echo $((1 << 2))\necho {x}\n2",
+                "echo $((1 << 2))\necho \"${0}\"\n2",
+            ),
+            ("echo $((1<<n))\necho {x}", "echo $((1<<n))\necho \"${0}\""),
+            ("cat <<EOF\n{x}", "cat <<EOF\n\"${0}\""),
+            (
+                "echo '<<E' \"<<E\"\n{x}\nE",
+                "echo '<<E' \"<<E\"\n\"${0}\"\nE",
+            ),
+            ("cat <<E\n\\{x} {{}} ${x}\nE", "cat <<E\n\\{x} {} ${x}\nE"),
+        ];
+        for (command, expected) in cases {
+            let (script, _) = plan(command, json!({"x": "Ann"}), &[])
+                .unwrap_or_else(|refused| panic!("{command}: {refused:?}"));
+            let expected = (0..4).fold(expected.to_string(), |text, at| {
+                text.replace(&format!("${{{at}}}"), &format!("${{ciel_{at}}}"))
+            });
+            assert_eq!(script, expected);
+        }
+        for command in [
+            "cat <<'EOF'\n{x}\nEOF",
+            "cat << \"E F\"\n{x}\nE F",
+            "cat <<\\E\n{x}\nE",
+        ] {
+            let refused = plan(command, json!({"x": 1}), &[]).expect_err(command);
+            assert!(refused.message.contains("here-document"), "{refused:?}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl CommandLine for Stdinout {
             program: words::command_line(arguments, desk)?,
             stdin: words::inputs(arguments, "inputs")?,
             stdout: Stdout::Output(0),
-            environment: Vec::new(),
+            environment: words::variables(arguments, desk)?,
             folder: None,
         })
     }

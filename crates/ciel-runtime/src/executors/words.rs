@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::command::Workspace;
 use crate::references::reference;
@@ -20,7 +20,8 @@ pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused
     given.iter().map(index).collect()
 }
 
-/// The words of a command line, references replaced by their texts.
+/// The words of a command line. A reference is the path of its file, which may be run if it comes
+/// first; `{"text": reference}` is the text of its object.
 pub(super) fn command_line(
     arguments: &Value,
     desk: &mut dyn Workspace,
@@ -33,11 +34,23 @@ pub(super) fn command_line(
                 .hint("give a list of words: {\"command_line\": [\"sort\", \"-n\"]}"));
         }
     };
-    words
-        .iter()
-        .map(|word| spelt(word, desk).map(OsString::from))
-        .collect()
+    let word = |(at, word): (usize, &Value)| match (reference(word), at) {
+        (Some(index), 0) => desk.program(index).map(OsString::from),
+        (Some(index), _) => desk.input(index).map(OsString::from),
+        (None, _) => spelt(text_asked(word).unwrap_or(word), desk).map(OsString::from),
+    };
+    words.iter().enumerate().map(word).collect()
 }
+
+/// The reference whose text a word asks for.
+fn text_asked(word: &Value) -> Option<&Value> {
+    let entries = word.as_object().filter(|entries| entries.len() == 1)?;
+    let asked = entries.get("text")?;
+    reference(asked).map(|_| asked)
+}
+
+/// What the kernel passes to a process as one word, its end not counted.
+const WORD_BYTES_MAX: usize = 128 * 1024 - 1;
 
 /// A word as text.
 pub(super) fn spelt(word: &Value, desk: &mut dyn Workspace) -> Result<String, Refused> {
@@ -50,25 +63,42 @@ pub(super) fn spelt(word: &Value, desk: &mut dyn Workspace) -> Result<String, Re
             None => return Err(wrong("command_line", "words, numbers or references", other)),
         },
     };
-    match text.contains('\0') {
-        true => Err(Refused::new(
+    if text.contains('\0') {
+        return Err(Refused::new(
             "a word of its command line contains a zero byte",
-        )),
+        ));
+    }
+    match text.len() > WORD_BYTES_MAX {
+        true => Err(Refused::new(format!(
+            "a word of its command line has {} bytes; at most {WORD_BYTES_MAX} reach a process",
+            text.len()
+        ))
+        .hint("pass the object by reference, as a file")),
         false => Ok(text),
     }
 }
 
-/// The variables under `environment`, by name; none if the key is absent.
+/// The variables under `environment` and `env`, by name; none if the keys are absent.
 pub(super) fn variables(
     arguments: &Value,
     desk: &mut dyn Workspace,
 ) -> Result<Vec<(String, OsString)>, Refused> {
-    let given = match arguments.get("environment") {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Object(given)) => given,
-        Some(other) => return Err(wrong("environment", "a dictionary by name", other)),
-    };
-    let mut variables = Vec::with_capacity(given.len());
+    let mut variables = Vec::new();
+    for key in ["env", "environment"] {
+        match arguments.get(key) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(given)) => add_variables(given, desk, &mut variables)?,
+            Some(other) => return Err(wrong(key, "a dictionary by name", other)),
+        }
+    }
+    Ok(variables)
+}
+
+fn add_variables(
+    given: &Map<String, Value>,
+    desk: &mut dyn Workspace,
+    variables: &mut Vec<(String, OsString)>,
+) -> Result<(), Refused> {
     for (name, value) in given {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if !name.chars().all(plain)
@@ -80,7 +110,7 @@ pub(super) fn variables(
         }
         variables.push((name.clone(), spelt(value, desk)?.into()));
     }
-    Ok(variables)
+    Ok(())
 }
 
 /// The folder under `folder`, if it is there.

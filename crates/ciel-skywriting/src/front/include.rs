@@ -3,13 +3,14 @@
 //! Each file is read once; a second `include` of it is nothing, which also ends cycles. It knows
 //! no names. Read next: `source`, `parser`.
 
+use super::known::Known;
 use super::{Loader, source};
 use crate::diagnostic::Diagnostic;
 use crate::hir::{Source, Span};
 use crate::limits::SOURCES_MAX;
 use crate::parser::parse;
 use crate::stdlib::{LIBRARIES, library};
-use crate::syntax::{Expr, ExprKind, Stmt, StmtKind};
+use crate::syntax::{Expr, Stmt, StmtKind};
 
 /// A program with everything it includes.
 pub struct Gathered {
@@ -27,6 +28,7 @@ pub fn gather(root_name: &str, root_bytes: &[u8], loader: &mut dyn Loader) -> Ga
         loader,
         sources: Vec::new(),
         problems: Vec::new(),
+        known: Known::default(),
     };
     let body = includer.file(root_name.to_owned(), root_bytes, 0);
     let empty = includer.sources[0]
@@ -49,6 +51,8 @@ struct Includer<'a> {
     loader: &'a mut dyn Loader,
     sources: Vec<Source>,
     problems: Vec<Diagnostic>,
+    /// Variables whose strings are known at this point of the program.
+    known: Known,
 }
 
 impl Includer<'_> {
@@ -70,12 +74,14 @@ impl Includer<'_> {
     fn expand(&mut self, body: Vec<Stmt>, nesting: u32) -> Vec<Stmt> {
         let mut expanded = Vec::with_capacity(body.len());
         for Stmt { kind, span } in body {
+            self.known.note(&kind);
             match kind {
                 StmtKind::Include(what) => expanded.extend(self.include(&what, nesting + 1)),
-                kind => expanded.push(Stmt {
-                    kind: self.expand_blocks(kind, nesting + 1),
-                    span,
-                }),
+                kind => {
+                    let kind = self.expand_blocks(kind, nesting + 1);
+                    self.known.forget_blocks(&kind);
+                    expanded.push(Stmt { kind, span });
+                }
             }
         }
         expanded
@@ -129,11 +135,11 @@ impl Includer<'_> {
     }
 
     fn include(&mut self, what: &Expr, nesting: u32) -> Vec<Stmt> {
-        let ExprKind::Str(name) = &what.kind else {
+        let Some(name) = self.known.text_of(what) else {
             self.problems.push(
                 Diagnostic::new(
                     "include",
-                    "`include` takes a string that is written out",
+                    "`include` takes a string that is known before the program runs",
                     what.span,
                 )
                 .with_label("not known before the program runs")
@@ -141,7 +147,7 @@ impl Includer<'_> {
             );
             return Vec::new();
         };
-        match self.find(name, what.span) {
+        match self.find(&name, what.span) {
             Ok((shown, _)) if self.sources.iter().any(|source| source.name == shown) => Vec::new(),
             Ok((shown, bytes)) => self.file(shown, &bytes, nesting),
             Err(problem) => {

@@ -62,6 +62,28 @@ fn include_stands_in_any_block_outside_functions() {
     assert_eq!(sources(root, files), ["job.sw", "a.sw", "b.sw"]);
 }
 
+/// A program that names its library once, in a variable, could not be read: an `include` took a
+/// literal only.
+#[test]
+fn include_takes_a_string_that_is_known_before_the_run() {
+    let files = || vec![("lib/a.sw", b"x = 1;".to_vec()), ("b", b"y = 2;".to_vec())];
+    let root = "folder = \"lib/\"; name = folder + \"a\" + \".sw\"; include name;
+        if (x) { name = \"b\"; include name; } return x;";
+    assert_eq!(sources(root, files()), ["job.sw", "lib/a.sw", "b"]);
+    for unknown in [
+        "name = \"b\"; while (true) { name = name + \"c\"; } include name;",
+        "name = \"b\"; name += \"c\"; include name;",
+        "name = \"b\"; if (true) { name = \"c\"; } include name;",
+        "name = \"b\"; while (true) { include name; name = \"c\"; }",
+        "function f(name) { return name; } include f(\"b\");",
+        "include \"b\" - \"c\";",
+    ] {
+        let problems = check_text(unknown).unwrap_err();
+        let message = &problems.diagnostics[0].message;
+        assert!(message.contains("known before"), "{unknown}: {message}");
+    }
+}
+
 #[test]
 fn empty_included_file_is_nothing() {
     assert_eq!(
@@ -79,6 +101,7 @@ fn program_may_replace_a_function_of_the_library() {
 fn unknown_library_function_names_its_library() {
     let functions = [
         ("stdinout", "stdinout"),
+        ("stdinout_stream", "stdinout"),
         ("environ", "environ"),
         ("grab", "grab"),
         ("ref", "ref"),

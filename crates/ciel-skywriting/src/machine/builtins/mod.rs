@@ -2,10 +2,12 @@
 //!
 //! Each looks at its arguments on the stack and gives a result; the caller takes the arguments. A
 //! builtin that asks the host does so last, when nothing can stop it any more. Read next: `tasks`,
+//! `objects`,
 //! `collections`, `slices`, `strings`, `scalars`.
 
 mod collections;
 mod format;
+mod objects;
 mod options;
 mod scalars;
 mod slices;

@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::amounts;
-use crate::machine::failure::{Failure, Pause};
+use crate::machine::failure::{Failure, Pause, closest};
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +54,12 @@ impl Takes {
             Takes::Text => "a string",
         }
     }
+}
+
+/// Whether a name is neither an option, nor `options`, nor a misspelling of an option.
+pub(super) fn is_hint(name: &str) -> bool {
+    let known = OPTIONS.iter().map(|(known, _)| *known).chain(["options"]);
+    closest(name, known).is_none()
 }
 
 /// Fails at the first option that does not exist or has a value it does not take.

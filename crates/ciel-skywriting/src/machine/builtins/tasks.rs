@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use super::options;
 use crate::builtins::Builtin;
-use crate::host::{Answer, Handle, Host, SpawnRequest, Work};
+use crate::host::{Handle, Host, SpawnRequest, Work};
 use crate::machine::failure::{Failure, Pause, fail};
-use crate::machine::force::too_large;
 use crate::machine::graph::{self, Form};
 use crate::machine::json::{self, Style, brief};
 use crate::machine::{Machine, calls};
@@ -157,12 +156,13 @@ impl Machine {
         )
     }
 
-    /// The options of `spawn_other`: under their own names, or together under `options`.
+    /// The options of `spawn_other`: under their own names, or together under `options`. What is no
+    /// option is a hint to a scheduler, such as `small_task`, and changes no result.
     fn other_options(&self, index: Index) -> Result<Json, Pause> {
         let mut options = serde_json::Map::new();
         for (key, value) in self.heap.entries(index) {
             let name = key.view().spelling();
-            if name == "args" || name == "n_outputs" {
+            if name == "args" || name == "n_outputs" || options::is_hint(&name) {
                 continue;
             }
             let value = json::tree(&self.heap, *value, Style::Shown)?;
@@ -270,64 +270,5 @@ impl Machine {
         });
         let handle = self.add_references(1);
         Ok(self.heap.new_thunk(handle))
-    }
-
-    /// The reference that an argument is, or stands for.
-    fn reference_argument(&mut self, builtin: Builtin, value: Value) -> Result<Handle, Pause> {
-        let value = self.heap.settled(value);
-        match (value, self.heap.waiting(value)) {
-            (Value::Reference(handle), _) | (_, Some(handle)) => Ok(handle),
-            _ => self.wrong_argument(builtin, "a reference", value),
-        }
-    }
-
-    /// `is_error(reference)`
-    pub(super) fn is_error(&mut self, first: usize) -> Result<Value, Pause> {
-        let handle = match self.heap.settled(self.stack[first]) {
-            value @ (Value::Reference(_) | Value::Thunk(_)) => {
-                self.reference_argument(Builtin::IsError, value)?
-            }
-            _ => return Ok(Value::Bool(false)),
-        };
-        match self.answered(handle) {
-            None => Err(Pause::Blocked(vec![handle])),
-            Some(answered) => Ok(Value::Bool(matches!(answered.answer, Answer::Error(_)))),
-        }
-    }
-
-    /// `text(reference)`
-    pub(super) fn text_of_reference(&mut self, first: usize) -> Result<Value, Pause> {
-        let argument = self.heap.settled(self.stack[first]);
-        if argument.is_text() {
-            return Ok(argument);
-        }
-        let handle = self.reference_argument(Builtin::Text, argument)?;
-        let Some(answered) = self.answered(handle) else {
-            return Err(Pause::Blocked(vec![handle]));
-        };
-        match &answered.answer {
-            Answer::Bytes { name, bytes } => match std::str::from_utf8(bytes) {
-                Ok(_) => {
-                    let bytes = bytes.clone();
-                    self.heap.new_text(&String::from_utf8_lossy(&bytes))
-                }
-                Err(_) => {
-                    let message = format!("the bytes of {name} are not UTF-8 text");
-                    Err(Failure::new("ValueError", message)
-                        .hint("pass the reference on to a task of another executor")
-                        .into())
-                }
-            },
-            Answer::Large { name, bytes } => Err(too_large(name, *bytes).into()),
-            Answer::Error(thrown) => Err(Failure::of(thrown.clone()).into()),
-            Answer::Value { .. } | Answer::Json { .. } => {
-                let thunk = self.heap.new_thunk(handle);
-                let value = self.force(thunk, false)?;
-                match value.is_text() {
-                    true => Ok(value),
-                    false => self.wrong_argument(Builtin::Text, "a reference to text", value),
-                }
-            }
-        }
     }
 }

@@ -1,0 +1,278 @@
+//! The command of `shell` with its placeholders: from a template to a script and its variables.
+//!
+//! It follows the quotes and here-documents of the shell as far as it must to know whether the
+//! shell would see a variable in a place, and whether quotes around it would be part of the text.
+//! It does not know what becomes of the script. Read next: `words`.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value};
+
+use super::command::Workspace;
+use super::words;
+use crate::references::reference;
+use crate::refused::Refused;
+
+/// How the text around a placeholder is quoted.
+#[derive(Clone, Copy, PartialEq)]
+enum Quotes {
+    None,
+    Single,
+    Double,
+    /// A here-document.
+    Document,
+    /// A here-document in which the shell replaces nothing.
+    PlainDocument,
+}
+
+/// A here-document that begins after the line.
+struct Document {
+    /// The line that ends it.
+    end: String,
+    /// Whether tabs may stand before that.
+    may_be_indented: bool,
+    quotes: Quotes,
+}
+
+/// A command on its way from template to script.
+pub(super) struct Template<'a> {
+    inputs: Map<String, Value>,
+    names: &'a [String],
+    desk: &'a mut dyn Workspace,
+    /// The variables that the script needs, with their values.
+    pub(super) variables: Vec<(String, OsString)>,
+    quotes: Quotes,
+    documents: Vec<Document>,
+}
+
+impl<'a> Template<'a> {
+    pub(super) fn new(
+        arguments: &Value,
+        names: &'a [String],
+        desk: &'a mut dyn Workspace,
+    ) -> Result<Template<'a>, Refused> {
+        let inputs = match arguments.get("inputs") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(inputs)) => inputs.clone(),
+            Some(other) => return Err(words::wrong("inputs", "a dictionary by name", other)),
+        };
+        let quotes = Quotes::None;
+        Ok(Template {
+            inputs,
+            names,
+            desk,
+            variables: Vec::new(),
+            quotes,
+            documents: Vec::new(),
+        })
+    }
+
+    /// The script that a command becomes.
+    pub(super) fn expand(&mut self, command: &str) -> Result<String, Refused> {
+        let mut script = String::with_capacity(command.len() + 64);
+        let mut rest = command;
+        while let Some(c) = rest.chars().next() {
+            let line_start = script.rfind('\n').map_or(0, |at| at + 1);
+            let (taken, made) = match (c, self.quotes) {
+                ('<', Quotes::None) => self.redirection(&script[line_start..], rest),
+                ('\n', Quotes::None) => self.documents_after(rest)?,
+                _ => self.piece(c, rest)?,
+            };
+            script.push_str(&made);
+            rest = &rest[taken..];
+        }
+        Ok(script)
+    }
+
+    /// What comes next, and what it becomes.
+    fn piece(&mut self, c: char, rest: &str) -> Result<(usize, String), Refused> {
+        let is_plain = matches!(self.quotes, Quotes::Single | Quotes::PlainDocument);
+        Ok(match c {
+            '$' if rest[1..].starts_with('{') => (2, "${".to_string()),
+            '{' | '}' if rest[1..].starts_with(c) => (2, c.to_string()),
+            '{' => self.placeholder(rest)?,
+            '\\' if !is_plain => {
+                let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+                (length, rest[..length].to_string())
+            }
+            _ => (c.len_utf8(), self.plain(c)),
+        })
+    }
+
+    /// A `<` outside quotes; `<<` announces a here-document, unless it stands in arithmetic.
+    fn redirection(&mut self, line: &str, rest: &str) -> (usize, String) {
+        let is_arithmetic = line.matches("((").count() > line.matches("))").count();
+        let announced = match is_arithmetic || rest.starts_with("<<<") {
+            true => None,
+            false => rest.strip_prefix("<<").and_then(announced),
+        };
+        let taken = match announced {
+            Some((document, after)) => {
+                self.documents.push(document);
+                rest.len() - after.len()
+            }
+            None => rest.len() - rest.trim_start_matches('<').len(),
+        };
+        (taken, rest[..taken].to_string())
+    }
+
+    /// The end of a line, with the here-documents that it announced. One that never ends is none.
+    fn documents_after(&mut self, rest: &str) -> Result<(usize, String), Refused> {
+        let (mut taken, mut made) = (1, "\n".to_string());
+        for document in std::mem::take(&mut self.documents) {
+            let Some((body, length)) = document.found_in(&rest[taken..]) else {
+                break;
+            };
+            self.quotes = document.quotes;
+            let mut inside = &rest[taken..taken + body];
+            while let Some(c) = inside.chars().next() {
+                let (length, piece) = self.piece(c, inside)?;
+                made.push_str(&piece);
+                inside = &inside[length..];
+            }
+            self.quotes = Quotes::None;
+            made.push_str(&rest[taken + body..taken + length]);
+            taken += length;
+        }
+        Ok((taken, made))
+    }
+
+    /// An ordinary character; quotes are kept count of.
+    fn plain(&mut self, c: char) -> String {
+        self.quotes = match (self.quotes, c) {
+            (Quotes::None, '\'') => Quotes::Single,
+            (Quotes::None, '"') => Quotes::Double,
+            (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
+            (quotes, _) => quotes,
+        };
+        c.to_string()
+    }
+
+    /// `{in.NAME}`, `{out.NAME}` or `{NAME}` at the start of `rest`; a brace that begins none of
+    /// these is the shell's own.
+    fn placeholder(&mut self, rest: &str) -> Result<(usize, String), Refused> {
+        let name_like = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        let Some(end) = rest.find('}').filter(|end| *end > 1) else {
+            return Ok((1, "{".to_string()));
+        };
+        let name = &rest[1..end];
+        if !name.chars().all(name_like) || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok((1, "{".to_string()));
+        }
+        match self.quotes {
+            Quotes::None | Quotes::Double | Quotes::Document => {}
+            Quotes::Single => {
+                return Err(
+                    Refused::new(format!("{{{name}}} stands inside single quotes"))
+                        .hint("leave the quotes out: it is quoted already"),
+                );
+            }
+            Quotes::PlainDocument => {
+                return Err(Refused::new(format!(
+                    "{{{name}}} stands inside a here-document whose end is quoted"
+                ))
+                .hint("leave the quotes out: write <<EOF instead of <<'EOF'"));
+            }
+        }
+        let value = self.value_of(name)?;
+        let variable = format!("ciel_{}", self.variables.len());
+        let made = match self.quotes {
+            Quotes::None => format!("\"${{{variable}}}\""),
+            _ => format!("${{{variable}}}"),
+        };
+        self.variables.push((variable, value));
+        Ok((end + 1, made))
+    }
+
+    fn value_of(&mut self, name: &str) -> Result<OsString, Refused> {
+        let (inputs, outputs) = match name.split_once('.') {
+            Some(("in", name)) => (self.inputs.get(name).cloned(), None),
+            Some(("out", name)) => (None, self.output(name)),
+            _ => (self.inputs.get(name).cloned(), self.output(name)),
+        };
+        match (inputs, outputs) {
+            (Some(value), None) => match reference(&value) {
+                Some(index) => Ok(self.desk.input(index)?.into()),
+                None => words::spelt(&value, self.desk).map(OsString::from),
+            },
+            (None, Some(index)) => Ok(self.desk.output(index).into()),
+            (Some(_), Some(_)) => Err(Refused::new(format!(
+                "{{{name}}} is an input and an output"
+            ))
+            .hint(format!("write {{in.{name}}} or {{out.{name}}}"))),
+            (None, None) => Err(self.unknown(name)),
+        }
+    }
+
+    fn output(&self, name: &str) -> Option<u32> {
+        self.names
+            .iter()
+            .position(|known| known == name)
+            .map(|index| index as u32)
+    }
+
+    fn unknown(&self, name: &str) -> Refused {
+        let inputs = self.inputs.keys().map(|name| format!("{{in.{name}}}"));
+        let outputs = self.names.iter().map(|name| format!("{{out.{name}}}"));
+        let known: Vec<String> = inputs.chain(outputs).collect();
+        Refused::new(format!(
+            "its command names {{{name}}}, which it was not given"
+        ))
+        .hint(format!(
+            "there are: {}; for a brace of the shell itself write {{{{ or }}}}",
+            if known.is_empty() {
+                "none".to_string()
+            } else {
+                known.join(", ")
+            }
+        ))
+    }
+}
+
+/// The here-document that comes after `<<`, and the rest of the line.
+fn announced(after: &str) -> Option<(Document, &str)> {
+    let indented = after.strip_prefix('-');
+    let mut rest = indented.unwrap_or(after).trim_start_matches([' ', '\t']);
+    let (mut end, mut quotes) = (String::new(), Quotes::Document);
+    while let Some(c) = rest.chars().next() {
+        if c.is_whitespace() || ";&|<>()".contains(c) {
+            break;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\'' | '"' => {
+                let (inside, after) = rest.split_once(c)?;
+                end.push_str(inside);
+                rest = after;
+                quotes = Quotes::PlainDocument;
+            }
+            '\\' => quotes = Quotes::PlainDocument,
+            _ => end.push(c),
+        }
+    }
+    let document = Document {
+        end,
+        may_be_indented: indented.is_some(),
+        quotes,
+    };
+    (!document.end.is_empty()).then_some((document, rest))
+}
+
+impl Document {
+    /// The bytes of the document at the start of a text, without and with the line that ends it.
+    fn found_in(&self, text: &str) -> Option<(usize, usize)> {
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let content = line.strip_suffix('\n').unwrap_or(line);
+            let content = match self.may_be_indented {
+                true => content.trim_start_matches('\t'),
+                false => content,
+            };
+            if content == self.end {
+                return Some((at, at + line.len()));
+            }
+            at += line.len();
+        }
+        None
+    }
+}

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The number of the spelling of records and snapshots. It goes up when a record that was written
 /// before would be read or folded otherwise than before; runs of another number are not taken up.
 /// A variant at the end of its enumeration changes nothing for older records.
-pub const RECORD_FORMAT: u32 = 6;
+pub const RECORD_FORMAT: u32 = 7;
 
 /// One thing that happened. The first record of a run is `Began`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

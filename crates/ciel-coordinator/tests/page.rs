@@ -361,8 +361,10 @@ fn steps() -> Vec<(&'static str, Event)> {
             },
         ),
         (
-            "task 1 publishes output 0, a file of 300 bytes",
+            "task 1 publishes output 0 as action 5, handle 10, a file of 300 bytes",
             Step::Publish {
+                at: ActionKey::action(5),
+                handle: Handle(10),
                 index: 0,
                 value: Value {
                     form: Form::Bytes,
@@ -373,13 +375,6 @@ fn steps() -> Vec<(&'static str, Event)> {
                     },
                     references: vec![Handle(0)],
                 },
-            },
-        ),
-        (
-            "output 0 of task 1 is what handle 2 becomes",
-            Step::Delegate {
-                index: 0,
-                to: Handle(2),
             },
         ),
         (

@@ -179,19 +179,16 @@ pub enum Step {
         /// The data.
         value: Value<Handle>,
     },
-    /// An output is there before the task ends.
+    /// New data, which is an output before the task ends.
     Publish {
+        /// Which action this is, or a part of which.
+        at: ActionKey,
+        /// Its handle.
+        handle: Handle,
         /// Which output.
         index: u32,
-        /// What.
+        /// The data.
         value: Value<Handle>,
-    },
-    /// An output is from now on whatever that reference is or becomes.
-    Delegate {
-        /// Which output.
-        index: u32,
-        /// What it becomes.
-        to: Handle,
     },
     /// The environment was asked and answered.
     Input {

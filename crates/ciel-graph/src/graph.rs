@@ -207,8 +207,12 @@ impl Graph {
                 descriptor,
             } => self.spawn_child(now, key, (action, first), descriptor, actions),
             Step::Construct { at, handle, value } => self.construct(key, at, handle, value),
-            Step::Publish { index, value } => self.publish(now, key, index, value, actions),
-            Step::Delegate { index, to } => self.delegate(now, key, index, to, actions),
+            Step::Publish {
+                at,
+                handle,
+                index,
+                value,
+            } => self.publish(now, key, (at, handle), (index, value), actions),
             Step::Input { at, kind, value } => self.record_input(key, at, kind, value),
         };
         if let Err(failure) = refused {

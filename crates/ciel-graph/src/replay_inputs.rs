@@ -248,25 +248,4 @@ mod tests {
         tell(&mut graph, Event::ContinuationLost { task: ROOT });
         assert!(!graph.keeps_live_copy(ROOT));
     }
-
-    #[test]
-    fn output_that_is_delegated_is_there_before_the_task_ends() {
-        let mut graph = parent();
-        step(
-            &mut graph,
-            Step::Delegate {
-                index: 0,
-                to: Handle(0),
-            },
-        );
-        let event = Event::TaskFinished {
-            task: ROOT,
-            attempt: FIRST,
-            outputs: vec![Output::Published],
-            printed: false,
-        };
-        tell(&mut graph, event);
-        assert_eq!(graph.counts().finished, 1);
-        graph.check_all();
-    }
 }

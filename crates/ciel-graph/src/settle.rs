@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, Class, Fact, FactAct, Failure, FailureKind, Frame, Handle, Label, Micros,
-    ObjectKey, TaskKey, Value, limits,
+    ActionKey, AttemptNumber, Class, Fact, FactAct, Failure, FailureKind, Frame, Handle, Label,
+    Micros, ObjectKey, TaskKey, Value, limits,
 };
 
 use crate::event::{Action, Output, StrandChange};
@@ -15,45 +15,22 @@ use crate::story::Moment;
 use crate::task::{Resume, State, Strand, Task};
 
 impl Graph {
+    /// A new object, and an output is that object; one that is settled stays as it is.
     pub(crate) fn publish(
         &mut self,
         now: Micros,
         key: TaskKey,
-        index: u32,
-        value: Value<Handle>,
+        (at, handle): (ActionKey, Handle),
+        (index, value): (u32, Value<Handle>),
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
-        let object = self.output_of(key, index)?;
+        let output = self.output_of(key, index)?;
+        self.construct(key, at, handle, value)?;
         self.give(key);
-        self.want_no_more(key, object);
-        let name = self.tasks[&key].name.output(u64::from(index));
-        let value = self.adopt(key, value)?;
-        let origin = self.origin_of(key, &value.content);
-        let state = self.objects.store(name, value, origin);
-        match self.is_future(object) {
-            true => self.settle_object(now, object, state, actions),
-            false => self.let_go(state, actions),
-        }
-        Ok(())
-    }
-
-    /// An output becomes what another object is or will be; one that is settled stays as it is.
-    pub(crate) fn delegate(
-        &mut self,
-        now: Micros,
-        key: TaskKey,
-        index: u32,
-        to: Handle,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), Refusal> {
-        let object = self.output_of(key, index)?;
-        let target = self.keys_of(key, &[to])?[0];
-        self.give(key);
-        if self.is_future(object) {
-            let state = self.state_like(target);
-            self.pass_want(now, key, object, &state, actions);
-            self.want_no_more(key, object);
-            self.settle_object(now, object, state, actions);
+        if self.is_future(output) {
+            let state = self.state_like(self.object_of(key, handle));
+            self.want_no_more(key, output);
+            self.settle_object(now, output, state, actions);
         }
         Ok(())
     }

@@ -473,6 +473,7 @@ impl Machine<'_> {
     fn publish(&mut self, frame: &Frame, strand: &mut Strand, index: usize) {
         if index < frame.outputs.len() && !strand.published[index] {
             strand.published[index] = true;
+            strand.actions += 1;
             self.objects[frame.outputs[index]].state = State::Ready(frame.seen, Vec::new());
         }
     }

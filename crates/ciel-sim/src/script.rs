@@ -436,7 +436,13 @@ impl Script {
             return None;
         }
         let value = self.value(&[]);
-        Some(Move::Step(Step::Publish { index, value }))
+        let handle = self.take_handles(1);
+        Some(Move::Step(Step::Publish {
+            at: ActionKey::action(self.take_action()),
+            handle,
+            index,
+            value,
+        }))
     }
 
     fn outputs(&mut self, inside: &[usize]) -> Vec<Output> {

@@ -105,13 +105,6 @@ pub enum Act {
         /// Bytes of the object.
         length: u64,
     },
-    /// An output of a task is from now on what a reference becomes.
-    Delegated {
-        /// The task, as it is printed.
-        task: String,
-        /// Which output, from 0.
-        output: u32,
-    },
     /// A task asked the outside.
     Asked {
         /// The task, as it is printed.

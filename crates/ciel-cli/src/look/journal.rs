@@ -121,7 +121,6 @@ fn words(act: &Act) -> String {
         } => spawned(task, child, place, *again),
         Act::Made { task, length } => format!("{task} made an object of {}", size(*length)),
         Act::Published { task, length, .. } => format!("{task} published {}", size(*length)),
-        Act::Delegated { task, .. } => format!("{task} gives what another will give"),
         Act::Asked {
             task,
             question,

@@ -128,10 +128,11 @@ impl Conversation {
         );
         let mut value = Value::inline(Form::Json, b"[1]".to_vec());
         value.references = vec![Handle(0)];
-        self.step(Step::Publish { index: 1, value });
-        self.step(Step::Delegate {
-            index: 2,
-            to: Handle(1),
+        self.step(Step::Publish {
+            at: ActionKey::part(3, 0),
+            handle: Handle(3),
+            index: 1,
+            value,
         });
         self.tell(Event::TaskWatched {
             task: ROOT,

@@ -132,8 +132,11 @@ impl Conversation {
                 }
             }
             "publish" => {
+                let (action, handle, rest) = self.count(task, rest, 1);
                 let (index, rest) = rest.split_once(' ').unwrap_or((rest, ""));
                 Step::Publish {
+                    at: ActionKey::action(action),
+                    handle,
                     index: index.parse().unwrap(),
                     value: value(rest),
                 }

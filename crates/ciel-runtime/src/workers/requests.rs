@@ -214,13 +214,17 @@ fn publish_value(
     seat: &Seat<'_>,
     held: &Held,
     index: u32,
-    (at, to): (ActionKey, Handle),
+    (at, handle): (ActionKey, Handle),
     value: Value<Handle>,
 ) {
-    seat.workers.engine.with(|core, now| {
-        add(core, now, held, (at, to), value);
-        step(core, now, held, Step::Delegate { index, to });
-    });
+    let publish = Step::Publish {
+        at,
+        handle,
+        index,
+        value,
+    };
+    let engine = &seat.workers.engine;
+    engine.with(|core, now| step(core, now, held, publish));
 }
 
 /// Notes the number of a request; each is used once.

@@ -185,14 +185,10 @@ impl Reading {
                 task,
                 length: value.content.length(),
             },
-            Step::Publish { index, value } => Act::Published {
+            Step::Publish { index, value, .. } => Act::Published {
                 task,
                 output: *index,
                 length: value.content.length(),
-            },
-            Step::Delegate { index, .. } => Act::Delegated {
-                task,
-                output: *index,
             },
             Step::Input { kind, value, .. } => Act::Asked {
                 task,

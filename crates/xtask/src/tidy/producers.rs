@@ -24,7 +24,6 @@ const ACCEPTED: &[(&str, &str)] = &[
         "TaskRolledBack",
         "only channels will roll a strand back to the middle",
     ),
-    ("Publish", "executors publish by `Construct` and `Delegate`"),
 ];
 
 /// Variants that no production code makes, and accepted ones that some code does make.

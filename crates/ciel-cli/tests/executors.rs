@@ -181,10 +181,7 @@ fn task_that_gives_no_output_fails() {
 
 #[test]
 fn output_that_is_published_twice_fails_its_task() {
-    expect_failure(
-        "{\"do\": \"publish-twice\"}",
-        &["it published output 0 twice"],
-    );
+    expect_failure("{\"do\": \"publish-twice\"}", &["it gave output 0 twice"]);
 }
 
 /// The engine refused objects of a form that it does not know, though the page of the protocol says

@@ -8,25 +8,27 @@
 //! assignment, and tells the events. Read next: `action`, then `wait`.
 
 mod action;
+mod outputs;
 mod position;
 mod received;
 mod state;
 mod wait;
 
-use std::sync::Arc;
-
 use ciel_graph::{self as graph, Assignment, Entry, Step};
-use ciel_model::{Failure, Handle, Resolution};
+use ciel_model::{ActionKey, Fact, Failure, Handle, Resolution};
 use ciel_node::AttemptKey;
 
+use self::outputs::Outputs;
 use self::position::Position;
 use crate::event::{Event, attempt_of};
 use crate::message::Answers;
 
 pub use action::{Act, Action, At};
+pub use outputs::OutputError;
+pub use position::IndexError;
 pub use received::ReceivedFailures;
 pub use state::saved_state;
-pub use wait::{Blocked, Keep, Waited};
+pub use wait::{Blocked, Kept, Waited};
 
 /// An attempt that runs or waits.
 #[derive(Clone, Debug)]
@@ -38,6 +40,7 @@ pub struct Attempt {
     /// Whether it has written ordered output: then equal calls do not share its result.
     printed: bool,
     received: ReceivedFailures,
+    outputs: Outputs,
 }
 
 impl Attempt {
@@ -49,6 +52,7 @@ impl Attempt {
             position: Position::starting(assignment.next_action),
             printed: state::has_printed(&assignment.entry),
             received: ReceivedFailures::default(),
+            outputs: Outputs::new(assignment.descriptor.outputs),
         }
     }
 
@@ -62,36 +66,81 @@ impl Attempt {
         let answers = match entry {
             Entry::Start(answers) | Entry::Resume(answers) => answers,
             Entry::Replay { inputs, facts } => {
-                self.position.rewind(&facts);
+                self.rewind(&facts);
                 inputs
             }
             Entry::Restore { answers, facts, .. } => {
-                self.position.rewind(&facts);
+                self.rewind(&facts);
                 answers
             }
         };
-        self.receive(&answers);
+        self.receive_all(&answers);
         answers
     }
 
-    /// It receives what became of references.
-    pub fn receive(&mut self, answers: &Answers) {
-        for (_, resolution) in answers {
-            if let Resolution::Failed(failure) = resolution {
-                self.received.add(failure.clone());
-            }
+    /// It is before all of `facts`, which it does again.
+    pub fn rewind(&mut self, facts: &[Fact]) {
+        self.position.rewind(facts);
+    }
+
+    /// It receives what became of a reference.
+    pub fn receive(&mut self, known: &Resolution) {
+        if let Resolution::Failed(failure) = known {
+            self.received.add(failure.clone());
         }
     }
 
-    /// The failure of another task that an error hands on, if this attempt has received that
-    /// failure: the error has its message, and the task is printed as `task`.
-    pub fn handed_on(&self, task: &str, message: &str) -> Option<&Arc<Failure>> {
-        self.received.find(task, message)
+    fn receive_all(&mut self, answers: &Answers) {
+        answers.iter().for_each(|(_, known)| self.receive(known));
     }
 
-    /// Whether it is still to do again something that it did before.
+    /// The failures of other tasks that it has received, one of which may be its own end.
+    pub fn received(&self) -> &ReceivedFailures {
+        &self.received
+    }
+
+    /// Whether what it does at `at` it did before, in a run that it repeats.
+    pub fn repeats(&self, at: ActionKey) -> bool {
+        self.position.repeats(at)
+    }
+
+    /// Whether it has not come to the end of what it repeats.
     pub fn is_replaying(&self) -> bool {
         self.position.is_replaying()
+    }
+
+    /// Actions of its strand so far.
+    pub fn actions(&self) -> u64 {
+        self.position.actions()
+    }
+
+    /// It has done so many actions, by its own count.
+    ///
+    /// # Errors
+    /// It had done more.
+    pub fn reach(&mut self, actions: u64) -> Result<(), IndexError> {
+        self.position.reach(actions)
+    }
+
+    /// It gives one of its outputs before its end, which it does once for each.
+    ///
+    /// # Errors
+    /// It has no such output, or gave that before.
+    pub fn give(&mut self, output: u32) -> Result<(), OutputError> {
+        self.outputs.give(output)
+    }
+
+    /// Whether it may give that output.
+    ///
+    /// # Errors
+    /// It has no such output, or gave that before.
+    pub fn may_give(&self, output: u32) -> Result<(), OutputError> {
+        self.outputs.may_give(output)
+    }
+
+    /// Whether it has given an output before its end.
+    pub fn has_given(&self) -> bool {
+        self.outputs.any_given()
     }
 
     /// It writes ordered output: the position of that, as the number of actions before it.
@@ -118,22 +167,43 @@ impl Attempt {
         })
     }
 
-    fn end(&self, end: graph::Event) -> Event {
+    /// It has failed.
+    pub fn failed(&self, failure: Failure) -> graph::Event {
+        let AttemptKey { task, attempt } = self.key;
+        graph::Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        }
+    }
+
+    /// Whatever ran it is gone.
+    pub fn lost(&self, failure: Failure) -> graph::Event {
+        let AttemptKey { task, attempt } = self.key;
+        graph::Event::TaskLost {
+            task,
+            attempt,
+            failure,
+        }
+    }
+
+    /// It wants to be told when that is resolved, and continues.
+    pub fn watch(&self, handle: Handle) -> graph::Event {
+        let AttemptKey { task, attempt } = self.key;
+        graph::Event::TaskWatched {
+            task,
+            attempt,
+            handle,
+        }
+    }
+
+    /// It has ended so, and has left its slot.
+    pub fn left_with(&self, end: graph::Event) -> Event {
         let (run, end) = (self.key, Some(end));
         Event::TurnEnded { run, end }
     }
 
-    /// Whatever ran it is gone.
-    pub fn lost(&self, failure: Failure) -> Event {
-        let AttemptKey { task, attempt } = self.key;
-        self.end(graph::Event::TaskLost {
-            task,
-            attempt,
-            failure,
-        })
-    }
-
-    /// Nothing of it runs any more, and the graph knows of its end.
+    /// It has left its slot, and the graph knows of its end.
     pub fn left(&self) -> Event {
         let (run, end) = (self.key, None);
         Event::TurnEnded { run, end }

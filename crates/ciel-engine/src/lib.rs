@@ -18,7 +18,10 @@ pub mod home;
 pub mod message;
 pub mod site;
 
-pub use attempt::{Act, Action, At, Attempt, Blocked, Keep, ReceivedFailures, Waited, saved_state};
+pub use attempt::{
+    Act, Action, At, Attempt, Blocked, IndexError, Kept, OutputError, ReceivedFailures, Waited,
+    saved_state,
+};
 pub use engine::Engine;
 pub use event::{Begun, Caller, Effect, Event, Reply};
 pub use message::{Answers, Known};

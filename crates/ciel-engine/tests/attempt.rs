@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_engine::{Act, Action, At, Attempt, Event, Keep, Reply, Waited, saved_state};
+use ciel_engine::{
+    Act, Action, At, Attempt, Event, IndexError, Kept, OutputError, Reply, Waited, saved_state,
+};
 use ciel_graph::{self as graph, Assignment, Continuation, Entry, Output, Step, Wait};
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
@@ -55,8 +57,21 @@ fn value() -> Value<Handle> {
     Value::inline(Form::Json, "7")
 }
 
+fn spawn(outputs: u32) -> Action {
+    Action::Spawn {
+        at: At::Action,
+        first: None,
+        descriptor: descriptor(outputs),
+    }
+}
+
 fn construct(at: At) -> Action {
-    Action::Construct { at, value: value() }
+    let handle = None;
+    Action::Construct {
+        at,
+        handle,
+        value: value(),
+    }
 }
 
 fn observe(at: At) -> Action {
@@ -82,7 +97,7 @@ fn position(act: &Act) -> (ActionKey, Option<Handle>) {
         Step::Spawn { action, first, .. } => (ActionKey::action(*action), Some(*first)),
         Step::Construct { at, handle, .. } => (*at, Some(*handle)),
         Step::Input { at, .. } => (*at, None),
-        other => panic!("no such act: {other:?}"),
+        Step::Publish { at, handle, .. } => (*at, Some(*handle)),
     }
 }
 
@@ -100,14 +115,14 @@ fn end(act: Act) -> graph::Event {
 fn actions_and_their_parts_share_one_index_and_take_handles_in_order() {
     let mut attempt = attempt();
     let table = [
-        (Action::Spawn(descriptor(3)), ActionKey::action(5), Some(2)),
+        (spawn(3), ActionKey::action(5), Some(2)),
         (construct(At::Part), ActionKey::part(6, 0), Some(5)),
         (observe(At::Part), ActionKey::part(6, 1), None),
         (construct(At::Action), ActionKey::action(6), Some(6)),
         (construct(At::Part), ActionKey::part(7, 0), Some(7)),
         (observe(At::Action), ActionKey::action(7), None),
-        (Action::Spawn(descriptor(0)), ActionKey::action(8), Some(8)),
-        (Action::Spawn(descriptor(1)), ActionKey::action(9), Some(8)),
+        (spawn(0), ActionKey::action(8), Some(8)),
+        (spawn(1), ActionKey::action(9), Some(8)),
     ];
     for (action, at, first) in table {
         let what = format!("{action:?}");
@@ -121,7 +136,7 @@ fn actions_and_their_parts_share_one_index_and_take_handles_in_order() {
 fn output_stands_after_the_actions_before_it_and_is_told_with_the_end() {
     for writes in [false, true] {
         let mut attempt = attempt();
-        attempt.act(Action::Spawn(descriptor(1)));
+        attempt.act(spawn(1));
         if writes {
             assert_eq!(attempt.write(), 6);
         }
@@ -161,12 +176,15 @@ fn every_end_leaves_the_slot() {
         failure: failure(),
     });
     let run = RUN;
-    assert_eq!(attempt.lost(failure()), Event::TurnEnded { run, end: lost });
+    assert_eq!(
+        attempt.left_with(attempt.lost(failure())),
+        Event::TurnEnded { run, end: lost }
+    );
     assert_eq!(attempt.left(), Event::TurnEnded { run, end: None });
 }
 
 /// What a wait for those handles is told as: what is kept, and what it waits for.
-fn blocked(attempt: &mut Attempt, on: &[u32], keep: Keep) -> (Option<Vec<Handle>>, Vec<Handle>) {
+fn blocked(attempt: &mut Attempt, on: &[u32], keep: Kept) -> (Option<Vec<Handle>>, Vec<Handle>) {
     let on = on.iter().copied().map(Handle).collect();
     let event = attempt.block(on, Wait::ALL, keep).event(None);
     let Event::Graph(graph::Event::TaskBlocked { kept, on, .. }) = event else {
@@ -181,9 +199,9 @@ fn kept_references_are_numbered_anew_and_new_ones_follow_them() {
     let kept = vec![Handle(1), Handle(4), delivered(2)];
     let mut attempt = attempt();
     let on = [Handle::DELIVERED_MIN + 2, 1];
-    let told = blocked(&mut attempt, &on, Keep::Only(kept.clone()));
+    let told = blocked(&mut attempt, &on, Kept::Only(kept.clone()));
     assert_eq!(told, (Some(kept), vec![Handle(2), Handle(0)]));
-    let act = attempt.act(Action::Spawn(descriptor(1)));
+    let act = attempt.act(spawn(1));
     assert_eq!(act.first, Some(Handle(3)));
 }
 
@@ -191,19 +209,19 @@ fn kept_references_are_numbered_anew_and_new_ones_follow_them() {
 fn saved_strand_finds_its_references_delivered_and_counts_on() {
     let delivered = |index| Handle(Handle::DELIVERED_MIN + index);
     let mut attempt = attempt();
-    let keep = Keep::State(b"frames".to_vec(), vec![Handle(1)]);
+    let keep = Kept::State(b"frames".to_vec(), vec![Handle(1)]);
     let (kept, on) = blocked(&mut attempt, &[0, 1, 0], keep);
     assert_eq!(kept, Some(vec![Handle(1), Handle(0)]));
     assert_eq!(on, [delivered(1), delivered(0), delivered(1)]);
-    let act = attempt.act(Action::Spawn(descriptor(1)));
+    let act = attempt.act(spawn(1));
     assert_eq!(act.first, Some(Handle(2)));
 }
 
 #[test]
 fn what_is_not_renumbered_stays_as_it_was() {
     for (keep, how) in [
-        (Keep::All, Continuation::Live),
-        (Keep::Facts, Continuation::Replay),
+        (Kept::All, Continuation::Live),
+        (Kept::Facts, Continuation::Replay),
     ] {
         let event = attempt()
             .block(vec![Handle(1)], Wait::ALL, keep)
@@ -266,17 +284,20 @@ fn received(message: &str) -> (Handle, Resolution) {
 fn failure_is_handed_on_whichever_way_it_was_received() {
     let mut attempt = attempt();
     let task = label("g").to_string();
-    assert_eq!(attempt.handed_on(&task, "first"), None);
+    assert_eq!(attempt.received().find(&task, "first"), None);
     attempt.enter(Entry::Start(vec![received("first")]));
     attempt.waited(Reply::Continue {
         answers: vec![received("second")],
         ended: None,
     });
     for message in ["first", "second"] {
-        let failure = attempt.handed_on(&task, message).expect("it was received");
+        let failure = attempt
+            .received()
+            .find(&task, message)
+            .expect("it was received");
         assert_eq!(failure.kind, FailureKind::OutOfMemory);
     }
-    assert_eq!(attempt.handed_on("f", "first"), None);
+    assert_eq!(attempt.received().find("f", "first"), None);
 }
 
 #[test]
@@ -326,4 +347,53 @@ fn replay_lasts_until_the_last_action_that_is_done_again() {
     assert!(attempt.is_replaying());
     attempt.act(construct(At::Part));
     assert!(!attempt.is_replaying());
+}
+
+#[test]
+fn position_that_is_said_is_passed_on_and_counted_from() {
+    let mut attempt = attempt();
+    let construct_said = Action::Construct {
+        at: At::Said(ActionKey::part(7, 2)),
+        handle: Some(Handle(20)),
+        value: value(),
+    };
+    let publish = Action::Publish {
+        at: At::Said(ActionKey::action(8)),
+        handle: Some(Handle(30)),
+        index: 0,
+        value: value(),
+    };
+    let table = [
+        (construct_said, ActionKey::part(7, 2), Some(20)),
+        (publish, ActionKey::action(8), Some(30)),
+        (observe(At::Action), ActionKey::action(9), None),
+        (construct(At::Part), ActionKey::part(10, 0), Some(2)),
+    ];
+    for (action, at, first) in table {
+        let act = attempt.act(action);
+        assert_eq!(position(&act), (at, first.map(Handle)));
+    }
+    assert_eq!(attempt.write(), 10);
+}
+
+#[test]
+fn count_of_actions_only_grows() {
+    let mut attempt = attempt();
+    assert_eq!(attempt.reach(7), Ok(()));
+    assert_eq!(attempt.reach(7), Ok(()));
+    let (sent, reached) = (6, 7);
+    assert_eq!(attempt.reach(6), Err(IndexError { sent, reached }));
+    assert_eq!(attempt.write(), 7);
+}
+
+#[test]
+fn output_is_given_once_and_only_if_there_is_one() {
+    let mut attempt = attempt();
+    let (output, count) = (1, 1);
+    assert!(!attempt.has_given());
+    assert_eq!(attempt.give(1), Err(OutputError::Unknown { output, count }));
+    assert_eq!(attempt.give(0), Ok(()));
+    assert!(attempt.has_given());
+    let twice = Err(OutputError::Twice { output: 0 });
+    assert_eq!((attempt.may_give(0), attempt.give(0)), (twice, twice));
 }

@@ -53,7 +53,8 @@ impl ActionKey {
 
     /// The index that the strand has reached when this is done.
     pub fn after(self) -> u64 {
-        self.action + u64::from(self.part.is_none())
+        let whole = u64::from(self.part.is_none());
+        self.action.saturating_add(whole)
     }
 }
 

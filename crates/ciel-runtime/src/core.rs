@@ -157,17 +157,6 @@ impl Core {
         act.first
     }
 
-    /// An attempt has come to its end, and has left its slot.
-    pub(crate) fn end(&mut self, now: Micros, run: AttemptKey, end: graph::Event) {
-        let end = Some(end);
-        self.tell(now, Event::TurnEnded { run, end });
-    }
-
-    /// An attempt of whose end the graph knows has left its slot.
-    pub(crate) fn leave(&mut self, now: Micros, run: AttemptKey) {
-        self.tell(now, Event::TurnEnded { run, end: None });
-    }
-
     /// What is known of all that a task had asked for that was begun again and has done nothing.
     pub(crate) fn recall(&mut self, now: Micros, run: AttemptKey) -> Known {
         let AttemptKey { task, attempt } = run;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use ciel_engine::{Action, Attempt};
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
-use ciel_node::AttemptKey;
 use ciel_store::{ObjectStore, RunFolder, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
@@ -251,19 +250,6 @@ impl Engine {
     /// An attempt does something that makes nothing.
     pub(crate) fn act(&self, attempt: &mut Attempt, action: Action) {
         self.with(|core, now| core.act(now, attempt, action));
-    }
-
-    /// A task failed by itself: tells the graph, and frees its place.
-    pub(crate) fn fail(&self, run: AttemptKey, failure: Failure) {
-        let AttemptKey { task, attempt } = run;
-        self.with(|core, now| {
-            let failed = ciel_graph::Event::TaskFailed {
-                task,
-                attempt,
-                failure,
-            };
-            core.end(now, run, failed);
-        });
     }
 
     /// Reports a warning, about a task if it concerns one.

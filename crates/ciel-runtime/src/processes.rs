@@ -54,7 +54,7 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
             commit(&engine, &assignment, &mut attempt, outputs, printed)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
-            core.tell(now, attempt.lost(failure));
+            core.tell(now, attempt.left_with(attempt.lost(failure)));
         }),
         Ok(Conclusion::Stopped) => engine.with(|core, now| core.tell(now, attempt.left())),
         Err(failure) => {

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use ciel_engine::{
-    Action, Answers, At, Attempt, Blocked, Caller, Event, Keep, Waited, saved_state,
+    Action, Answers, At, Attempt, Blocked, Caller, Event, Kept, Waited, saved_state,
 };
 use ciel_graph::{Assignment, Entry, Wait};
 use ciel_model::{Failure, Form, Handle, Value, limits};
@@ -52,7 +52,11 @@ impl Host for ScriptHost<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
         self.spawned = true;
         let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
-        let act = self.attempt.act(Action::Spawn(descriptor));
+        let act = self.attempt.act(Action::Spawn {
+            at: At::Action,
+            first: None,
+            descriptor,
+        });
         self.acts.push(Act::Step(act.event));
     }
 
@@ -72,8 +76,11 @@ impl Host for ScriptHost<'_> {
         }
         let path = self.engine.settings.packages.get(name)?;
         let value = user_files::bring_in(self.engine, path).ok()?;
-        let at = At::Part;
-        let act = self.attempt.act(Action::Construct { at, value });
+        let act = self.attempt.act(Action::Construct {
+            at: At::Part,
+            handle: None,
+            value,
+        });
         let package = ScriptHandle(act.first?.0);
         self.packages.insert(name.to_string(), package);
         self.acts.push(Act::Step(act.event));
@@ -125,17 +132,16 @@ fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -
         Launch::Command(_) | Launch::Worker(_) => {
             // The executor did not exist when a run began that is resumed here.
             let refused = engine.registry.unknown(found.name());
-            let failure = refused.failure(&assignment.label);
-            Begun::Ended(Box::new(Action::Fail(failure)))
+            Begun::Failed(Box::new(refused.failure(&assignment.label)))
         }
     };
-    match begun {
-        Begun::Script(script) => go_on(engine, hand, script),
-        Begun::Ended(end) => {
-            engine.act(&mut attempt, *end);
-            None
-        }
-    }
+    let end = match begun {
+        Begun::Script(script) => return go_on(engine, hand, script),
+        Begun::Finished(outputs) => Action::Finish(outputs),
+        Begun::Failed(failure) => Action::Fail(*failure),
+    };
+    engine.act(&mut attempt, end);
+    None
 }
 
 impl coroutine::Host for Engine {
@@ -280,10 +286,10 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
 fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
     let on = script::handles(on);
     let keep = match script.machine.compact() {
-        None => Keep::All,
+        None => Kept::All,
         Some(kept) => {
             script.packages.clear();
-            Keep::Only(script::handles(&kept))
+            Kept::Only(script::handles(&kept))
         }
     };
     script.attempt.block(on, Wait::ALL, keep)

@@ -116,7 +116,11 @@ pub(crate) fn failure(script: &Script, thrown: Thrown, place: &Diagnostic) -> Fa
         place: spot(sources, place),
         note,
     };
-    if let Some(original) = script.attempt.handed_on(&thrown.task, &thrown.message) {
+    if let Some(original) = script
+        .attempt
+        .received()
+        .find(&thrown.task, &thrown.message)
+    {
         return (**original).clone().through(here(String::new()));
     }
     let here = here(innermost(&thrown));

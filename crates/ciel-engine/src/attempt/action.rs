@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::{self as graph, Output, Step};
-use ciel_model::{Descriptor, Failure, Handle, Value};
+use ciel_model::{ActionKey, Descriptor, Failure, Handle, Value};
 use ciel_node::AttemptKey;
 
 use super::Attempt;
@@ -16,11 +16,31 @@ use crate::event::Event;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// It spawns a task.
-    Spawn(Descriptor),
+    Spawn {
+        /// Where in its program: an action of its own.
+        at: At,
+        /// The handle of its first output, if whoever runs the spawning task says it.
+        first: Option<Handle>,
+        /// The task.
+        descriptor: Descriptor,
+    },
     /// It makes an object.
     Construct {
         /// Where in its program.
         at: At,
+        /// Its handle, if whoever runs the task says it.
+        handle: Option<Handle>,
+        /// What the object is.
+        value: Value<Handle>,
+    },
+    /// It makes an object, which is one of its outputs before it ends.
+    Publish {
+        /// Where in its program.
+        at: At,
+        /// Its handle, if whoever runs the task says it.
+        handle: Option<Handle>,
+        /// Which output.
+        index: u32,
         /// What the object is.
         value: Value<Handle>,
     },
@@ -48,6 +68,8 @@ pub enum At {
     Action,
     /// As a part of the next action.
     Part,
+    /// There, as whoever runs the task counts.
+    Said(ActionKey),
 }
 
 /// An action that has its position.
@@ -65,52 +87,72 @@ impl Attempt {
     pub fn act(&mut self, action: Action) -> Act {
         let AttemptKey { task, attempt } = self.key;
         let event = match action {
-            Action::Spawn(descriptor) => return self.spawn(descriptor),
-            Action::Construct { at, value } => return self.construct(at, value),
+            Action::Spawn {
+                at,
+                first,
+                descriptor,
+            } => return self.spawn(at, first, descriptor),
+            Action::Construct { at, handle, value } => {
+                let (at, handle) = self.make_at(at, handle, 1);
+                return self.making(handle, Step::Construct { at, handle, value });
+            }
+            Action::Publish {
+                at,
+                handle,
+                index,
+                value,
+            } => {
+                let (at, handle) = self.make_at(at, handle, 1);
+                let publish = Step::Publish {
+                    at,
+                    handle,
+                    index,
+                    value,
+                };
+                return self.making(handle, publish);
+            }
             Action::Observe { at, kind, value } => {
                 let at = self.position.pass(at);
                 self.step(Step::Input { at, kind, value })
             }
-            Action::TailSpawn(descriptor) => self.end(graph::Event::TaskTailSpawned {
+            Action::TailSpawn(descriptor) => self.left_with(graph::Event::TaskTailSpawned {
                 task,
                 attempt,
                 descriptor,
                 after: self.position.actions(),
             }),
-            Action::Finish(outputs) => self.end(graph::Event::TaskFinished {
+            Action::Finish(outputs) => self.left_with(graph::Event::TaskFinished {
                 task,
                 attempt,
                 outputs,
                 printed: self.printed,
             }),
-            Action::Fail(failure) => self.end(graph::Event::TaskFailed {
-                task,
-                attempt,
-                failure,
-            }),
+            Action::Fail(failure) => self.left_with(self.failed(failure)),
         };
         Act { event, first: None }
     }
 
-    fn spawn(&mut self, descriptor: Descriptor) -> Act {
-        let action = self.position.pass(At::Action).action;
-        let first = self.make(descriptor.outputs);
-        let step = Step::Spawn {
+    fn spawn(&mut self, at: At, first: Option<Handle>, descriptor: Descriptor) -> Act {
+        let (at, first) = self.make_at(at, first, descriptor.outputs);
+        let action = at.action;
+        let spawn = Step::Spawn {
             action,
             first,
             descriptor,
         };
+        self.making(first, spawn)
+    }
+
+    fn making(&self, first: Handle, step: Step) -> Act {
         Act {
             event: self.step(step),
             first: Some(first),
         }
     }
 
-    fn construct(&mut self, at: At, value: Value<Handle>) -> Act {
-        let (at, handle) = (self.position.pass(at), self.make(1));
-        Act {
-            event: self.step(Step::Construct { at, handle, value }),
-            first: Some(handle),
-        }
+    /// The task makes `count` objects here: where that is, and the handle of the first.
+    fn make_at(&mut self, at: At, said: Option<Handle>, count: u32) -> (ActionKey, Handle) {
+        let first = said.unwrap_or_else(|| self.make(count));
+        (self.position.pass(at), first)
     }
 }

@@ -3,8 +3,19 @@
 //! It does not know what a fact means. Read next: `ciel_model::ActionKey`.
 
 use ciel_model::{ActionKey, Fact};
+use thiserror::Error;
 
 use super::At;
+
+/// The index of an action is less than that of one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("it sent the index {sent} after the index {reached}")]
+pub struct IndexError {
+    /// The index.
+    pub sent: u64,
+    /// The least that it may be.
+    pub reached: u64,
+}
 
 /// The index of the next action, and the parts of it so far.
 #[derive(Clone, Debug)]
@@ -32,10 +43,26 @@ impl Position {
         self.again = last.map(|fact| fact.at);
     }
 
+    /// Whether one of the facts is at `at` or behind.
+    pub(super) fn repeats(&self, at: ActionKey) -> bool {
+        self.again.is_some_and(|last| at <= last)
+    }
+
     /// Whether one of the facts is still ahead.
     pub(super) fn is_replaying(&self) -> bool {
-        let here = ActionKey::part(self.action, self.parts);
-        self.again.is_some_and(|last| here <= last)
+        self.repeats(ActionKey::part(self.action, self.parts))
+    }
+
+    /// The strand has done so many actions.
+    pub(super) fn reach(&mut self, actions: u64) -> Result<(), IndexError> {
+        if actions < self.action {
+            let (sent, reached) = (actions, self.action);
+            return Err(IndexError { sent, reached });
+        }
+        if actions > self.action {
+            (self.action, self.parts) = (actions, 0);
+        }
+        Ok(())
     }
 
     /// Actions of the strand so far.
@@ -54,6 +81,13 @@ impl Position {
             At::Part => {
                 self.parts += 1;
                 ActionKey::part(self.action, self.parts - 1)
+            }
+            At::Said(key) => {
+                (self.action, self.parts) = (
+                    key.after(),
+                    key.part.map_or(0, |part| part.saturating_add(1)),
+                );
+                key
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::message::Answers;
 
 /// From what a strand that waits continues, and what it still names then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum Kept {
     /// A live copy, with its whole table.
     All,
     /// A live copy. Of its table it keeps these, in ascending order, which become 0, 1, ….
@@ -52,15 +52,15 @@ pub enum Waited {
 
 impl Attempt {
     /// The task waits for `on`. From now on its handles are those of what it keeps.
-    pub fn block(&mut self, on: Vec<Handle>, wait: Wait, keep: Keep) -> Blocked {
+    pub fn block(&mut self, on: Vec<Handle>, wait: Wait, keep: Kept) -> Blocked {
         let (on, kept, continuation) = match keep {
-            Keep::All => (on, None, Continuation::Live),
-            Keep::Only(kept) => {
+            Kept::All => (on, None, Continuation::Live),
+            Kept::Only(kept) => {
                 self.next_handle = Handle(kept.len() as u32);
                 (renumbered(&on, &kept), Some(kept), Continuation::Live)
             }
-            Keep::Facts => (on, None, Continuation::Replay),
-            Keep::State(state, mut kept) => {
+            Kept::Facts => (on, None, Continuation::Replay),
+            Kept::State(state, mut kept) => {
                 let on = delivered(&on, &mut kept);
                 (on, Some(kept), Continuation::Saved(self.seal(state)))
             }
@@ -78,7 +78,7 @@ impl Attempt {
     pub fn waited(&mut self, reply: Reply) -> Waited {
         match reply {
             Reply::Continue { answers, ended } => {
-                self.receive(&answers);
+                self.receive_all(&answers);
                 Waited::Over { answers, ended }
             }
             Reply::Suspended => Waited::Suspended(None),

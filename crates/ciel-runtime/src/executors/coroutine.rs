@@ -5,8 +5,7 @@
 
 use std::path::Path;
 
-use ciel_engine::Action;
-use ciel_graph::Assignment;
+use ciel_graph::{Assignment, Output};
 use ciel_model::{Failure, Handle, Value};
 
 use crate::script::Script;
@@ -40,8 +39,10 @@ pub(crate) trait Host {
 
 /// A task that has begun.
 pub(crate) enum Begun {
-    /// It has ended so.
-    Ended(Box<Action>),
+    /// It has ended, with these outputs.
+    Finished(Vec<Output>),
+    /// It has failed.
+    Failed(Box<Failure>),
     /// It runs until it waits, ends, or has used up its fuel.
     Script(Box<Script>),
 }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use ciel_engine::Action;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{Failure, InputMode};
 
@@ -48,9 +47,9 @@ impl Executor for FirstStep {
 
 impl Coroutine for FirstStep {
     fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun {
-        Begun::Ended(Box::new(match (self.step)(host, &assignment) {
-            Ok(output) => Action::Finish(vec![output]),
-            Err(failure) => Action::Fail(*failure),
-        }))
+        match (self.step)(host, &assignment) {
+            Ok(output) => Begun::Finished(vec![output]),
+            Err(failure) => Begun::Failed(failure),
+        }
     }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_engine::Action;
 use ciel_graph::Assignment;
 use ciel_model::{Class, Descriptor, InputMode};
 use serde_json::Value;
@@ -61,7 +60,7 @@ impl Coroutine for Skywriting {
     fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun {
         match host.script(assignment) {
             Ok(script) => Begun::Script(script),
-            Err(failure) => Begun::Ended(Box::new(Action::Fail(*failure))),
+            Err(failure) => Begun::Failed(failure),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ciel_engine::Action;
 use ciel_graph::Assignment;
 use ciel_model::InputMode;
 use serde_json::Value;
@@ -44,6 +43,6 @@ impl Executor for Unknown {
 impl Coroutine for Unknown {
     fn begin(&self, _host: &dyn Host, assignment: Box<Assignment>) -> Begun {
         let failure = self.refused.clone().failure(&assignment.label);
-        Begun::Ended(Box::new(Action::Fail(failure)))
+        Begun::Failed(Box::new(failure))
     }
 }

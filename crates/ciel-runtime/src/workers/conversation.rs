@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciel_engine::{Begun, Event, Reply};
+use ciel_engine::{Action, Attempt, Begun, Event, Reply};
 use ciel_graph::{Ahead, Assignment, Entry};
 use ciel_model::{Handle, Pool, TaskKey, limits};
 use ciel_node::{AttemptKey, WorkerKey};
@@ -195,7 +195,7 @@ impl<'a> Conversation<'a> {
         let stopping = self.workers.engine.with(|core, now| {
             let stopping = core.is_stopping(run);
             if stopping {
-                core.leave(now, run);
+                core.tell(now, Attempt::new(&begun.assignment).left());
             }
             stopping
         });
@@ -225,7 +225,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn start(&mut self, assignment: Box<Assignment>, ahead: Vec<Ahead>) -> Talked {
-        let run = attempt_of(&assignment);
+        let mut attempt = Attempt::new(&assignment);
         match start::start(self.workers, assignment, self.features) {
             Ok((held, mut start)) => {
                 let define = self.define(&held, &mut start);
@@ -236,7 +236,8 @@ impl<'a> Conversation<'a> {
                 self.send_ahead(ahead)
             }
             Err(failure) => {
-                self.workers.engine.fail(run, *failure);
+                let fail = Action::Fail(*failure);
+                self.workers.engine.act(&mut attempt, fail);
                 Ok(())
             }
         }
@@ -270,9 +271,8 @@ impl<'a> Conversation<'a> {
                 self.say(tag, resume)
             }
             Err(failure) => {
-                self.workers
-                    .engine
-                    .fail(attempt_of(&held.assignment), *failure);
+                let fail = Action::Fail(*failure);
+                self.workers.engine.act(&mut held.attempt, fail);
                 self.forget(held).and_then(|()| self.rest())
             }
         }
@@ -283,7 +283,7 @@ impl<'a> Conversation<'a> {
         let Some(held) = &mut self.running else {
             return Ok(());
         };
-        if attempt_of(&held.assignment) != run || held.over {
+        if held.attempt.key() != run || held.over {
             return Ok(());
         }
         let tag = held.tag;
@@ -311,7 +311,7 @@ impl<'a> Conversation<'a> {
 
     fn stop(&mut self, run: AttemptKey) -> Talked {
         match &self.running {
-            Some(held) if attempt_of(&held.assignment) == run => self.cancel(),
+            Some(held) if held.attempt.key() == run => self.cancel(),
             _ => Ok(()),
         }
     }

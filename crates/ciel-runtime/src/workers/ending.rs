@@ -3,8 +3,8 @@
 //! A worker that is used up retires from the node's pool before its task leaves its place, so that
 //! nothing new is given to it. It does not know the socket. Read next: `conversation`.
 
-use ciel_engine::{Caller, Event as Heard, Reply};
-use ciel_graph::{Continuation, Event, Output, Until, Wait};
+use ciel_engine::{Action, Caller, Event, Kept, Reply};
+use ciel_graph::{Output, Until, Wait};
 use ciel_model::{Content, Failure, Form, Handle, Pool, Value};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
@@ -15,7 +15,7 @@ use super::features::Features;
 use super::held::{Failed, Held, Purpose};
 use super::requests::{Said, task, value};
 use super::start::{pack, parked_max};
-use super::{Workers, attempt_of, wire};
+use super::{Workers, wire};
 use crate::core::Core;
 use crate::objects;
 use crate::refused::Refused;
@@ -61,7 +61,7 @@ impl Seat<'_> {
     fn retire(&self, core: &mut Core, now: u64) {
         if self.used_up {
             let worker = self.worker;
-            core.tell(now, Heard::WorkerRetired { worker });
+            core.tell(now, Event::WorkerRetired { worker });
         }
     }
 
@@ -74,40 +74,34 @@ impl Seat<'_> {
     }
 
     /// Tells the end of a task, which frees its place.
-    fn end(&self, held: &Held, event: Event) -> Said {
-        let run = attempt_of(&held.assignment);
-        Said::Over(Over::Gone, self.turn_ended(run, Some(event)))
+    fn end(&self, held: &mut Held, end: Action) -> Said {
+        let event = held.attempt.act(end).event;
+        Said::Over(Over::Gone, self.ask(event))
     }
 
     /// A task of whose end the graph knows already leaves, unless its worker has gone on.
     pub(super) fn leave(&self, held: &Held) -> Reply {
         match self.next {
             Some(_) => Reply::FollowerStopped,
-            None => self.turn_ended(held.seat(), None),
+            None => {
+                let (run, end) = (held.seat(), None);
+                self.ask(Event::TurnEnded { run, end })
+            }
         }
     }
 
-    fn turn_ended(&self, run: AttemptKey, end: Option<Event>) -> Reply {
+    fn ask(&self, event: Event) -> Reply {
         self.workers.engine.with(|core, now| {
             self.retire(core, now);
-            core.ask(now, Heard::TurnEnded { run, end }, self.caller())
+            core.ask(now, event, self.caller())
         })
     }
 }
 
 /// Tells the graph that a task failed; its place is freed with its last word.
 pub(super) fn fail(workers: &Workers, held: &Held, failure: Failure) {
-    let AttemptKey { task, attempt } = attempt_of(&held.assignment);
-    workers.engine.with(|core, now| {
-        core.tell(
-            now,
-            Event::TaskFailed {
-                task,
-                attempt,
-                failure,
-            },
-        );
-    });
+    let failed = held.attempt.failed(failure);
+    workers.engine.with(|core, now| core.tell(now, failed));
 }
 
 /// What becomes of the process when a task's turn has ended with `kind`.
@@ -147,16 +141,13 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
     let mut outputs: Vec<Option<Output>> = (0..count).map(|_| None).collect();
     for given in word.outputs {
         let index = given.output;
-        let twice =
-            held.given.contains(&index) || outputs.get(index as usize).is_some_and(Option::is_some);
-        if index >= count || twice {
-            return Err(held.refuse(misgiven(index, count)));
-        }
+        let once = held.attempt.give(index);
+        once.map_err(|error| held.refuse(Refused::new(error.to_string())))?;
         outputs[index as usize] = Some(Output::Value(value(seat, held, given.value, false)?));
     }
     for (purpose, path) in std::mem::take(&mut held.files.opened).into_values() {
         if let Purpose::Output(index) = purpose
-            && outputs[index as usize].is_none()
+            && held.attempt.may_give(index).is_ok()
         {
             let name = held.files.fresh_name();
             let content = objects::adopt(&seat.workers.engine, name, &path);
@@ -165,22 +156,9 @@ pub(super) fn exit(seat: &Seat<'_>, held: &mut Held, word: words::Exit) -> Faile
         }
     }
     let published = |output: Option<Output>| output.unwrap_or(Output::Published);
-    let run = attempt_of(&held.assignment);
-    let event = Event::TaskFinished {
-        task: run.task,
-        attempt: run.attempt,
-        outputs: outputs.into_iter().map(published).collect(),
-        printed: held.printed,
-    };
+    let outputs = outputs.into_iter().map(published).collect();
     seat.workers.task_ended_well(seat.serves);
-    Ok(seat.end(held, event))
-}
-
-fn misgiven(index: u32, count: u32) -> Refused {
-    match index >= count {
-        true => Refused::new(format!("it gave output {index}, but has {count}")),
-        false => Refused::new(format!("it gave output {index} twice")),
-    }
+    Ok(seat.end(held, Action::Finish(outputs)))
 }
 
 fn whole_file(content: Content) -> Output {
@@ -193,22 +171,15 @@ fn whole_file(content: Content) -> Output {
 
 /// The task hands its outputs on.
 pub(super) fn tail_spawn(seat: &Seat<'_>, held: &mut Held, word: words::TailSpawn) -> Failed<Said> {
-    if !held.given.is_empty() {
+    if held.attempt.has_given() {
         let message = "it handed its outputs on after it had published one of them";
         return Err(held.refuse(Refused::new(message)));
     }
     held.reach(word.after)?;
     let asked = word.task.unwrap_or_default();
     let descriptor = task(seat, &asked).map_err(|refused| held.refuse(refused))?;
-    let run = attempt_of(&held.assignment);
-    let event = Event::TaskTailSpawned {
-        task: run.task,
-        attempt: run.attempt,
-        descriptor,
-        after: word.after,
-    };
     seat.workers.task_ended_well(seat.serves);
-    Ok(seat.end(held, event))
+    Ok(seat.end(held, Action::TailSpawn(descriptor)))
 }
 
 /// The task waits.
@@ -227,7 +198,7 @@ pub(super) fn block_on(seat: &Seat<'_>, held: &mut Held, word: words::BlockOn) -
                     .hint("use the results in `start.replay` instead of blocking");
                 return Err(held.refuse(refused));
             }
-            block(seat, held, None, on, wait, Continuation::Replay, Over::Gone)
+            block(seat, held, on, wait, Kept::Facts, Over::Gone)
         }
         None => {
             let message = "it blocked without a continuation";
@@ -263,27 +234,14 @@ fn wait_of(seat: &Seat<'_>, held: &Held, word: &words::BlockOn) -> Failed<Wait> 
 fn block(
     seat: &Seat<'_>,
     held: &mut Held,
-    kept: Option<Vec<Handle>>,
     on: Vec<Handle>,
     wait: Wait,
-    continuation: Continuation,
+    kept: Kept,
     over: Over,
 ) -> Failed<Said> {
-    let AttemptKey { task, attempt } = attempt_of(&held.assignment);
     let engine = &seat.workers.engine;
-    let reply = engine.with(|core, now| {
-        seat.retire(core, now);
-        let event = Event::TaskBlocked {
-            task,
-            attempt,
-            kept,
-            on,
-            wait,
-            continuation,
-            checkpoint: None,
-        };
-        core.ask(now, event, seat.caller())
-    });
+    let blocked = held.attempt.block(on, wait, kept);
+    let reply = seat.ask(blocked.event(None));
     Ok(match reply {
         Reply::Continue { answers, ended } => Said::Resumed(held.resume(engine, answers, ended)?),
         Reply::Stopped if over == Over::Parked => Said::Over(Over::Unwanted, reply),
@@ -305,9 +263,9 @@ fn park(seat: &Seat<'_>, held: &mut Held, on: Vec<Handle>, wait: Wait) -> Failed
     }
     if seat.parked >= parked_max(seat.pool.parked_strands_max) {
         let over = Over::Unwanted;
-        return block(seat, held, None, on, wait, Continuation::Replay, over);
+        return block(seat, held, on, wait, Kept::Facts, over);
     }
-    block(seat, held, None, on, wait, Continuation::Live, Over::Parked)
+    block(seat, held, on, wait, Kept::All, Over::Parked)
 }
 
 /// The strand goes on from bytes; of its table it keeps what the bytes need and what it waits for.
@@ -318,17 +276,8 @@ fn save(
     wait: Wait,
     saved: words::Saved,
 ) -> Failed<Said> {
-    let mut kept: Vec<Handle> = saved.references.iter().copied().map(Handle).collect();
+    let kept: Vec<Handle> = saved.references.iter().copied().map(Handle).collect();
     let count = kept.len() as u32;
-    let mut waits = Vec::with_capacity(on.len());
-    for handle in on {
-        let place = kept.iter().position(|other| *other == handle);
-        let place_of = place.unwrap_or(kept.len()) as u32;
-        waits.push(Handle(Handle::DELIVERED_MIN + place_of));
-        if place.is_none() {
-            kept.push(handle);
-        }
-    }
     let future = |index: u32| Reference {
         handle: ciel_protocol::limits::DELIVERED_HANDLE_MIN + index,
         state: Some(words::reference::State::Future(words::Future {})),
@@ -340,13 +289,11 @@ fn save(
         references: (0..count).map(future).collect(),
         timed_out: false,
     };
-    let packed = pack(saved, held.printed);
-    let bytes = packed.map_err(|error| {
+    let packed = pack(saved);
+    let state = packed.map_err(|error| {
         held.refuse(Refused::new(format!(
             "it saved more than can be kept: {error}"
         )))
     })?;
-    let continuation = Continuation::Saved(bytes.into());
-    let over = Over::Gone;
-    block(seat, held, Some(kept), waits, wait, continuation, over)
+    block(seat, held, on, wait, Kept::State(state, kept), Over::Gone)
 }

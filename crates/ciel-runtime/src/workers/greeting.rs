@@ -6,9 +6,9 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciel_graph::Event;
+use ciel_engine::Attempt;
 use ciel_model::{FailureKind, Pool, limits};
-use ciel_node::{AttemptKey, WorkerKey};
+use ciel_node::WorkerKey;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{EngineMessage, Hello, Refusal};
 use ciel_protocol::{WireMessage, limits as protocol};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::peer::{Heard, Peer, ProcessEnd};
-use super::{Broken, Word, Workers, attempt_of};
+use super::{Broken, Word, Workers};
 use crate::executors::worker::WorkerStart;
 use crate::refused::Refused;
 
@@ -39,28 +39,20 @@ pub(super) async fn refuse_tasks(
         match word {
             Word::Begin(begun) => {
                 let assignment = begun.assignment;
-                let AttemptKey { task, attempt } = attempt_of(&assignment);
+                let attempt = Attempt::new(&assignment);
                 let failure = why.failure(&assignment.label);
                 // A process that died on its way may be none of the executor's fault.
                 let lost = again && why.kind == FailureKind::WorkerLost;
                 let event = match lost {
-                    true => Event::TaskLost {
-                        task,
-                        attempt,
-                        failure,
-                    },
-                    false => Event::TaskFailed {
-                        task,
-                        attempt,
-                        failure,
-                    },
+                    true => attempt.lost(failure),
+                    false => attempt.failed(failure),
                 };
                 engine.with(|core, now| {
                     core.tell(now, event);
                     if again {
                         core.tell(now, ciel_engine::Event::WorkerGone { worker });
                     }
-                    core.leave(now, AttemptKey { task, attempt });
+                    core.tell(now, attempt.left());
                 });
                 if again {
                     break;

@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use ciel_engine::ReceivedFailures;
+use ciel_engine::Attempt;
 use ciel_graph::Assignment;
-use ciel_model::{
-    ActionKey, Content, Failure, Form, Handle, Label, Name, Resolution, WaitEnd, limits,
-};
+use ciel_model::{Content, Failure, Form, Handle, Label, Name, Resolution, WaitEnd, limits};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Answer, Concrete, Data, Future, Reference, Resume, answer};
@@ -19,7 +17,7 @@ use ciel_store::Scratch;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lines::Lines;
-use super::{Workers, attempt_of, failing};
+use super::{Workers, failing};
 use crate::engine::Engine;
 use crate::objects::{self, Json, ObjectError, PlainError};
 use crate::refused::Refused;
@@ -32,22 +30,14 @@ pub(super) struct Held {
     pub(super) assignment: Box<Assignment>,
     /// By which both sides call this start.
     pub(super) tag: u32,
-    /// The action up to which it only repeats what an earlier run did.
-    pub(super) repeated_until: Option<ActionKey>,
-    /// Actions that it has done by now, by their index.
-    pub(super) reached: u64,
+    pub(super) attempt: Attempt,
     pub(super) files: Files,
     /// Handles of which it was told that they are there.
     pub(super) told: FxHashSet<Handle>,
-    /// Failures of other tasks that it has received.
-    pub(super) received: ReceivedFailures,
     /// Requests to be answered when what they are about is resolved.
     pub(super) watches: FxHashMap<Handle, Vec<u32>>,
     /// Numbers of its requests.
     pub(super) requests: FxHashSet<u32>,
-    /// Outputs that are there before its end.
-    pub(super) given: FxHashSet<u32>,
-    pub(super) printed: bool,
     pub(super) errors: Lines,
     /// Bytes that it wrote to standard error.
     pub(super) errors_bytes: u64,
@@ -63,17 +53,13 @@ impl Held {
     /// A task that is about to start.
     pub(super) fn new(assignment: Box<Assignment>, tag: u32) -> Held {
         Held {
-            repeated_until: None,
-            reached: assignment.next_action,
+            attempt: Attempt::new(&assignment),
             files: Files::new(assignment.label.name, tag),
             assignment,
             tag,
             told: FxHashSet::default(),
-            received: ReceivedFailures::default(),
             watches: FxHashMap::default(),
             requests: FxHashSet::default(),
-            given: FxHashSet::default(),
-            printed: false,
             errors: Lines::default(),
             errors_bytes: 0,
             over: false,
@@ -84,8 +70,7 @@ impl Held {
 
     /// The run whose place is free when this one is over.
     pub(super) fn seat(&self) -> AttemptKey {
-        self.place_of
-            .unwrap_or_else(|| attempt_of(&self.assignment))
+        self.place_of.unwrap_or(self.attempt.key())
     }
 
     /// Whether its attempt is over, so that what it says concerns nobody.
@@ -94,7 +79,7 @@ impl Held {
         if self.over || self.stops_seen == stops {
             return self.over;
         }
-        let is_stopping = engine.lock().is_stopping(attempt_of(&self.assignment));
+        let is_stopping = engine.lock().is_stopping(self.attempt.key());
         if !is_stopping {
             self.stops_seen = stops;
         }
@@ -115,20 +100,10 @@ impl Held {
         Box::new(trouble.failure(engine, self.label()))
     }
 
-    /// Whether the strand did the same before, in a run that is being repeated.
-    pub(super) fn repeats(&self, at: ActionKey) -> bool {
-        self.repeated_until.is_some_and(|last| at <= last)
-    }
-
     /// The task has come to that action; the index only grows.
     pub(super) fn reach(&mut self, actions: u64) -> Failed<()> {
-        if actions < self.reached {
-            let reached = self.reached;
-            let message = format!("it sent the index {actions} after the index {reached}");
-            return Err(self.refuse(Refused::new(message)));
-        }
-        self.reached = actions;
-        Ok(())
+        let reached = self.attempt.reach(actions);
+        reached.map_err(|error| self.refuse(Refused::new(error.to_string())))
     }
 
     /// What is known behind a handle, as the worker receives it. References inside are delivered.
@@ -138,13 +113,10 @@ impl Held {
         handle: Handle,
         known: Resolution,
     ) -> Failed<Reference> {
+        self.attempt.receive(&known);
         let state = match known {
             Resolution::Future => State::Future(Future {}),
-            Resolution::Failed(failure) => {
-                let told = failing::failure_told(&failure);
-                self.received.add(failure);
-                State::Error(told)
-            }
+            Resolution::Failed(failure) => State::Error(failing::failure_told(&failure)),
             Resolution::Ready { value, .. } => {
                 let references = value.references.iter().map(|handle| handle.0);
                 let references = references.collect();

@@ -4,14 +4,13 @@
 
 use ciel_graph::Event;
 use ciel_model::{Failure, FailureKind, limits};
-use ciel_node::AttemptKey;
 use ciel_protocol::wire::{self, Shutdown};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::Word;
 use super::conversation::{Conversation, WorkerExitReason};
 use super::failing::failure_told;
 use super::held::Held;
-use super::{Word, attempt_of};
 
 impl Conversation<'_> {
     /// The worker goes, with what it ran and what it kept.
@@ -62,7 +61,7 @@ impl Conversation<'_> {
         let held = self.running.take();
         let event = held.as_ref().and_then(|held| self.outcome(held, ending));
         self.workers.engine.with(|core, now| {
-            let run = held.as_ref().map(|held| attempt_of(&held.assignment));
+            let run = held.as_ref().map(|held| held.attempt.key());
             let stopping = run.is_some_and(|run| core.is_stopping(run));
             if let Some(event) = event.filter(|_| !stopping) {
                 core.tell(now, event);
@@ -74,7 +73,8 @@ impl Conversation<'_> {
             core.tell(now, ciel_engine::Event::WorkerGone { worker });
             core.worker_pids.remove(&worker);
             if let Some(held) = &held {
-                core.leave(now, held.seat());
+                let (run, end) = (held.seat(), None);
+                core.tell(now, ciel_engine::Event::TurnEnded { run, end });
             }
         });
         if let Some(held) = held {
@@ -84,7 +84,6 @@ impl Conversation<'_> {
 
     /// What the graph is told of a task whose worker ended; nothing if it knows.
     fn outcome(&self, held: &Held, ending: &WorkerExitReason) -> Option<Event> {
-        let AttemptKey { task, attempt } = attempt_of(&held.assignment);
         let failure = |kind, message: String| {
             let mut failure = Failure::new(kind, held.label().clone(), message);
             failure.excerpt = self.peer.last_lines();
@@ -95,11 +94,7 @@ impl Conversation<'_> {
             WorkerExitReason::Died | WorkerExitReason::Dismissed | WorkerExitReason::Overdue => {
                 let message = format!("its worker {}", self.peer.end_in_words());
                 let failure = failure(FailureKind::WorkerLost, message);
-                return Some(Event::TaskLost {
-                    task,
-                    attempt,
-                    failure,
-                });
+                return Some(held.attempt.lost(failure));
             }
             WorkerExitReason::Breach(what) => {
                 let message = format!("its worker broke the executor protocol: {what}");
@@ -113,12 +108,7 @@ impl Conversation<'_> {
                 (FailureKind::OutOfMemory, message)
             }
         };
-        let failure = failure(kind, message);
-        Some(Event::TaskFailed {
-            task,
-            attempt,
-            failure,
-        })
+        Some(held.attempt.failed(failure(kind, message)))
     }
 }
 

@@ -29,8 +29,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ciel_engine::Begun;
-use ciel_graph::{Assignment, Event};
+use ciel_engine::{Attempt, Begun};
+use ciel_graph::Assignment;
 use ciel_model::{Failure, FailureKind, Handle, Label, Pool, TaskKey};
 use ciel_node::{AttemptKey, WorkerKey};
 use rustc_hash::FxHashMap;
@@ -174,16 +174,9 @@ impl Workers {
     pub(super) fn lost(&self, assignment: &Assignment) {
         let message = "the worker that was to run it is gone";
         let failure = Failure::new(FailureKind::WorkerLost, assignment.label.clone(), message);
-        let run = attempt_of(assignment);
-        self.engine.with(|core, now| {
-            let AttemptKey { task, attempt } = run;
-            let lost = Event::TaskLost {
-                task,
-                attempt,
-                failure,
-            };
-            core.end(now, run, lost);
-        });
+        let attempt = Attempt::new(assignment);
+        let lost = attempt.left_with(attempt.lost(failure));
+        self.engine.with(|core, now| core.tell(now, lost));
     }
 
     /// Nothing more is to be told to that worker.

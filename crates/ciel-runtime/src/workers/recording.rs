@@ -2,14 +2,8 @@
 //!
 //! Plain values only. It does not know what a fact does to the graph. Read next: `start`.
 
-use ciel_model::{ActionKey, Fact, FactAct, WaitEnd};
+use ciel_model::{Fact, FactAct, WaitEnd};
 use ciel_protocol::wire::Observation;
-
-/// The action up to which a replayed task only repeats what it has said.
-pub(super) fn repeated_until(facts: &[Fact]) -> Option<ActionKey> {
-    let mut repeated = facts.iter().filter(|fact| !fact.act.is_taken());
-    repeated.next_back().map(|fact| fact.at)
-}
 
 /// The observations among `facts`, as the worker receives them.
 pub(super) fn observations(facts: &[Fact]) -> Vec<Observation> {
@@ -39,7 +33,7 @@ fn end_of_wait(ended: &WaitEnd) -> Observation {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{Handle, ObjectKey};
+    use ciel_model::{ActionKey, Handle, ObjectKey};
 
     use super::*;
 
@@ -90,7 +84,5 @@ mod tests {
             ("clock", b"7"),
         ];
         assert_eq!(sent, expected);
-        assert_eq!(repeated_until(&facts), Some(ActionKey::part(3, 0)));
-        assert_eq!(repeated_until(&facts[..2]), None);
     }
 }

@@ -8,8 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_engine::Reply;
-use ciel_graph::{Event, Step};
+use ciel_engine::{Action, At, Reply};
 use ciel_model::{ActionKey, Descriptor, Failure, FailureKind, Handle, Resolution, Value};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::worker_message::Kind;
@@ -18,8 +17,7 @@ use ciel_protocol::wire::{self as words, Answer, Data, Level, Resume, Sink, answ
 use super::ending::{self, Over, Seat};
 use super::held::{Failed, Held, Purpose};
 use super::look::look;
-use super::{attempt_of, failing, wire};
-use crate::core::Core;
+use super::{failing, wire};
 use crate::engine::Engine;
 use crate::refused::Refused;
 use crate::{failures, objects, output};
@@ -55,7 +53,7 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
         Kind::BlockOn(word) => ending::block_on(seat, held, word),
         Kind::Error(word) => {
             let said = word.failure.unwrap_or_default();
-            let failure = failing::failure(held.label(), &held.received, said);
+            let failure = failing::failure(held.label(), held.attempt.received(), said);
             seat.workers.engine.heed_surroundings(&failure);
             Err(Box::new(failure))
         }
@@ -64,19 +62,6 @@ pub(super) fn hear(seat: &Seat<'_>, held: &mut Held, kind: Kind) -> Failed<Said>
             unreachable!("these are about the connection")
         }
     }
-}
-
-/// Tells the graph a step of the task.
-pub(super) fn step(core: &mut Core, now: u64, held: &Held, step: Step) {
-    let run = attempt_of(&held.assignment);
-    core.tell(
-        now,
-        Event::TaskStepped {
-            task: run.task,
-            attempt: run.attempt,
-            step,
-        },
-    );
 }
 
 /// An object that a task gives by value; `repeated` if an earlier run gave it, too.
@@ -104,7 +89,7 @@ pub(super) fn value(
 
 /// Handles of the task; what is stored with them is stored only if the task has all of them.
 fn known_handles(engine: &Engine, held: &Held, numbers: &[u32]) -> Failed<Vec<Handle>> {
-    let AttemptKey { task, attempt } = attempt_of(&held.assignment);
+    let AttemptKey { task, attempt } = held.attempt.key();
     let handles: Vec<Handle> = numbers.iter().copied().map(Handle).collect();
     if handles.is_empty() {
         return Ok(handles);
@@ -121,23 +106,17 @@ fn known_handles(engine: &Engine, held: &Held, numbers: &[u32]) -> Failed<Vec<Ha
     }
 }
 
-/// A new object joins the graph and the task's table.
-fn add(
-    core: &mut Core,
-    now: u64,
-    held: &Held,
-    (at, handle): (ActionKey, Handle),
-    value: Value<Handle>,
-) {
-    step(core, now, held, Step::Construct { at, handle, value });
-}
-
 fn construct(seat: &Seat<'_>, held: &mut Held, word: words::Construct) -> Failed<Said> {
     let at = wire::action_key(word.action, word.part);
     held.reach(at.after())?;
-    let value = value(seat, held, word.value, held.repeats(at))?;
+    let value = value(seat, held, word.value, held.attempt.repeats(at))?;
     let engine = &seat.workers.engine;
-    engine.with(|core, now| add(core, now, held, (at, Handle(word.handle)), value));
+    let construct = Action::Construct {
+        at: At::Said(at),
+        handle: Some(Handle(word.handle)),
+        value,
+    };
+    engine.act(&mut held.attempt, construct);
     Ok(Said::Nothing)
 }
 
@@ -150,12 +129,12 @@ fn spawn(seat: &Seat<'_>, held: &mut Held, word: &words::Spawn) -> Failed<Said> 
         match read_spawn(seat, held, asked, action) {
             Ok(descriptor) => {
                 let outputs = descriptor.outputs;
-                spawns.push(Step::Spawn {
-                    action,
-                    first: Handle(first),
+                spawns.push(Action::Spawn {
+                    at: At::Said(ActionKey::action(action)),
+                    first: Some(Handle(first)),
                     descriptor,
                 });
-                action += 1;
+                action = action.saturating_add(1);
                 first = first.saturating_add(outputs);
             }
             Err(why) => {
@@ -166,7 +145,7 @@ fn spawn(seat: &Seat<'_>, held: &mut Held, word: &words::Spawn) -> Failed<Said> 
     }
     engine.with(|core, now| {
         for spawn in spawns {
-            step(core, now, held, spawn);
+            core.act(now, &mut held.attempt, spawn);
         }
     });
     refused
@@ -190,41 +169,24 @@ pub(super) fn task(seat: &Seat<'_>, asked: &words::Descriptor) -> Result<Descrip
 
 /// Notes that an output is given now; each is given once.
 fn give(held: &mut Held, output: u32) -> Failed<()> {
-    let count = held.assignment.descriptor.outputs;
-    let refused = if output >= count {
-        Refused::new(format!("it published output {output}, but has {count}"))
-    } else if !held.given.insert(output) {
-        Refused::new(format!("it published output {output} twice"))
-    } else {
-        return Ok(());
-    };
-    Err(held.refuse(refused))
+    let given = held.attempt.give(output);
+    given.map_err(|error| held.refuse(Refused::new(error.to_string())))
 }
 
 fn publish(seat: &Seat<'_>, held: &mut Held, word: words::Publish) -> Failed<Said> {
     give(held, word.output)?;
     let at = ActionKey::action(word.action);
     held.reach(word.action)?;
-    let value = value(seat, held, word.value, held.repeats(at))?;
-    publish_value(seat, held, word.output, (at, Handle(word.handle)), value);
-    Ok(Said::Nothing)
-}
-
-fn publish_value(
-    seat: &Seat<'_>,
-    held: &Held,
-    index: u32,
-    (at, handle): (ActionKey, Handle),
-    value: Value<Handle>,
-) {
-    let publish = Step::Publish {
-        at,
-        handle,
-        index,
+    let value = value(seat, held, word.value, held.attempt.repeats(at))?;
+    let engine = &seat.workers.engine;
+    let publish = Action::Publish {
+        at: At::Said(at),
+        handle: Some(Handle(word.handle)),
+        index: word.output,
         value,
     };
-    let engine = &seat.workers.engine;
-    engine.with(|core, now| step(core, now, held, publish));
+    engine.act(&mut held.attempt, publish);
+    Ok(Said::Nothing)
 }
 
 /// Notes the number of a request; each is used once.
@@ -243,18 +205,8 @@ fn open_reference(seat: &Seat<'_>, held: &mut Held, word: &words::OpenReference)
     let engine = &seat.workers.engine;
     let handle = known_handles(engine, held, &[word.handle])?[0];
     if word.must_block && seat.features.watching {
-        let AttemptKey { task, attempt } = attempt_of(&held.assignment);
         held.watches.entry(handle).or_default().push(word.request);
-        engine.with(|core, now| {
-            core.tell(
-                now,
-                Event::TaskWatched {
-                    task,
-                    attempt,
-                    handle,
-                },
-            );
-        });
+        engine.with(|core, now| core.tell(now, held.attempt.watch(handle)));
         return Ok(Said::Nothing);
     }
     let known = engine.with(|core, now| look(core, now, held, handle));
@@ -293,7 +245,7 @@ fn open_output(seat: &Seat<'_>, held: &mut Held, word: &words::OpenOutput) -> Fa
         (held.files.opened.values()).any(|(purpose, _)| *purpose == Purpose::Output(output));
     let why = if output >= count {
         format!("there is no output {output}: the task has {count}")
-    } else if opened || held.given.contains(&output) {
+    } else if opened || held.attempt.may_give(output).is_err() {
         format!("output {output} is open or published already")
     } else {
         return Ok(open(seat, held, word.request, Purpose::Output(output)));
@@ -339,14 +291,18 @@ fn commit(seat: &Seat<'_>, held: &mut Held, word: &words::Commit) -> Failed<Said
         Handle(word.handle),
     );
     held.reach(at.after())?;
-    let value = committed(seat, held, word, &path, held.repeats(at))?;
-    match purpose {
-        Purpose::Output(output) => publish_value(seat, held, output, (at, handle), value),
-        Purpose::Object => {
-            let engine = &seat.workers.engine;
-            engine.with(|core, now| add(core, now, held, (at, handle), value));
-        }
-    }
+    let value = committed(seat, held, word, &path, held.attempt.repeats(at))?;
+    let (at, handle) = (At::Said(at), Some(handle));
+    let action = match purpose {
+        Purpose::Output(index) => Action::Publish {
+            at,
+            handle,
+            index,
+            value,
+        },
+        Purpose::Object => Action::Construct { at, handle, value },
+    };
+    seat.workers.engine.act(&mut held.attempt, action);
     Ok(Said::Nothing)
 }
 
@@ -378,11 +334,10 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
         Sink::Stderr => write_error(seat, held, &word.data),
         Sink::Stdout if word.data.is_empty() => {}
         Sink::Stdout => {
-            held.printed = true;
             let bytes = word.data.to_vec();
+            let after = held.attempt.write();
             let (strand, label) = (held.assignment.strand, held.label());
             let engine = &seat.workers.engine;
-            let after = word.after;
             let written = engine.with(|core, _| core.write(strand, label, after, bytes));
             written.map_err(|told| Box::new(failures::differs(&held.assignment, told)))?;
             output::spill_excess(engine);
@@ -395,7 +350,7 @@ fn write(seat: &Seat<'_>, held: &mut Held, word: &words::Write) -> Failed<Said> 
 fn write_error(seat: &Seat<'_>, held: &mut Held, bytes: &[u8]) {
     let engine = &seat.workers.engine;
     if engine.settings.ordered_errors {
-        let (strand, after) = (held.assignment.strand, held.reached);
+        let (strand, after) = (held.assignment.strand, held.attempt.actions());
         return engine.with(|core, _| core.write_error(strand, after, bytes.to_vec()));
     }
     let task = held.assignment.task;
@@ -418,7 +373,8 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     let engine = &seat.workers.engine;
     if let Some(value) = word.value {
         let value = Bytes::copy_from_slice(&value);
-        engine.with(|core, now| step(core, now, held, Step::Input { at, kind, value }));
+        let at = At::Said(at);
+        engine.act(&mut held.attempt, Action::Observe { at, kind, value });
         return Ok(Said::Nothing);
     }
     request(held, word.request)?;
@@ -428,18 +384,18 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     }
     let handles = known_handles(engine, held, &word.references)?;
     let value = engine.with(|core, now| {
-        let run = attempt_of(&held.assignment);
+        let run = held.attempt.key();
         let there =
             |handle: &Handle| core.graph().is_settled(run.task, run.attempt, *handle) == Some(true);
         let done: Vec<bool> = handles.iter().map(there).collect();
         let value = serde_json::to_vec(&done).expect("truth values are JSON");
         let recorded = value.clone().into();
-        let input = Step::Input {
-            at,
+        let observe = Action::Observe {
+            at: At::Said(at),
             kind,
             value: recorded,
         };
-        step(core, now, held, input);
+        core.act(now, &mut held.attempt, observe);
         value
     });
     let result = answer::Result::Observed(words::Observed {
@@ -451,7 +407,7 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
 /// People are told once; what is for the search of faults is kept for `ciel logs`.
 fn log(seat: &Seat<'_>, held: &Held, word: &words::Log) -> Said {
     let engine = &seat.workers.engine;
-    if !held.repeats(ActionKey::action(held.reached)) {
+    if !held.attempt.is_replaying() {
         let label = held.label();
         match word.level() {
             Level::Warning => engine.warn(Some(label), &word.message),

@@ -3,6 +3,7 @@
 //! It does not know the worker. Read next: `recording` (replays), `requests` (what comes back).
 
 use bytes::Bytes;
+use ciel_engine::saved_state;
 use ciel_graph::{Assignment, Entry};
 use ciel_model::{Fact, Handle, Name, Resolution, limits};
 use ciel_protocol::wire::{
@@ -10,11 +11,11 @@ use ciel_protocol::wire::{
 };
 use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 
+use super::Workers;
 use super::features::Features;
 use super::held::{Failed, Held};
 use super::look::look_ready;
-use super::recording::{observations, repeated_until};
-use super::{Workers, attempt_of};
+use super::recording::observations;
 use crate::engine::Engine;
 
 type Known = Vec<(Handle, Resolution)>;
@@ -48,6 +49,7 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
             folder.to_string_lossy().into_owned()
         }
     };
+    let state = saved_state(&held.assignment.entry);
     let entry = std::mem::replace(&mut held.assignment.entry, Entry::Start(Vec::new()));
     let (inputs, continuation) = match entry {
         Entry::Start(known) => (inputs(engine, held, known)?, None),
@@ -59,8 +61,9 @@ fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Sta
             let recording = recording(engine, held, &facts)?;
             (inputs, Some(start::Continuation::Replay(recording)))
         }
-        Entry::Restore { bytes, answers, .. } => {
-            let saved = restored(engine, held, &bytes, answers)?;
+        Entry::Restore { answers, .. } => {
+            let state = state.expect("a strand is restored from a state");
+            let saved = restored(engine, held, &state, answers)?;
             (Vec::new(), Some(start::Continuation::Saved(saved)))
         }
         Entry::Resume(_) => unreachable!("a strand that is resumed is parked"),
@@ -101,8 +104,8 @@ fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Referenc
 
 /// What a replay receives.
 fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
-    held.repeated_until = repeated_until(facts);
-    let run = attempt_of(&held.assignment);
+    held.attempt.rewind(facts);
+    let run = held.attempt.key();
     let recalled = engine.with(|core, now| core.recall(now, run));
     let mut references = Vec::with_capacity(recalled.len());
     for (handle, known) in recalled {
@@ -121,10 +124,9 @@ fn restored(
     bytes: &[u8],
     answers: Known,
 ) -> Failed<SavedContinuation> {
-    let (mut saved, printed) = unpack(bytes);
+    let mut saved = unpack(bytes);
     let ended = held.assignment.ended.take();
     saved.timed_out = ended.is_some_and(|ended| ended.timed_out);
-    held.printed = printed;
     for (handle, known) in answers {
         let told = held.reference(engine, handle, known)?;
         // What it waited for only to be there was not kept for it.
@@ -143,24 +145,20 @@ fn restored(
     Ok(saved)
 }
 
-/// A saved strand as the graph keeps it: its bytes, and whether it has printed.
+/// A saved strand as a state.
 ///
 /// # Errors
 /// Those of a message that is too long.
-pub(super) fn pack(saved: SavedContinuation, printed: bool) -> Result<Vec<u8>, EncodeError> {
+pub(super) fn pack(saved: SavedContinuation) -> Result<Vec<u8>, EncodeError> {
     let start = Start {
         continuation: Some(start::Continuation::Saved(saved)),
         ..Start::default()
     };
-    let message = encode(&EngineMessage::connection(start), Framing::LengthPrefixed)?;
-    let mut bytes = vec![u8::from(printed)];
-    bytes.extend_from_slice(&message);
-    Ok(bytes)
+    encode(&EngineMessage::connection(start), Framing::LengthPrefixed).map(Vec::from)
 }
 
-fn unpack(bytes: &[u8]) -> (SavedContinuation, bool) {
+fn unpack(message: &[u8]) -> SavedContinuation {
     let whole = "a saved strand comes back as it was packed";
-    let (printed, message) = bytes.split_first().expect(whole);
     let mut decoder = Decoder::<EngineMessage>::with_framing(Framing::LengthPrefixed);
     decoder.push(message);
     let start = match decoder.take() {
@@ -171,7 +169,7 @@ fn unpack(bytes: &[u8]) -> (SavedContinuation, bool) {
         _ => unreachable!("{whole}"),
     };
     match start.continuation {
-        Some(start::Continuation::Saved(saved)) => (saved, *printed == 1),
+        Some(start::Continuation::Saved(saved)) => saved,
         _ => unreachable!("{whole}"),
     }
 }
@@ -194,7 +192,7 @@ mod tests {
             references: vec![Reference::default()],
             timed_out: false,
         };
-        let bytes = pack(saved.clone(), true).expect("short");
-        assert_eq!(unpack(&bytes), (saved, true));
+        let bytes = pack(saved.clone()).expect("short");
+        assert_eq!(unpack(&bytes), saved);
     }
 }

@@ -15,6 +15,7 @@ mod attempt;
 mod engine;
 mod event;
 pub mod home;
+pub mod link;
 pub mod message;
 pub mod site;
 

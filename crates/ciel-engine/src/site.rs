@@ -16,7 +16,7 @@ use ciel_model::Micros;
 use ciel_node::{self as node, AttemptKey, Capacity, Node, Slot, WorkerKey};
 use rustc_hash::FxHashMap;
 
-use crate::event::{Begun, Caller, Effect, Event, Reply};
+use crate::event::{Begun, Caller, Effect, Event, Reply, attempt_of};
 use crate::message::{ToHome, ToSite};
 use line::Line;
 
@@ -115,6 +115,17 @@ impl<'a> Call<'a> {
             true => self.reply = reply,
             false => self.effects.push(Effect::ReplyLate { run, reply }),
         }
+    }
+
+    /// An attempt does not begin in its worker, if that has not heard of it.
+    fn forget_begun(&mut self, run: AttemptKey) -> bool {
+        let is_its = |(_, begun): &(WorkerKey, Begun)| attempt_of(&begun.assignment) == run;
+        let Some(index) = self.begun.iter().position(is_its) else {
+            return false;
+        };
+        self.begun.remove(index);
+        self.looked -= usize::from(index < self.looked);
+        true
     }
 
     /// What has begun in the caller's worker is the reply; the rest are effects.

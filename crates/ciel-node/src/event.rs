@@ -59,7 +59,7 @@ pub enum Event {
     TaskFollowed {
         /// Which is over.
         run: AttemptKey,
-        /// Which has begun, whether it was lent, is in a queue, or was not offered.
+        /// Which has begun; it was lent to that worker, or is in no queue.
         next: AttemptKey,
     },
     /// What was lent to a worker has not begun there, and is ready as before.

@@ -81,7 +81,6 @@ impl Node {
         actions: &mut Vec<Action>,
     ) {
         self.lent.remove(&next);
-        self.queued.remove(&next);
         let placed = self.placed.remove(&run);
         let placed = placed.expect("only a placed task is followed");
         let place = placed.place;

@@ -4,8 +4,8 @@
 //! received is compared with what the task is when it begins. It does not know which starts are
 //! prefetched: the engine decides. Read next: `driver`.
 
-use ciel_engine::{Begun, Caller, Event, Reply};
-use ciel_graph::{self as graph, Ahead, Entry, Output};
+use ciel_engine::{Caller, Event, Reply};
+use ciel_graph::{self as graph, Ahead, Assignment, Entry, Output};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 use crate::world::World;
@@ -20,7 +20,7 @@ impl World<'_> {
         let first = self.random.below(starts.len());
         let gone: Vec<AttemptKey> = starts
             .drain(first..)
-            .map(|ahead| attempt_of(&ahead))
+            .map(|ahead| attempt_of(&ahead.assignment))
             .collect();
         self.return_starts(worker, gone);
     }
@@ -29,7 +29,10 @@ impl World<'_> {
     pub(crate) fn give_all_back(&mut self, worker: WorkerKey) {
         let starts = self.workers.entry(worker).or_default();
         if !starts.is_empty() {
-            let gone = starts.drain(..).map(|ahead| attempt_of(&ahead)).collect();
+            let gone = starts
+                .drain(..)
+                .map(|ahead| attempt_of(&ahead.assignment))
+                .collect();
             self.return_starts(worker, gone);
         }
     }
@@ -61,49 +64,48 @@ impl World<'_> {
         }
         let caller = Caller::Worker {
             worker,
-            follows: follower.as_ref().map(attempt_of),
+            follows: follower.as_ref().map(|ahead| attempt_of(&ahead.assignment)),
         };
         let end = Some(end);
         match self.tell(Event::TurnEnded { run, end }, caller) {
             Reply::Begin(begun) => {
-                self.check_follower(follower, &begun);
+                if let Some(ahead) = follower {
+                    self.followed += 1;
+                    assert_sent(&ahead, &begun.assignment);
+                }
                 self.begin_in_worker(worker, *begun);
             }
             Reply::FollowerStopped => self.leave(run, Slot::Worker(worker)),
             reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
         }
     }
-
-    /// A task is what was sent ahead: the same but for what was awaited, which is ready now.
-    fn check_follower(&mut self, follower: Option<Ahead>, begun: &Begun) {
-        let Some(ahead) = follower else {
-            return;
-        };
-        self.followed += 1;
-        let (sent, now) = (&ahead.assignment, &begun.assignment);
-        let (Entry::Start(before), Entry::Start(known)) = (&sent.entry, &now.entry) else {
-            panic!("only what has not run yet is prefetched");
-        };
-        assert_eq!(
-            (&sent.label, sent.position, &sent.descriptor, sent.strand),
-            (&now.label, now.position, &now.descriptor, now.strand)
-        );
-        let awaited = |handle| ahead.awaited.iter().any(|awaited| awaited.input == handle);
-        let rest = known.iter().filter(|(handle, _)| !awaited(*handle));
-        assert!(rest.eq(before), "{known:?} instead of {before:?}");
-        assert_eq!(known.len(), before.len() + ahead.awaited.len());
-    }
 }
 
-fn attempt_of(ahead: &Ahead) -> AttemptKey {
+/// A task is what was sent ahead: the same but for what was awaited, which is ready now.
+pub(crate) fn assert_sent(ahead: &Ahead, now: &Assignment) {
+    let sent = &ahead.assignment;
+    let (Entry::Start(before), Entry::Start(known)) = (&sent.entry, &now.entry) else {
+        panic!("only what has not run yet is prefetched");
+    };
+    assert_eq!(
+        (&sent.label, sent.position, &sent.descriptor, sent.strand),
+        (&now.label, now.position, &now.descriptor, now.strand)
+    );
+    let awaited = |handle| ahead.awaited.iter().any(|awaited| awaited.input == handle);
+    let rest = known.iter().filter(|(handle, _)| !awaited(*handle));
+    assert!(rest.eq(before), "{known:?} instead of {before:?}");
+    assert_eq!(known.len(), before.len() + ahead.awaited.len());
+}
+
+pub(crate) fn attempt_of(assignment: &Assignment) -> AttemptKey {
     AttemptKey {
-        task: ahead.assignment.task,
-        attempt: ahead.assignment.attempt,
+        task: assignment.task,
+        attempt: assignment.attempt,
     }
 }
 
 /// Whether a task ends with values that its worker can hand on.
-fn gives_plain_values(event: &graph::Event) -> bool {
+pub(crate) fn gives_plain_values(event: &graph::Event) -> bool {
     let graph::Event::TaskFinished { outputs, .. } = event else {
         return false;
     };

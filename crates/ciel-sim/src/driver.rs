@@ -7,15 +7,16 @@
 use std::collections::VecDeque;
 
 use ciel_engine::{Begun, Caller, Effect, Event, Known, Reply};
-use ciel_graph::{self as graph, Assignment, Continuation, Entry};
+use ciel_graph::{self as graph, Assignment, Continuation};
 use ciel_model::StrandKey;
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 use ciel_ordered::Piece;
 
 use crate::crash::take_out;
+use crate::entry::{self, Beginning};
 use crate::kept::{Note, Snapshot};
 use crate::script::Script;
-use crate::world::{CHECKPOINT, Happening, Mood, Process, World};
+use crate::world::{Happening, Mood, Process, World};
 
 impl World<'_> {
     /// Tells the engine an event in nobody's name.
@@ -128,56 +129,16 @@ impl World<'_> {
     }
 
     fn enter(&mut self, run: AttemptKey, assignment: Assignment, place: Slot) -> Script {
-        let Assignment {
-            task,
-            label,
-            descriptor,
-            entry,
-            ended,
-            next_action,
-            ..
-        } = assignment;
-        let payload = descriptor.payload[..].try_into().expect("an index");
-        let definition = u32::from_be_bytes(payload) as usize;
-        let inputs = descriptor.inputs.len() as u32;
-        if !matches!(entry, Entry::Resume(_)) {
-            self.parked.remove(&task);
+        let name = assignment.label.name;
+        let live = self.parked.remove(&assignment.task);
+        let (mut script, beginning) = entry::enter(assignment, live, &self.saved);
+        match beginning {
+            Beginning::Start => self.kept.note_done(Note::Began(name)),
+            Beginning::Replay => script.recall(self.recall(run, place)),
+            Beginning::Restore { checkpoint } => self.restored += u64::from(checkpoint),
+            Beginning::Resume => {}
         }
-        match entry {
-            Entry::Start(told) => {
-                self.kept.note_done(Note::Began(label.name));
-                let outputs = descriptor.outputs;
-                Script::start(definition, label, next_action, inputs, outputs, told)
-            }
-            Entry::Replay {
-                inputs: told,
-                facts,
-            } => {
-                let outputs = descriptor.outputs;
-                let mut script =
-                    Script::start(definition, label, next_action, inputs, outputs, told);
-                script.replay(&facts);
-                script.recall(self.recall(run, place));
-                script
-            }
-            Entry::Restore {
-                bytes,
-                answers,
-                facts,
-            } => {
-                let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
-                let mut script = self.saved[(index & !CHECKPOINT) as usize].clone();
-                script.answer(answers, ended);
-                script.replay(&facts);
-                self.restored += u64::from(index & CHECKPOINT != 0);
-                script
-            }
-            Entry::Resume(answers) => {
-                let mut script = self.parked.remove(&task).expect("a live copy is parked");
-                script.answer(answers, ended);
-                script
-            }
-        }
+        script
     }
 
     /// What a task that replays in a worker is told of what it had asked for; scripts on threads

@@ -12,6 +12,40 @@ pub const WEIGHT_MAX: usize = 60;
 /// References that a task is assumed to be given when its acts are chosen.
 const INPUTS_ASSUMED: usize = 2;
 
+/// The scenario of a seed for a world of several sites: all strands can be replayed, so that no
+/// site is needed, and workers receive starts ahead.
+pub fn scenario_at_sites(seed: u64) -> Scenario {
+    let mut scenario = scenario(seed);
+    for task in &mut scenario.tasks {
+        task.replayable = true;
+    }
+    scenario.ahead = true;
+    if seed.is_multiple_of(8) {
+        scenario.tasks = chain();
+        scenario.serial = false;
+    }
+    scenario
+}
+
+/// A root that spawns short tasks of one pool, each of which needs the one before it.
+fn chain() -> Vec<Definition> {
+    let links = (0..12).map(|index: usize| {
+        let before = index.checked_sub(1);
+        Act::Spawn(1, before.into_iter().collect())
+    });
+    let root = Definition {
+        acts: links.chain([Act::Get(11)]).collect(),
+        ..Definition::default()
+    };
+    let link = Definition {
+        kind: Kind::Pool('a'),
+        needs: Needs::Everything,
+        acts: vec![Act::Print("link,".to_string())],
+        ..Definition::default()
+    };
+    vec![root, link]
+}
+
 /// The scenario of that seed.
 pub fn scenario(seed: u64) -> Scenario {
     let mut random = Random::new(seed);

@@ -5,12 +5,14 @@
 //! answer. Read next: `oracle`, `world`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use ciel_graph::Counts;
+use ciel_graph::{Counts, JobOutcome};
 use ciel_model::{Content, Failure};
 
 use crate::oracle::{Failing, Outcome, Races, interpret, name_of};
 use crate::program::{Expectation, Scenario};
+use crate::sites::{SitesMet, SitesWorld};
 use crate::world::World;
 
 /// What a run showed that it should not.
@@ -48,6 +50,37 @@ pub struct Shown {
     pub fingerprint: u64,
 }
 
+/// Runs a scenario at several sites; a broken promise or invariant is the error.
+pub fn run_at_sites(scenario: &Scenario) -> Result<(Shown, SitesMet), Disagreement> {
+    let show = AssertUnwindSafe(|| show_at_sites(scenario));
+    let (shown, met) = catch_unwind(show)
+        .map_err(|panic| Disagreement(format!("a machine stopped: {}", words(&*panic))))?;
+    compare(scenario, &interpret(scenario, &shown.races), &shown)?;
+    Ok((shown, met))
+}
+
+fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
+    let mut world = SitesWorld::new(scenario, false);
+    world.run();
+    let met = world.met();
+    let shown = Shown {
+        result: result_of(world.ending.as_ref()).map_err(Arc::unwrap_or_clone),
+        output: world.output.clone(),
+        cancelled: world.was_cancelled(),
+        races: world.races(),
+        crashes: met.killed + met.fenced,
+        restored: met.restored,
+        followed: met.followed,
+        handed_over: 0,
+        recalled: 0,
+        rolled_back: 0,
+        called: 0,
+        counts: world.counts(),
+        fingerprint: world.trace().fingerprint(),
+    };
+    (shown, met)
+}
+
 /// Runs a scenario; a broken promise or invariant is the error.
 pub fn run(scenario: &Scenario) -> Result<Shown, Disagreement> {
     let shown = catch_unwind(AssertUnwindSafe(|| show(scenario)))
@@ -60,20 +93,8 @@ pub fn run(scenario: &Scenario) -> Result<Shown, Disagreement> {
 fn show(scenario: &Scenario) -> Shown {
     let mut world = World::new(scenario, false);
     world.run();
-    let ending = world.ending.clone().expect("a run ends with its job");
-    let result = match ending.result {
-        Ok((_, value)) => {
-            let Content::Inline(bytes) = &value.content else {
-                panic!("the result is not inline");
-            };
-            Ok(u64::from_be_bytes(
-                bytes[..].try_into().expect("eight bytes"),
-            ))
-        }
-        Err(failure) => Err((*failure).clone()),
-    };
     Shown {
-        result,
+        result: result_of(world.ending.as_ref()).map_err(Arc::unwrap_or_clone),
         output: world.output.clone(),
         cancelled: world.was_cancelled(),
         races: world.races(),
@@ -86,6 +107,20 @@ fn show(scenario: &Scenario) -> Shown {
         called: world.called,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
+    }
+}
+
+fn result_of(ending: Option<&JobOutcome>) -> Result<u64, Arc<Failure>> {
+    let ending = ending.expect("a run ends with its job");
+    match &ending.result {
+        Ok((_, value)) => {
+            let Content::Inline(bytes) = &value.content else {
+                panic!("the result is not inline");
+            };
+            let bytes = bytes[..].try_into().expect("eight bytes");
+            Ok(u64::from_be_bytes(bytes))
+        }
+        Err(failure) => Err(failure.clone()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! faults at times. [`World`] runs it: the engine is the real one, driven as the runtime drives it;
 //! processes, workers and the clock are simulated. The [`oracle`] runs the
 //! same program by plain recursion, which is the serial program, and [`judge`] compares the two.
+//! [`SitesWorld`] runs it at three sites, over a network that loses, repeats and reorders frames.
 //!
 //! It does not know sockets, threads or real time, and nothing in production depends on it. Read
 //! next: [`program`], then [`world`].
@@ -11,6 +12,7 @@
 mod ahead;
 mod crash;
 pub mod driver;
+mod entry;
 mod faults;
 pub mod generate;
 mod in_place;
@@ -22,10 +24,12 @@ pub mod program;
 pub mod random;
 pub mod script;
 pub mod shrink;
+pub mod sites;
 mod summaries;
 pub mod trace;
 pub mod world;
 
-pub use judge::{Disagreement, run};
+pub use judge::{Disagreement, run, run_at_sites};
 pub use program::Scenario;
+pub use sites::{SitesMet, SitesWorld};
 pub use world::World;

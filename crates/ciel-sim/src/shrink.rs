@@ -2,14 +2,23 @@
 //!
 //! It does not know why a scenario fails. Read next: `notation`, which prints what is left.
 
-use crate::judge::run;
+use crate::judge::{run, run_at_sites};
 use crate::program::{Definition, Needs, Scenario};
 
 /// A scenario that still fails and from which nothing can be taken.
 pub fn shrink(scenario: &Scenario) -> Scenario {
+    shrink_while(scenario, |smaller| run(smaller).is_err())
+}
+
+/// The same for a scenario that fails at several sites.
+pub fn shrink_at_sites(scenario: &Scenario) -> Scenario {
+    shrink_while(scenario, |smaller| run_at_sites(smaller).is_err())
+}
+
+fn shrink_while(scenario: &Scenario, fails: impl Fn(&Scenario) -> bool) -> Scenario {
     let mut least = scenario.clone();
     loop {
-        let smaller = smaller(&least).find(|smaller| smaller.is_sound() && run(smaller).is_err());
+        let smaller = smaller(&least).find(|smaller| smaller.is_sound() && fails(smaller));
         match smaller {
             Some(smaller) => least = smaller,
             None => return least,

@@ -13,6 +13,7 @@ use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Pol
 use ciel_model::{Handle, Name, Resources, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 
+use crate::entry::{CHECKPOINT, end_of};
 use crate::kept::{Attempts, Note, Saved};
 use crate::oracle::Races;
 use crate::program::{Kind, Scenario};
@@ -29,9 +30,6 @@ const ACT_US_MAX: usize = 100;
 
 /// Microseconds after which a thread whose script runs for ever looks whether it is to stop.
 const HANG_US: u64 = 10_000;
-
-/// Marks the index of a saved script as that of a checkpoint.
-pub(crate) const CHECKPOINT: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Happening {
@@ -439,30 +437,9 @@ impl<'a> World<'a> {
     }
 
     fn end(&mut self, run: AttemptKey, last: Move) {
-        let AttemptKey { task, attempt } = run;
         let process = self.processes.remove(&run).expect("it acts");
-        let printed = process.script.printed;
         self.called += process.script.called;
-        let event = match last {
-            Move::Finish(outputs) => graph::Event::TaskFinished {
-                task,
-                attempt,
-                outputs,
-                printed,
-            },
-            Move::Tail(descriptor, after) => graph::Event::TaskTailSpawned {
-                task,
-                attempt,
-                descriptor,
-                after,
-            },
-            Move::Fail(failure) => graph::Event::TaskFailed {
-                task,
-                attempt,
-                failure,
-            },
-            _ => unreachable!("not an end"),
-        };
+        let event = end_of(run, last, process.script.printed);
         if let Slot::Worker(worker) = process.place {
             return self.end_in_worker(worker, run, event);
         }

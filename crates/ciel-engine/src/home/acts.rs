@@ -14,9 +14,10 @@ use crate::message::{STARTS_MAX, SiteKey, ToSite};
 impl Home {
     /// Whatever no site could take is offered again.
     pub(super) fn on_joined(&mut self, site: SiteKey, capacity: Capacity, out: &mut Vec<FromHome>) {
-        assert!(!self.placement.knows(site), "{site:?} joins once");
-        self.placement.add_site(site, capacity);
-        self.offer_what_no_site_has(out);
+        if !self.placement.knows(site) {
+            self.placement.add_site(site, capacity);
+            self.offer_what_no_site_has(out);
+        }
     }
 
     /// A site is gone with all that ran or was parked there.

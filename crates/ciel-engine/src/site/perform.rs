@@ -13,7 +13,12 @@ use crate::message::{Offer, ToHome, ToSite};
 impl Site {
     pub(crate) fn on_message(&mut self, call: &mut Call<'_>, message: ToSite) {
         match message {
-            ToSite::Offer(offer) => self.for_node.push(offered(offer)),
+            ToSite::Offer(offer) => {
+                // A worker has begun it by itself: the home says whether it stays there.
+                if !self.followers.contains_key(&offer.attempt) {
+                    self.for_node.push(offered(offer));
+                }
+            }
             ToSite::Relabel { attempt, label } => {
                 let run = attempt;
                 self.for_node
@@ -107,11 +112,15 @@ impl Site {
         self.for_node.push(node::Event::TaskWithdrawn { run });
     }
 
-    /// An attempt that has a slot does not begin in it.
+    /// An attempt that has a slot does not begin in it. If it has begun, the home has agreed to
+    /// another slot of the same site.
     fn on_refused(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        match self.followers.remove(&run) {
-            Some(before) => self.refuse_follower(call, before),
-            None => self.free_slot(call, run),
+        if let Some(before) = self.followers.remove(&run) {
+            return self.refuse_follower(call, before);
+        }
+        let slot = self.slots.get(&run);
+        if slot.is_none_or(|slot| !slot.has_begun) {
+            self.free_slot(call, run);
         }
     }
 
@@ -188,6 +197,9 @@ impl Site {
             call.effects.push(Effect::DropScript { task });
             return self.for_node.push(node::Event::TaskForgotten { task });
         };
+        if call.forget_begun(run) {
+            return self.free_slot(call, run);
+        }
         slot.is_stopping = true;
         let is_asking = slot.is_asking;
         match slot.slot {

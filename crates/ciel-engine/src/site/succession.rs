@@ -60,6 +60,8 @@ impl Site {
             return self.refuse_follower(call, run);
         };
         self.followers.insert(next, run);
+        // The node does not look for another slot meanwhile.
+        self.for_node.push(node::Event::TaskWithdrawn { run: next });
         let attempt = next;
         call.to_home.push(ToHome::Placed { attempt, slot });
     }
@@ -70,8 +72,7 @@ impl Site {
         self.for_node.push(node::Event::Ticked);
     }
 
-    /// What a worker has begun by itself has the slot of the task that it follows. It needs none
-    /// looked for, though it may have been offered just now.
+    /// What a worker has begun by itself has the slot of the task that it follows.
     pub(super) fn pass_slot_on(&mut self, next: AttemptKey) {
         let Some(run) = self.followers.remove(&next) else {
             return;
@@ -79,10 +80,6 @@ impl Site {
         let slot = self.slots.remove(&run);
         let slot = slot.expect("the slot stays taken until the home has replied");
         self.slots.insert(next, super::TakenSlot::new(slot.slot));
-        self.for_node.retain(|event| match event {
-            node::Event::TaskOffered { run, .. } => *run != next,
-            _ => true,
-        });
         self.for_node.push(node::Event::TaskFollowed { run, next });
     }
 

@@ -1,0 +1,103 @@
+//! How a simulated task is entered and how it ends, whichever world it is in.
+//!
+//! It does not know slots. Read next: `script`.
+
+use ciel_graph::{self as graph, Assignment, Entry};
+use ciel_node::AttemptKey;
+
+use crate::script::{Move, Script};
+
+/// Marks the index of a saved script as that of a checkpoint.
+pub(crate) const CHECKPOINT: u64 = 1 << 63;
+
+/// How a script has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// From its start, for the first time in this attempt.
+    Start,
+    /// From its start; it may ask what is known of all that it had asked for.
+    Replay,
+    /// From a state that was saved, be it as a checkpoint.
+    Restore {
+        /// It was one.
+        checkpoint: bool,
+    },
+    /// With its live copy.
+    Resume,
+}
+
+/// The script of an assignment; `live` is the live copy of its strand, if there is one.
+pub(crate) fn enter(
+    assignment: Assignment,
+    live: Option<Script>,
+    saved: &[Script],
+) -> (Script, Beginning) {
+    let Assignment {
+        label,
+        descriptor,
+        entry,
+        ended,
+        next_action,
+        ..
+    } = assignment;
+    let payload = descriptor.payload[..].try_into().expect("an index");
+    let definition = u32::from_be_bytes(payload) as usize;
+    let inputs = descriptor.inputs.len() as u32;
+    let start = |told| {
+        let outputs = descriptor.outputs;
+        Script::start(definition, label, next_action, inputs, outputs, told)
+    };
+    match entry {
+        Entry::Start(told) => (start(told), Beginning::Start),
+        Entry::Replay {
+            inputs: told,
+            facts,
+        } => {
+            let mut script = start(told);
+            script.replay(&facts);
+            (script, Beginning::Replay)
+        }
+        Entry::Restore {
+            bytes,
+            answers,
+            facts,
+        } => {
+            let index = u64::from_be_bytes(bytes[..].try_into().expect("an index"));
+            let checkpoint = index & CHECKPOINT != 0;
+            let mut script = saved[(index & !CHECKPOINT) as usize].clone();
+            script.answer(answers, ended);
+            script.replay(&facts);
+            (script, Beginning::Restore { checkpoint })
+        }
+        Entry::Resume(answers) => {
+            let mut script = live.expect("a live copy is parked");
+            script.answer(answers, ended);
+            (script, Beginning::Resume)
+        }
+    }
+}
+
+/// What the graph is told of the last move of a script.
+pub(crate) fn end_of(run: AttemptKey, last: Move, printed: bool) -> graph::Event {
+    let AttemptKey { task, attempt } = run;
+    match last {
+        Move::Finish(outputs) => graph::Event::TaskFinished {
+            task,
+            attempt,
+            outputs,
+            printed,
+        },
+        Move::Tail(descriptor, after) => graph::Event::TaskTailSpawned {
+            task,
+            attempt,
+            descriptor,
+            after,
+        },
+        Move::Fail(failure) => graph::Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        },
+        _ => unreachable!("not an end"),
+    }
+}

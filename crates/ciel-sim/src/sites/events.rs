@@ -1,0 +1,275 @@
+//! What a machine does about the effects of its site, and about what the home replies later.
+//!
+//! Threads take the turns that they are offered, processes and workers run what they receive and
+//! stop when they are told. It does not know what scripts do. Read next: `machine`.
+
+use std::collections::VecDeque;
+
+use ciel_engine::{Begun, Caller, Effect, Event, Reply};
+use ciel_graph::{self as graph, Ahead, Assignment, Continuation};
+use ciel_model::{Failure, FailureKind, Label, Name};
+use ciel_node::{AttemptKey, Slot, WorkerKey};
+
+use super::machine::Machine;
+use super::{Common, Local};
+use crate::ahead::{assert_sent, attempt_of, gives_plain_values};
+use crate::entry::{Beginning, enter};
+use crate::world::{Mood, Process};
+
+impl Machine {
+    pub(super) fn perform(&mut self, common: &mut Common<'_>, effect: Effect) {
+        match effect {
+            Effect::TurnOffered { run } => self.schedule_soon(common, Local::Turn(run)),
+            Effect::NextTurn { run } => {
+                let process = self.processes.get_mut(&run).expect("it was preempted");
+                process.mood = Mood::Acting;
+                self.schedule_soon(common, Local::Act(run));
+            }
+            Effect::DropScript { task } => {
+                self.parked.remove(&task);
+                self.processes
+                    .retain(|run, process| run.task != task || process.mood != Mood::Preempted);
+            }
+            Effect::StartProcess(assignment) => self.begin(common, *assignment, Slot::Process),
+            Effect::StartInWorker { worker, begun } => self.begin_in_worker(common, worker, *begun),
+            Effect::StopProcess(run) | Effect::StopInWorker { run, .. } => self.stop(common, run),
+            Effect::StartWorker { worker, .. } => {
+                self.workers.insert(worker, VecDeque::new());
+                self.schedule_soon(common, Local::Hello(worker));
+            }
+            Effect::StopWorker { worker } => drop(self.workers.remove(&worker)),
+            Effect::DropParked { task, .. } => drop(self.parked.remove(&task)),
+            Effect::ReplyLate { run, reply } => self.take_reply(common, run, reply),
+            Effect::SendStarts { worker, starts, .. } => {
+                let line = self.workers.get_mut(&worker).expect("it runs a task");
+                line.extend(starts);
+            }
+            Effect::NotifyWatcher { .. } | Effect::Quiet => {}
+            effect => unreachable!("{effect:?} at a site"),
+        }
+    }
+
+    /// The home has replied to what an attempt asked.
+    pub(super) fn take_reply(&mut self, common: &mut Common<'_>, run: AttemptKey, reply: Reply) {
+        match reply {
+            Reply::Begin(begun) => self.begin(common, *begun.assignment, Slot::Thread),
+            Reply::Continue { answers, ended } => {
+                let process = self.processes.get_mut(&run).expect("it asked");
+                process.script.answer(answers, ended);
+                process.mood = Mood::Acting;
+                let place = process.place;
+                self.schedule_soon(common, Local::Act(run));
+                self.give_all_back(common, place);
+            }
+            Reply::Suspended => {
+                let process = self.processes.remove(&run).expect("it asked");
+                if process.continuation == Continuation::Live {
+                    self.parked.insert(run.task, process.script);
+                }
+                self.forget_starts(process.place);
+            }
+            Reply::Stopped => {
+                if let Some(process) = self.processes.remove(&run) {
+                    self.forget_starts(process.place);
+                }
+            }
+            Reply::FollowerStopped => {
+                let (worker, _) = self.followers.remove(&run).expect("a worker has gone on");
+                self.leave(common, run, Slot::Worker(worker));
+            }
+            Reply::Recalled(known) => {
+                let process = self.processes.get_mut(&run).expect("it asked");
+                process.script.recall(known);
+                process.mood = Mood::Acting;
+                self.schedule_soon(common, Local::Act(run));
+            }
+            Reply::Nothing => unreachable!("nothing is no reply"),
+        }
+    }
+
+    fn begin_in_worker(&mut self, common: &mut Common<'_>, worker: WorkerKey, begun: Begun) {
+        let run = attempt_of(&begun.assignment);
+        let is_this = |(_, ahead): &(WorkerKey, Ahead)| attempt_of(&ahead.assignment) == run;
+        let before = self.followers.iter().find(|(_, next)| is_this(next));
+        if let Some(before) = before.map(|(before, _)| *before) {
+            let (_, ahead) = self.followers.remove(&before).expect("just found");
+            assert_sent(&ahead, &begun.assignment);
+            common.met.followed += 1;
+        }
+        self.begin(common, *begun.assignment, Slot::Worker(worker));
+        let starts = self.workers.get_mut(&worker).expect("it has been started");
+        starts.extend(begun.ahead);
+    }
+
+    fn begin(&mut self, common: &mut Common<'_>, assignment: Assignment, place: Slot) {
+        let run = attempt_of(&assignment);
+        let strand = assignment.strand;
+        let live = self.parked.remove(&assignment.task);
+        let (script, beginning) = enter(assignment, live, &common.saved);
+        let checkpoint = Beginning::Restore { checkpoint: true };
+        common.met.restored += u64::from(beginning == checkpoint);
+        common.met.resumed += u64::from(beginning == Beginning::Resume);
+        let asks = beginning == Beginning::Replay && matches!(place, Slot::Worker(_));
+        let mood = match asks {
+            true => Mood::Asking,
+            false => Mood::Acting,
+        };
+        let process = Process {
+            strand,
+            script,
+            place,
+            mood,
+            continuation: Continuation::Live,
+            stopped: false,
+        };
+        let before = self.processes.insert(run, process);
+        assert!(before.is_none(), "{run:?} began twice");
+        if asks {
+            let AttemptKey { task, attempt } = run;
+            return self.submit(common, graph::Event::TaskRecalled { task, attempt });
+        }
+        self.schedule_soon(common, Local::Act(run));
+    }
+
+    fn stop(&mut self, common: &mut Common<'_>, run: AttemptKey) {
+        let process = self.processes.get_mut(&run).expect("what is stopped runs");
+        process.stopped = true;
+        if common.random.one_in(2) {
+            process.mood = Mood::Asking;
+        }
+        self.schedule_soon(common, Local::Dead(run));
+    }
+
+    /// What was stopped has died; in a worker, with it.
+    pub(super) fn end_stopped(&mut self, common: &mut Common<'_>, run: AttemptKey) {
+        let Some(process) = self.processes.get(&run) else {
+            return;
+        };
+        if let Slot::Worker(worker) = process.place {
+            return self.kill_worker(common, worker);
+        }
+        let place = process.place;
+        self.processes.remove(&run);
+        self.leave(common, run, place);
+    }
+
+    pub(super) fn leave(&mut self, common: &mut Common<'_>, run: AttemptKey, place: Slot) {
+        self.forget_starts(place);
+        self.submit(common, Event::TurnEnded { run, end: None });
+    }
+
+    pub(super) fn kill_process(&mut self, common: &mut Common<'_>) {
+        let living = |process: &Process| process.place == Slot::Process && !process.stopped;
+        let living = self.processes.iter().filter(|(_, process)| living(process));
+        let victims: Vec<AttemptKey> = living.map(|(run, _)| *run).collect();
+        if !victims.is_empty() {
+            let run = victims[common.random.below(victims.len())];
+            self.processes.remove(&run);
+            self.lose(common, run);
+        }
+    }
+
+    pub(super) fn kill_some_worker(&mut self, common: &mut Common<'_>) {
+        let victims: Vec<WorkerKey> = self.workers.keys().copied().collect();
+        if !victims.is_empty() {
+            let worker = victims[common.random.below(victims.len())];
+            self.kill_worker(common, worker);
+        }
+    }
+
+    /// The worker is gone; so is what ran in it, and the node tells what was parked there.
+    fn kill_worker(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
+        self.workers.remove(&worker);
+        let in_it = |process: &Process| process.place == Slot::Worker(worker);
+        let victims = self.processes.iter().filter(|(_, process)| in_it(process));
+        let victims: Vec<AttemptKey> = victims.map(|(run, _)| *run).collect();
+        let gone_on = self.followers.iter().filter(|(_, next)| next.0 == worker);
+        let gone_on: Vec<AttemptKey> = gone_on.map(|(before, _)| *before).collect();
+        self.submit(common, Event::WorkerGone { worker });
+        for run in victims {
+            let process = self.processes.remove(&run);
+            match process.is_some_and(|process| !process.stopped) {
+                true => self.lose(common, run),
+                false => self.submit(common, Event::TurnEnded { run, end: None }),
+            }
+        }
+        for run in gone_on {
+            self.followers.remove(&run);
+            self.submit(common, Event::TurnEnded { run, end: None });
+        }
+    }
+
+    fn lose(&mut self, common: &mut Common<'_>, run: AttemptKey) {
+        let label = Label {
+            what: "gone".into(),
+            name: Name(0),
+        };
+        let end = Some(graph::Event::TaskLost {
+            task: run.task,
+            attempt: run.attempt,
+            failure: Failure::new(FailureKind::WorkerLost, label, "it died"),
+        });
+        self.submit(common, Event::TurnEnded { run, end });
+    }
+}
+
+/// Starts that a worker has received before their time.
+impl Machine {
+    /// A worker gives back what a long task would keep waiting, now and then.
+    pub(super) fn give_back_starts(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
+        let starts = self.workers.entry(worker).or_default();
+        if starts.is_empty() || !common.random.one_in(8) {
+            return;
+        }
+        let first = common.random.below(starts.len());
+        let gone = starts.drain(first..);
+        let runs = gone.map(|ahead| attempt_of(&ahead.assignment)).collect();
+        self.submit(common, Event::PrefetchReturned { worker, runs });
+    }
+
+    fn give_all_back(&mut self, common: &mut Common<'_>, place: Slot) {
+        if let Slot::Worker(worker) = place
+            && let Some(starts) = self.workers.get_mut(&worker)
+            && !starts.is_empty()
+        {
+            let gone = starts.drain(..);
+            let runs = gone.map(|ahead| attempt_of(&ahead.assignment)).collect();
+            self.submit(common, Event::PrefetchReturned { worker, runs });
+        }
+    }
+
+    fn forget_starts(&mut self, place: Slot) {
+        if let Slot::Worker(worker) = place
+            && let Some(starts) = self.workers.get_mut(&worker)
+        {
+            starts.clear();
+        }
+    }
+
+    /// A task in a worker ends; perhaps the worker has begun the next one, and the home replies
+    /// later whether that may run.
+    pub(super) fn end_in_worker(
+        &mut self,
+        common: &mut Common<'_>,
+        worker: WorkerKey,
+        run: AttemptKey,
+        end: graph::Event,
+    ) {
+        let goes_on = gives_plain_values(&end) && !common.random.one_in(4);
+        let starts = self.workers.get_mut(&worker).expect("it runs a task");
+        let follower = goes_on.then(|| starts.pop_front()).flatten();
+        if follower.is_none() {
+            starts.clear();
+        }
+        let follows = follower.as_ref().map(|ahead| attempt_of(&ahead.assignment));
+        if let Some(ahead) = follower {
+            self.followers.insert(run, (worker, ahead));
+        }
+        let end = Some(end);
+        let caller = Caller::Worker { worker, follows };
+        let reply = self.ask(common, Event::TurnEnded { run, end }, caller);
+        if reply != Reply::Nothing {
+            self.take_reply(common, run, reply);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Random scenarios at three sites, over a bad network, against the serial program.
+
+#![allow(missing_docs)]
+
+use ciel_sim::generate::scenario_at_sites;
+use ciel_sim::shrink::shrink_at_sites;
+use ciel_sim::{SitesMet, SitesWorld, run_at_sites};
+
+const SEEDS: u64 = 1000;
+
+#[test]
+fn random_scenarios_at_sites_agree_with_the_serial_program() {
+    let mut met = [0; 10];
+    for seed in 0..SEEDS {
+        let scenario = scenario_at_sites(seed);
+        match run_at_sites(&scenario) {
+            Ok((_, one)) => met
+                .iter_mut()
+                .zip(counts(&one))
+                .for_each(|(all, one)| *all += one),
+            Err(_) => {
+                let least = shrink_at_sites(&scenario);
+                let told = run_at_sites(&least).unwrap_err();
+                panic!("seed {seed}: {}\n\n{least}", told.0);
+            }
+        }
+    }
+    println!("{SEEDS} random scenarios at sites agree with the serial program: {met:?}");
+    assert!(met.iter().all(|count| *count > 50), "{met:?}");
+}
+
+fn counts(met: &SitesMet) -> [u64; 10] {
+    [
+        met.lost,
+        met.repeated,
+        met.reordered,
+        met.killed,
+        met.cut,
+        met.fenced,
+        met.followed,
+        met.refused,
+        met.restored,
+        met.resumed,
+    ]
+}
+
+#[test]
+fn same_seed_gives_the_same_trace_at_sites() {
+    for seed in 0..50 {
+        let scenario = scenario_at_sites(seed);
+        let trace = |keeps| {
+            let mut world = SitesWorld::new(&scenario, keeps);
+            world.run();
+            (world.trace().fingerprint(), world.output)
+        };
+        assert_eq!(trace(false), trace(true), "seed {seed}");
+    }
+}

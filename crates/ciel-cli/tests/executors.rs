@@ -86,6 +86,33 @@ fn expect_unusable(name: &str, told: &[&str]) {
     assert!((1..=2 + cores).contains(&starts), "{starts} starts");
 }
 
+/// Any messages of a worker fail the tasks of that worker at most. Sixty tasks send random
+/// messages; the others give their values. An index of 2^64-1 among them once stopped the engine.
+#[test]
+fn babble_of_a_worker_fails_its_own_tasks_at_most() {
+    let place = place_with("good");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/executors/babbler.py");
+    install(&place, &source, HOSTILE);
+    let script = "good = [];
+        for (n in range(60)) {
+            spawn_exec(\"hostile\", {\"seed\": n}, 1, {\"timeout\": 5});
+            good += spawn_exec(\"good\", {\"do\": \"fine\", \"value\": n}, 1)[0];
+        }
+        sum = 0;
+        for (one in good) { sum += *one; }
+        print(sum);
+        return 1;";
+    let ended = place.script(&["-q", "-k", "-j2"], script);
+    assert!(
+        ended.stdout.starts_with("1770\n"),
+        "{}\n{}",
+        ended.stdout,
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("good@"), "{}", ended.stderr);
+}
+
 #[test]
 fn task_of_an_executor_gives_its_value() {
     for options in [&["-j1"][..], &["-j2"], &["--serial"]] {

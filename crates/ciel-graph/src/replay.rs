@@ -6,7 +6,7 @@
 
 use ciel_model::{
     ActionKey, CallKey, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    ObjectKey, Site, TaskKey, Value,
+    ObjectKey, Site, TaskKey, Value, limits,
 };
 
 use crate::event::Action;
@@ -14,9 +14,6 @@ use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::spawn::{Refusal, placing, strand_of};
 use crate::task::Task;
-
-/// Actions that a strand may number.
-const ACTIONS_MAX: u64 = 1 << 62;
 
 impl Graph {
     /// A running task has come to `at`; what was recorded there, if it had come that far before.
@@ -29,7 +26,7 @@ impl Graph {
     ) -> Result<Option<FactAct>, Refusal> {
         let task = &self.tasks[&key];
         let least = task.strand.next;
-        if at.action < least || at.action >= ACTIONS_MAX {
+        if at.action < least || at.action >= limits::ACTIONS_MAX {
             let message = format!(
                 "it gave the index {} to an action; the least is {least}",
                 at.action

@@ -157,6 +157,12 @@ mod tests {
         assert_eq!(keys.map(ActionKey::after), [1, 1, 1, 2, 2]);
     }
 
+    /// A worker may send any index; the last of all once stopped the engine.
+    #[test]
+    fn nothing_comes_after_the_last_index() {
+        assert_eq!(ActionKey::action(u64::MAX).after(), u64::MAX);
+    }
+
     #[test]
     fn part_is_named_from_the_child_of_its_action() {
         let strand = Name::of_root(b"job");

@@ -6,6 +6,9 @@ pub const INLINE_BYTES_MAX: usize = 1024;
 /// Times a task is replayed because its worker died before that is its failure.
 pub const LOSSES_MAX: u32 = 3;
 
+/// Actions that a strand may number.
+pub const ACTIONS_MAX: u64 = 1 << 62;
+
 /// Outputs of one task.
 pub const OUTPUTS_MAX: u32 = 10_000;
 

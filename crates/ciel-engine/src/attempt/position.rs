@@ -2,12 +2,12 @@
 //!
 //! It does not know what a fact means. Read next: `ciel_model::ActionKey`.
 
-use ciel_model::{ActionKey, Fact};
+use ciel_model::{ActionKey, Fact, limits};
 use thiserror::Error;
 
 use super::At;
 
-/// The index of an action is less than that of one before it.
+/// The index of an action is less than that of one before it, or beyond its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("it sent the index {sent} after the index {reached}")]
 pub struct IndexError {
@@ -55,7 +55,7 @@ impl Position {
 
     /// The strand has done so many actions.
     pub(super) fn reach(&mut self, actions: u64) -> Result<(), IndexError> {
-        if actions < self.action {
+        if actions < self.action || actions > limits::ACTIONS_MAX {
             let (sent, reached) = (actions, self.action);
             return Err(IndexError { sent, reached });
         }

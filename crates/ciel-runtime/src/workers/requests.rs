@@ -157,7 +157,7 @@ fn read_spawn(
     asked: &words::Descriptor,
     action: u64,
 ) -> Failed<Descriptor> {
-    held.reach(ActionKey::action(action.min(u64::MAX - 1)).after())?;
+    held.reach(ActionKey::action(action).after())?;
     task(seat, asked).map_err(|refused| held.refuse(refused))
 }
 

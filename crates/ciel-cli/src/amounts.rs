@@ -1,4 +1,4 @@
-//! Amounts as people type them: times, sizes, packages.
+//! Amounts on the command line: times, sizes, packages.
 //!
 //! It does not know what they are for. Errors are sentences without a full stop, for the parser
 //! of options to show.

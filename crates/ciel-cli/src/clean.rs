@@ -28,11 +28,11 @@ pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, CliErr
         count => format!("removed {}\n", counted(count as u64, "run")),
     };
     for run in &cleaned.alive {
-        text.push_str(&format!("run {run} is live and stays\n"));
+        text.push_str(&format!("run {run} is live and was kept\n"));
     }
     for run in &cleaned.unended {
         text.push_str(&format!(
-            "run {run} can be resumed and stays: `ciel resume {run}` continues it, `ciel clean \
+            "run {run} can be resumed and was kept: `ciel resume {run}` continues it, `ciel clean \
              --all` removes it\n"
         ));
     }

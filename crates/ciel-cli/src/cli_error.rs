@@ -33,7 +33,7 @@ pub enum CliError {
     },
     /// A script that cannot run.
     Script(Problems),
-    /// Nobody reads the output any more; there is nothing to say.
+    /// The reader of the output has closed it; no message is printed.
     Unread,
 }
 
@@ -102,7 +102,7 @@ impl CliError {
             (CliError::Script(problems), true) => problem_lines(problems),
             (CliError::Script(problems), false) => problems.render(paint.is_on()),
         };
-        // Who cannot be told cannot be helped.
+        // If standard error is closed, the message is lost.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
     }
 }
@@ -176,7 +176,7 @@ fn problem_lines(problems: &Problems) -> String {
     problems.diagnostics.iter().map(line).collect()
 }
 
-/// A text without the numbers of system errors, which say nothing to people.
+/// A text without the numbers of system errors, which mean nothing to users.
 pub fn without_numbers(text: &str) -> String {
     let Some((before, rest)) = text.split_once(" (os error ") else {
         return text.to_string();

@@ -1,11 +1,11 @@
-//! Times, counts and tables as people read them, and printing that minds a closed pipe.
+//! Times, counts and tables as text, and printing that handles a closed pipe.
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use crate::cli_error::{CliError, JOB_FAILED};
 
-/// Prints data on standard output; a reader that has gone is no error.
+/// Prints data on standard output; a closed pipe is no error.
 pub fn print(bytes: &[u8]) -> Result<ExitCode, CliError> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());

@@ -1,6 +1,6 @@
 //! `ciel doctor`: whether this machine has what jobs need.
 //!
-//! Every check stands by itself and is one line: what was looked at, what was found, a hint. It
+//! Every check is independent and prints one line: what was checked, what was found, a hint. It
 //! leaves nothing behind.
 
 use std::ffi::{CString, OsStr};
@@ -178,7 +178,7 @@ fn shell() -> Finding {
         None => bad(
             "shell",
             Grade::Problem,
-            "there is no sh on PATH",
+            "sh was not found on PATH",
             "tasks that run shell commands need it; set PATH so that it is found",
         ),
     }
@@ -202,7 +202,7 @@ fn state(path: &Path) -> Finding {
     }
     match rustix::fs::access(nearest_folder(path), Access::WRITE_OK) {
         Ok(()) if path.is_dir() => ok("state", format!("{shown} can be written")),
-        Ok(()) => ok("state", format!("{shown} can be made")),
+        Ok(()) => ok("state", format!("{shown} can be created")),
         Err(error) => bad(
             "state",
             Grade::Problem,
@@ -212,7 +212,7 @@ fn state(path: &Path) -> Finding {
     }
 }
 
-/// The folder itself, or the nearest one around it that is there.
+/// The folder itself, or the nearest existing one around it.
 fn nearest_folder(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut around = path.ancestors();
@@ -241,7 +241,7 @@ fn space(path: &Path) -> Finding {
             "space",
             Grade::Warning,
             format!("unknown: {error}"),
-            "see whether the disk of the state folder is healthy",
+            "check the disk of the state folder",
         ),
     }
 }
@@ -298,7 +298,7 @@ fn spawner() -> Finding {
             "spawner",
             Grade::Problem,
             why,
-            "tasks cannot be started; see the limits of processes and memory: ulimit -a",
+            "tasks cannot be started; check the limits of processes and memory: ulimit -a",
         ),
     }
 }
@@ -319,7 +319,10 @@ fn start_one() -> Result<(), String> {
         .map_err(said("reach the spawner"))?;
     let end = Instant::now() + START_TIME;
     loop {
-        match spawner.receive().map_err(said("hear from the spawner"))? {
+        match spawner
+            .receive()
+            .map_err(said("receive from the spawner"))?
+        {
             Some(Report::Exited { exit, .. }) if exit.status == Status::Code(0) => return Ok(()),
             Some(Report::Exited { exit, .. }) => {
                 return Err(format!("sh ended with {:?}", exit.status));
@@ -356,7 +359,7 @@ fn python() -> Finding {
                 interpreter, or name another one in CIEL_PYTHON";
     let found = match crate::python::find(None) {
         Ok(Some(found)) => found.interpreter,
-        Ok(None) => return bad(what, Grade::Warning, "there is no python3", hint),
+        Ok(None) => return bad(what, Grade::Warning, "python3 was not found", hint),
         Err(_) => {
             return bad(
                 what,
@@ -402,7 +405,7 @@ fn plugins() -> Finding {
             format!("{} cannot be executed", file.display()),
             "make it executable: chmod +x",
         ),
-        (None, true) => ok("executors", "none beside those that come with ciel"),
+        (None, true) => ok("executors", "none beside the builtin ones"),
         (None, false) => ok("executors", names.join(", ")),
     }
 }

@@ -1,6 +1,6 @@
 //! What a failed job says: the chain of tasks from the root to the origin, the cause, the hint.
 //!
-//! It knows failures as values only. Read next: `observer`, which tells them.
+//! It knows failures as values only. Read next: `observer`, which prints them.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub fn further(failures: &[Arc<Failure>], own: &Failure, paint: Paint) -> String
     }
     let count = counted(others.len() as u64, "other task");
     let mut text = format!(
-        "{}: {count} failed, and nothing handled it\n",
+        "{}: {count} failed, and no task handled the failure\n",
         paint.error("also")
     );
     for failure in others.iter().take(FURTHER_MAX) {

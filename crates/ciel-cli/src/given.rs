@@ -8,7 +8,7 @@ use ciel_view::{Durable, GivenOptions, RunDescription};
 
 use crate::options::{Durability, ErrorOrder, ResumeOptions, RunOptions};
 
-/// What `ciel run` was told, but for what `ciel resume` is told itself.
+/// The options of `ciel run`, but for those that `ciel resume` takes itself.
 pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOptions {
     let given = description.options;
     RunOptions {
@@ -44,7 +44,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
     }
 }
 
-/// What a run notes of its options, so that `ciel resume` can give them again.
+/// The recorded options of a run, which `ciel resume` uses.
 pub fn given(options: &RunOptions) -> GivenOptions {
     GivenOptions {
         jobs: options.jobs,

@@ -1,4 +1,4 @@
-//! `ciel lint`: what in the code of tasks may differ when it is run again.
+//! `ciel lint`: finds code of tasks that may differ in a replay.
 //!
 //! The module `ciel.lint` finds it, with the interpreter that jobs use. Nothing of the engine is
 //! needed for it. Read next: `sdk/python/ciel/lint.py`.

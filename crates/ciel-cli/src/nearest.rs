@@ -1,4 +1,4 @@
-//! What somebody may have meant by a word that means nothing.
+//! Suggestions for misspelt words.
 
 /// The candidate nearest to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,7 +1,7 @@
 //! What a running job shows on this process's streams.
 //!
-//! Standard output is data, standard error is talk. Two forms of talk: for people, and JSON lines
-//! for programs. Read next: `talk`, `sink`, `failures`.
+//! Standard output is data, standard error is talk. Two forms of messages: text, and JSON lines for
+//! programs. Read next: `talk`, `sink`, `failures`.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -23,10 +23,11 @@ use crate::talk::Talk;
 /// Microseconds after which a job is worth a progress line.
 const PROGRESS_AFTER_US: u64 = 300_000;
 
-/// Microseconds after which the cores used tell about the job and not about this process's start.
+/// Microseconds after which the number of used cores describes the job and not the start of this
+/// process.
 const CORES_AFTER_US: u64 = 100_000;
 
-/// The outside of a job on the command line.
+/// The observer of a job on the command line.
 pub struct CommandObserver {
     talk: Mutex<Talk>,
     paint: Paint,
@@ -68,7 +69,7 @@ impl CommandObserver {
         })
     }
 
-    /// Tells how the job ended, after which nothing more comes: failures, the summary.
+    /// Prints the end of the job, after all else: failures, the summary.
     pub fn conclude(&self, outcome: &Outcome) {
         self.clear();
         if outcome.output_closed {
@@ -352,7 +353,7 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
     format!("{word}: {}\n", parts.join(", "))
 }
 
-/// How an interrupted run goes on, if it can.
+/// How an interrupted run can be resumed.
 fn way_on(outcome: &Outcome, paint: Paint) -> String {
     if !outcome.resumable {
         return String::new();

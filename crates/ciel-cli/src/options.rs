@@ -1,6 +1,6 @@
 //! The one table of commands and options: parser, help, man page and completions come from it.
 //!
-//! Every text of the help stands here. It does not know what the commands do.
+//! Every text of the help is here. It does not know what the commands do.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

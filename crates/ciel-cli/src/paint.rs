@@ -1,4 +1,4 @@
-//! Colours on words for people, where they are wanted.
+//! Colours of messages, where they are wanted.
 //!
 //! It does not know what is said.
 

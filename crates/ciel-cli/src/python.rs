@@ -20,16 +20,16 @@ const HINT: &str = "install Python 3.11 or newer, or name one: --python FILE";
 /// What interpreters are called.
 const NAME: &str = "python3";
 
-/// The interpreter that was asked for, else that of `CIEL_PYTHON`, else the one beside this
+/// The interpreter that was requested, else that of `CIEL_PYTHON`, else the one beside this
 /// program, else that of the active virtual environment, else the first on `PATH`.
 ///
 /// # Errors
-/// The one that was asked for is not there.
+/// The requested interpreter does not exist.
 pub fn find(asked: Option<&Path>) -> Result<Option<Python>, CliError> {
     let named = || std::env::var_os(INTERPRETER).map(PathBuf::from);
     let asked = asked.map(Path::to_path_buf).or_else(named);
     if let Some(file) = asked.as_ref().filter(|file| !file.is_file()) {
-        let message = format!("there is no Python interpreter {}", file.display());
+        let message = format!("the Python interpreter {} does not exist", file.display());
         return Err(CliError::usage("python.missing", message).with_hint(HINT));
     }
     let found = asked.or_else(around).map(|interpreter| Python {
@@ -53,6 +53,6 @@ fn around() -> Option<PathBuf> {
 
 /// There is none.
 pub fn missing() -> CliError {
-    let message = "there is no Python interpreter: neither beside ciel, nor python3 on PATH";
+    let message = "no Python interpreter was found: neither beside ciel, nor python3 on PATH";
     CliError::usage("python.missing", message).with_hint(HINT)
 }

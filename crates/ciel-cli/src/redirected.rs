@@ -23,7 +23,7 @@ const TO_READ: &str = "/proc/self/fd/1";
 /// and whether these are output and result or (with `--output`) the result only.
 type Known = (u64, u64, u64, bool);
 
-/// Standard output that goes on where a former process of the run stopped.
+/// Standard output that continues where a former process of the run stopped.
 #[derive(Debug)]
 pub struct Redirected {
     /// The file to read, or why it cannot be read.
@@ -116,7 +116,7 @@ impl Redirected {
     /// All that the run shows has come.
     ///
     /// # Errors
-    /// The file goes on behind it.
+    /// The file continues after it.
     pub fn end(&mut self) -> io::Result<()> {
         match self.at < self.end {
             true => Err(self.refuse(format!("it continues after the last byte, {}", self.at))),
@@ -127,8 +127,8 @@ impl Redirected {
     /// Why nothing was written to the file, if that is so.
     pub fn refusal(&self) -> Option<CliError> {
         let why = self.refused.as_deref()?;
-        let message = format!("standard output does not hold what the run wrote to it: {why}");
-        let hint = "nothing more was written to it; rerun the same command with another file";
+        let message = format!("standard output no longer holds the output of the run: {why}");
+        let hint = "nothing was appended to it; rerun the same command with another file";
         Some(CliError::usage("output.differs", message).with_hint(hint))
     }
 
@@ -147,13 +147,13 @@ impl Redirected {
             None => Ok(()),
             Some(equal) => {
                 let at = self.at + equal;
-                Err(self.refuse(format!("from byte {at} on it holds something else")))
+                Err(self.refuse(format!("it differs from byte {at} on")))
             }
         }
     }
 
     fn refuse(&mut self, why: String) -> io::Error {
         self.refused = Some(why);
-        io::Error::other("standard output holds something else")
+        io::Error::other("its contents differ")
     }
 }

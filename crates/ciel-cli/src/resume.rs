@@ -1,4 +1,4 @@
-//! `ciel resume`: a run that was broken off goes on, started as it was before.
+//! `ciel resume`: resumes an interrupted run, with its former options.
 //!
 //! Command, folder and options are those that the run has noted at its start. It does not know
 //! what was done already. Read next: `run`.
@@ -17,7 +17,7 @@ use crate::run;
 /// Runs listed when several may be meant.
 const LISTED_MAX: usize = 20;
 
-/// Goes on with the run that is meant.
+/// Resumes the run that is meant.
 pub fn resume(shared: &Shared, options: ResumeOptions) -> Result<ExitCode, CliError> {
     let runs = listing::runs(&shared.state)?;
     let id = meant(&runs, options.run.as_deref())?;
@@ -27,7 +27,7 @@ pub fn resume(shared: &Shared, options: ResumeOptions) -> Result<ExitCode, CliEr
     let options = ResumeOptions { trace, ..options };
     std::env::set_current_dir(&description.folder).map_err(|error| {
         let folder = description.folder.display();
-        let message = format!("cannot go to {folder}, where run {id} was started: {error}");
+        let message = format!("cannot change to {folder}, where run {id} was started: {error}");
         CliError::usage("resume.folder", message)
     })?;
     run::start(&shared, run_options(description, &options), Resume::Run(id))
@@ -64,7 +64,7 @@ pub fn called<'a>(runs: &'a [RunSummary], beginning: &str) -> Result<&'a RunSumm
     }
 }
 
-/// Says at once, in the folder where that is known, why a run cannot go on.
+/// Reports at once why a run cannot be resumed.
 fn checked(run: &RunSummary) -> Result<String, CliError> {
     let id = run.id.clone();
     match run.standing {
@@ -82,7 +82,10 @@ fn refused(error: StoreError) -> CliError {
 }
 
 fn ambiguous(several: &[&RunSummary], beginning: &str) -> CliError {
-    let mut message = format!("{beginning} may be any of {} runs:", several.len());
+    let mut message = format!(
+        "{beginning} is ambiguous; it matches {} runs:",
+        several.len()
+    );
     for run in several.iter().rev().take(LISTED_MAX) {
         message.push_str(&format!("\n  {}  {}", run.id, run.command.join(" ")));
     }

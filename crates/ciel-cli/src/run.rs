@@ -15,16 +15,16 @@ use crate::script::Opened;
 use crate::sink::Extent;
 use crate::{SPAWNER, given, paint, python, script, sink, trace};
 
-/// Exit code of a job that somebody interrupted, as shells tell it.
+/// Exit code of an interrupted job, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Exit code of a job whose output nobody reads any more, as shells tell it.
+/// Exit code of a job whose output was closed by its reader, as shells report it.
 const OUTPUT_CLOSED: u8 = 141;
 
 /// This program's own file, even if another one has taken its place meanwhile.
 const OWN_FILE: &str = "/proc/self/exe";
 
-/// Runs a job, or goes on with a run of it that was broken off.
+/// Runs a job, or resumes an interrupted run of it.
 pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
     let resume = match options.new {
         true => Resume::New,
@@ -54,7 +54,7 @@ pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<Exi
     conclude(&observer, ended)
 }
 
-/// Tells where the state is, if it is not where people expect it.
+/// Prints where the state is, if it is not in the usual folder.
 pub fn tell_of_place(shared: &Shared, observer: &dyn Observer) {
     if let Some(message) = &shared.state_notice {
         observer.report(Report::Warning {
@@ -120,7 +120,7 @@ pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, CliEr
     Ok(packages)
 }
 
-/// What the engine is told of a job.
+/// The settings of the engine for a job.
 pub fn settings(
     shared: &Shared,
     options: &RunOptions,
@@ -159,8 +159,7 @@ pub fn settings(
     })
 }
 
-/// What tells this job from others: the script's real path and its arguments, each after its
-/// length.
+/// The identity of the job: the script's real path and its arguments, each after its length.
 fn key(script: &Path, arguments: &[String]) -> Vec<u8> {
     let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.to_path_buf());
     let words =

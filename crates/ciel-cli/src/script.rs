@@ -1,6 +1,6 @@
 //! From the name of a file to a checked program, or to a complaint that helps.
 //!
-//! It reads files and tells kinds of programs apart; what scripts mean is the language's affair.
+//! It reads files and recognises kinds of programs; the language defines what scripts mean.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -91,7 +91,7 @@ fn mistakes(mut problems: Problems) -> ScriptError {
     let count = problems.diagnostics.len();
     if count > 1 {
         return ScriptError {
-            message: format!("the script has {count} mistakes"),
+            message: format!("the script has {count} errors"),
             place,
             excerpt: problems.render(false).trim_end().to_string(),
             hint: None,
@@ -156,9 +156,9 @@ fn interpreter(bytes: &[u8]) -> Option<&str> {
 fn other_kind(path: &Path, bytes: &[u8]) -> CliError {
     let shown = path.display();
     let message = match bytes {
-        [] => format!("{shown} has nothing in it"),
+        [] => format!("{shown} contains no program"),
         _ if bytes.contains(&0) => format!("{shown} is a binary file, not a script"),
-        _ => format!("{shown} is not known to be a script"),
+        _ => format!("{shown} is not recognized as a script"),
     };
     CliError::usage("script.kind", message).with_hint(
         "Python programs (.py) and Skywriting scripts can be run: names of scripts end in .sw, or \
@@ -174,13 +174,13 @@ fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
         ErrorKind::IsADirectory => {
             let complaint = CliError::usage("script.folder", format!("{shown} is a folder"));
             match scripts_in(path) {
-                Some(names) => complaint.with_hint(format!("it holds {names}")),
+                Some(names) => complaint.with_hint(format!("it contains {names}")),
                 None => complaint.with_hint("name the script to run"),
             }
         }
         ErrorKind::PermissionDenied => {
-            let message = format!("{shown} may not be read by you");
-            let hint = format!("look at its owner and mode: ls -l {shown}");
+            let message = format!("{shown} cannot be read: permission denied");
+            let hint = format!("check its owner and mode: ls -l {shown}");
             CliError::usage("script.unreadable", message).with_hint(hint)
         }
         _ => CliError::usage("script.unreadable", format!("cannot read {shown}: {error}")),
@@ -190,11 +190,14 @@ fn unreadable(path: &Path, error: &std::io::Error) -> CliError {
 fn missing(path: &Path) -> CliError {
     let complaint = CliError::usage(
         "script.missing",
-        format!("there is no file {}", path.display()),
+        format!("the file {} does not exist", path.display()),
     );
     let folder = folder_of(path);
     if !folder.is_dir() {
-        return complaint.with_hint(format!("there is no folder {} either", folder.display()));
+        return complaint.with_hint(format!(
+            "the folder {} does not exist either",
+            folder.display()
+        ));
     }
     let names = names_in(&folder);
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
@@ -266,9 +269,13 @@ impl Loader for Files {
             path = folder.join(format!("{name}.sw"));
         }
         let bytes = read(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => format!("there is no file {}", folder.join(name).display()),
+            ErrorKind::NotFound => {
+                format!("the file {} does not exist", folder.join(name).display())
+            }
             ErrorKind::IsADirectory => format!("{} is a folder", path.display()),
-            ErrorKind::PermissionDenied => format!("{} may not be read by you", path.display()),
+            ErrorKind::PermissionDenied => {
+                format!("{} cannot be read: permission denied", path.display())
+            }
             _ => error.to_string(),
         })?;
         let identity = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());

@@ -1,7 +1,7 @@
 //! `ciel __session`: the engine of a program that submits tasks as it goes.
 //!
 //! The program has started this process and holds the other end of the socket whose number is in
-//! `CIEL_FD`; it plays the root task by the executor protocol. Failures are told to it and not
+//! `CIEL_FD`; it plays the root task by the executor protocol. Failures are sent to it and not
 //! printed here.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -19,7 +19,7 @@ use crate::{paint, run};
 /// The variable with the number of the socket.
 const SOCKET: &str = "CIEL_FD";
 
-/// Serves until the session is closed or its program is gone.
+/// Serves until the session is closed or its program has ended.
 pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
     let client = client()?;
     let (script, arguments) = run::split(&options)?;
@@ -40,7 +40,7 @@ fn client() -> Result<UnixStream, CliError> {
     let Some(number) = number.filter(|number| *number > 2) else {
         let message = format!("{SOCKET} names no socket");
         return Err(CliError::usage("session.socket", message)
-            .with_hint("sessions are begun from Python: with ciel.Session() as session: …"));
+            .with_hint("start sessions from Python: with ciel.Session() as session: …"));
     };
     // SAFETY: the program that started this process left the descriptor for it, and nothing else
     // here knows of it.

@@ -1,4 +1,4 @@
-//! The file of `--output`: each byte of the ordered output once, nobody's file spoiled.
+//! The file of `--output`: each byte of the ordered output once, no other file overwritten.
 //!
 //! A file that holds the beginning of the output is compared with it and continued. A file that
 //! holds anything else is refused, or under `--overwrite` replaced at once when the run is over.
@@ -135,7 +135,7 @@ impl Sink {
         if let Some(equal) = first_difference(&self.file, self.offset, &bytes[..held])? {
             self.differs = true;
             self.offset += equal;
-            return Err(io::Error::other("the file holds something else"));
+            return Err(io::Error::other("its contents differ"));
         }
         self.file
             .write_all_at(&bytes[held..], self.offset + held as u64)?;
@@ -147,7 +147,7 @@ impl Sink {
     /// replaced is left as it is when the job was broken off.
     pub fn finish(mut self, extent: Extent) -> Result<(), CliError> {
         if self.differs {
-            let why = format!("from byte {} on it holds something else", self.offset);
+            let why = format!("it differs from byte {} on", self.offset);
             return Err(self.refusal(why));
         }
         if extent == Extent::Whole && self.held > self.offset {

@@ -39,7 +39,7 @@ impl Talk {
         })
     }
 
-    /// Says whole lines on standard error. What cannot be said is lost: there is nobody to tell.
+    /// Prints whole lines on standard error. Errors of the write are ignored.
     pub fn say(&mut self, bytes: &[u8]) {
         let breaks = self.within_line && io::stderr().is_terminal();
         self.within_line &= !breaks;
@@ -54,7 +54,7 @@ impl Talk {
         });
     }
 
-    /// Shows where the job stands, unless the cursor is needed elsewhere.
+    /// Shows the progress of the job, unless the cursor is needed elsewhere.
     pub fn progress(&mut self, line: &str) {
         if !self.progress || self.within_line {
             return;
@@ -70,7 +70,7 @@ impl Talk {
         }
     }
 
-    /// Does something while the progress line is not there.
+    /// Does something while the progress line is hidden.
     fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(act),

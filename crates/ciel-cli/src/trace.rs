@@ -1,4 +1,4 @@
-//! The file of `--trace`: made, or an earlier trace replaced; nobody's other file is touched.
+//! The file of `--trace`: created, or an earlier trace replaced; no other file is changed.
 //!
 //! It does not know what a trace says. Read next: `ciel_view::trace`.
 
@@ -25,7 +25,7 @@ pub fn open(path: &Path) -> Result<Arc<File>, CliError> {
         .open(path);
     let file = opened.map_err(refused)?;
     if !file.metadata().map_err(refused)?.is_file() || !may_replace(&file).map_err(refused)? {
-        let message = format!("{} holds something else than a trace", path.display());
+        let message = format!("{} is not a trace", path.display());
         return Err(CliError::usage("trace.other", message).with_hint("name another file"));
     }
     if file.try_lock().is_err() {

@@ -88,7 +88,7 @@ fn missing_script_is_named() {
     expect_refused(
         &place,
         &place.run(&["run", "nothing.sw"]),
-        &["no file nothing.sw"],
+        &["the file nothing.sw does not exist"],
     );
 }
 
@@ -137,7 +137,7 @@ fn empty_script_is_named() {
     let place = Place::new();
     for name in ["empty.sw", "empty"] {
         place.file(name, "");
-        let words = [&format!("{name} has nothing in it"), "hint: "];
+        let words = [&format!("{name} contains no program"), "hint: "];
         expect_refused(&place, &place.run(&["run", name]), &words);
     }
 }
@@ -161,7 +161,11 @@ fn missing_program_fails_the_task_that_wants_it() {
 fn unknown_executor_fails_the_task_and_lists_those_there_are() {
     let place = Place::new();
     let bad = "spawn_exec(\"shel\", {\"command\": \"true\"}, 1, {\"name\": \"bad\"})[0]";
-    expect_only_it_fails(&place, bad, &["no executor \"shel\"", "environ", "hint: "]);
+    expect_only_it_fails(
+        &place,
+        bad,
+        &["unknown executor \"shel\"", "environ", "hint: "],
+    );
 }
 
 #[test]
@@ -304,7 +308,7 @@ fn script_that_does_not_end_lets_others_go_on_and_its_time_ends_it() {
     let ended = place.script(&["-j1"], &script);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert_eq!(ended.stdout, "between\ngot 5\n", "{}", ended.stderr);
-    expect_told(&ended, "bad", &["longer"]);
+    expect_told(&ended, "bad", &["time limit of 1 s"]);
     let script = "print(\"begin\"); n = 0; while (true) { n = n + 1; }";
     let live = place.start_script(&["-j1"], script);
     assert_eq!(live.line(), "begin");

@@ -194,9 +194,7 @@ fn handle_that_was_never_given_fails_its_task_only() {
         let task = format!("{{\"do\": \"foreign\", \"handle\": {handle}}}");
         expect_failure(
             &task,
-            &[&format!(
-                "it used handle {handle}, which it was never given"
-            )],
+            &[&format!("it used handle {handle}, which it does not have")],
         );
     }
 }

@@ -139,7 +139,7 @@ fn reference_in_a_command_line_is_a_path_and_its_text_only_on_request() {
         return text(spawn_exec("stdinout",
             {"command_line": ["echo", {"text": grab("long.txt")}]}, 1)[0]);"#;
     let ended = place.script(&["-q"], script);
-    let told = "a word of its command line has 250000 bytes";
+    let told = "an argument of its command line has 250000 bytes";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     assert!(ended.stderr.len() < 2_000, "{}", ended.stderr);
 }
@@ -161,7 +161,7 @@ fn commands_get_the_variables_that_they_are_given() {
     let wrong =
         "return text(spawn_exec(\"environ\", {\"command_line\": [\"true\"], \"env\": [1]}, 1)[0]);";
     let ended = place.script(&["-q"], wrong);
-    let told = "its argument \"env\" must hold a dictionary by name";
+    let told = "its argument \"env\" must hold a dictionary with names as keys";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
 

@@ -311,7 +311,7 @@ fn job_over_its_time_ends_with_all_its_tasks() {
         ended.stderr
     );
     assert!(
-        ended.stderr.contains("longer than it may"),
+        ended.stderr.contains("exceeded its time limit"),
         "{}",
         ended.stderr
     );

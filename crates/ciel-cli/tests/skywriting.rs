@@ -127,11 +127,11 @@ fn mistakes_of_a_called_script_are_told_with_their_lines() {
         &place,
         "return *call(\"two.sw\", []);",
         &[
-            "2 mistakes",
+            "2 errors",
             "two.sw:1:5",
-            "the name `b`",
+            "unknown name `b`",
             "two.sw:2:8",
-            "the name `c`",
+            "unknown name `c`",
         ],
     );
 }
@@ -144,7 +144,10 @@ fn file_that_cannot_be_run_is_told_with_a_way_out() {
     for (file, told) in [
         (
             "reprot.sw",
-            &["no file reprot.sw", "did you mean report.sw?"][..],
+            &[
+                "the file reprot.sw does not exist",
+                "did you mean report.sw?",
+            ][..],
         ),
         (
             "tool.py",
@@ -164,7 +167,7 @@ fn arguments_that_no_script_takes_are_refused() {
     for (call, told) in [
         (
             "{\"file\": \"report.sw\", \"args\": [ready]}, 1",
-            "a reference as argument",
+            "a reference as an argument",
         ),
         ("{\"file\": \"report.sw\", \"args\": [[1]]}, 1", "not [1]"),
         ("{\"files\": \"report.sw\"}, 1", "unknown field `files`"),
@@ -201,7 +204,7 @@ fn what_a_called_script_throws_can_be_caught() {
 fn function_does_not_leave_its_script() {
     let place = Place::new();
     place.file("gives.sw", "return [lambda x: x];");
-    let told = ["cannot give a function", "gives.sw:1"];
+    let told = ["cannot return a function", "gives.sw:1"];
     expect_failure(&place, "return *call(\"gives.sw\", []);", &told);
 }
 

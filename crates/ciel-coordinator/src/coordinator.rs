@@ -28,7 +28,7 @@ pub enum FoldError {
     Beginning,
 }
 
-/// Who keeps what a coordinator is told.
+/// The recorder of a coordinator's inputs.
 pub trait Recorder: fmt::Debug + Send {
     /// Takes one record; `spell` appends its bytes and is called once, at once.
     fn append(&mut self, spell: &mut dyn FnMut(&mut Vec<u8>));
@@ -42,7 +42,7 @@ pub struct Coordinator {
     errors: OrderedStream,
     /// Whether standard error goes through `errors` at all.
     ordered_errors: bool,
-    /// When it was told something last.
+    /// The time of its last event.
     now: Micros,
     /// Changes in the tree of strands so far.
     changes: u64,
@@ -85,12 +85,12 @@ impl Coordinator {
         self.recorder = None;
     }
 
-    /// Whether each moment of a task is told by an action from now on.
+    /// Whether each transition of a task gives an action from now on.
     pub fn watch(&mut self, is_watched: bool) {
         self.graph.watch(is_watched);
     }
 
-    /// Whether what happens is recorded, so that strands must be able to be run again.
+    /// Whether inputs are recorded, so that strands must be replayable.
     pub fn is_recording(&self) -> bool {
         self.recorder.is_some()
     }
@@ -101,7 +101,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells the graph what happened, and appends what is left to do.
+    /// Passes an event to the graph, and appends the actions that the shell must do.
     pub fn tell(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         self.record(&Spelled::Event { now, event: &event });
         let first = actions.len();
@@ -113,7 +113,7 @@ impl Coordinator {
                 let applied = apply_change(&mut self.output, change);
                 self.note_refusal(applied);
                 if self.ordered_errors {
-                    // Standard error may differ when a strand is run again.
+                    // Standard error may differ in a replay.
                     let _ = apply_change(&mut self.errors, change);
                 }
             }
@@ -125,8 +125,8 @@ impl Coordinator {
     }
 
     /// The first action to which a strand can be rolled back now; none if it cannot be. What the
-    /// gate has released stays. A fold releases all that is final, so whoever rolls back releases
-    /// that first.
+    /// gate has released stays. A fold releases all that is final, so a caller that rolls back
+    /// releases that first.
     pub fn rollback_min(&self, task: TaskKey) -> Option<u64> {
         let least = self.graph.rollback_min(task)?;
         let strand = ciel_ordered::StrandKey(self.graph.strand_of(task)?.0);
@@ -136,7 +136,7 @@ impl Coordinator {
     /// A strand writes to its ordered output, when it has done `after` actions.
     ///
     /// # Errors
-    /// What to tell when a strand that is run again writes something else than before.
+    /// The failure of a strand whose replay writes different output.
     pub fn write(&mut self, strand: StrandKey, after: u64, piece: Piece) -> Result<(), String> {
         self.record(&Spelled::Wrote {
             strand,
@@ -169,12 +169,12 @@ impl Coordinator {
         &self.output
     }
 
-    /// The ordered output, for whoever takes it out.
+    /// The ordered output, for the thread that writes it.
     pub fn output_mut(&mut self) -> &mut OrderedStream {
         &mut self.output
     }
 
-    /// Whether a strand that was run again has not yet written all that it had written before.
+    /// Whether a replayed strand has not yet repeated all of its output.
     pub fn is_behind(&self, strand: StrandKey) -> bool {
         self.output.is_behind(ciel_ordered::StrandKey(strand.0))
     }
@@ -184,7 +184,7 @@ impl Coordinator {
         &self.errors
     }
 
-    /// The ordered standard error, for whoever takes it out.
+    /// The ordered standard error, for the thread that writes it.
     pub fn errors_mut(&mut self) -> &mut OrderedStream {
         &mut self.errors
     }
@@ -194,13 +194,13 @@ impl Coordinator {
         self.ordered_errors
     }
 
-    /// The first thing that the ordered output refused, late acts of strands that were given up
-    /// not counted. Where every strand does the same when it is run again, it is a bug.
+    /// The first thing that the ordered output refused, late acts of strands that were given up not
+    /// counted. If all strands are deterministic, it is a bug.
     pub fn refusal(&self) -> Option<OrderedError> {
         self.refusal
     }
 
-    /// When it was told something last.
+    /// The time of its last event.
     pub fn now(&self) -> Micros {
         self.now
     }
@@ -285,7 +285,7 @@ impl Coordinator {
                 ordered_errors,
             } => *self = Coordinator::recorded(policy, ordered_errors),
             Record::Event { now, event } => self.tell(now, event, actions),
-            // The strand was told then if it wrote something else than before.
+            // The strand has failed by then if its replay differs.
             Record::Wrote {
                 strand,
                 after,

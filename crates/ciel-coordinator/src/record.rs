@@ -1,8 +1,8 @@
-//! Records: what a coordinator is told, as bytes.
+//! Records: the inputs of a coordinator, as bytes.
 //!
 //! The spelling is postcard's: numbers as variable-length integers, enumerations by the number of
 //! their variant. There are no names of fields, so a field more makes all older records unreadable;
-//! [`RECORD_FORMAT`] tells such spellings apart. Read next: `coordinator`, which folds records.
+//! [`RECORD_FORMAT`] numbers such encodings. Read next: `coordinator`, which folds records.
 
 use ciel_graph::{Event, Policy};
 use ciel_model::{Micros, StrandKey};
@@ -25,7 +25,7 @@ pub enum Record {
         /// Standard error is ordered like standard output.
         ordered_errors: bool,
     },
-    /// The graph was told something.
+    /// An event for the graph.
     Event {
         /// Time at which the event was handled.
         now: Micros,
@@ -38,7 +38,7 @@ pub enum Record {
         strand: StrandKey,
         /// Actions of the strand before this.
         after: u64,
-        /// The bytes written, or where they lie on disk.
+        /// The bytes written, or their extent on disk.
         piece: Piece,
     },
     /// A strand wrote to its ordered standard error.
@@ -47,7 +47,7 @@ pub enum Record {
         strand: StrandKey,
         /// Actions of the strand before this.
         after: u64,
-        /// The bytes written, or where they lie on disk.
+        /// The bytes written, or their extent on disk.
         piece: Piece,
     },
 }

@@ -1,8 +1,8 @@
 //! What the graph and running tasks do to an ordered stream.
 //!
-//! A strand beneath one that was given up has no place; what concerns it concerns nobody. Every
-//! other refusal is told. It does not know which stream it works on. Read next: `coordinator`,
-//! which has two of them.
+//! A strand beneath a discarded one has no place, and refusals of its acts are ignored. All others
+//! are returned. It does not know which stream it works on. Read next: `coordinator`, which has two
+//! of them.
 
 use ciel_graph::StrandChange;
 use ciel_model::StrandKey;
@@ -20,7 +20,7 @@ pub(crate) fn write_to(
     unless_given_up(reached.and_then(|()| stream.write(strand, piece)))
 }
 
-/// A strand that was given up has no place for what still comes.
+/// A discarded strand has no place for further output.
 fn unless_given_up(done: Result<(), OrderedError>) -> Result<(), OrderedError> {
     match done {
         Err(OrderedError::Unknown { .. } | OrderedError::Closed { .. }) => Ok(()),
@@ -28,14 +28,14 @@ fn unless_given_up(done: Result<(), OrderedError>) -> Result<(), OrderedError> {
     }
 }
 
-/// What to tell a task whose piece was refused.
+/// The failure of a task whose output was refused.
 pub(crate) fn told(refusal: OrderedError) -> Result<(), String> {
     match refusal {
         OrderedError::Mismatch { offset, .. } => Err(format!(
-            "run again, it wrote something else, from byte {offset} of its output on"
+            "in its replay it wrote different output, from byte {offset} on"
         )),
         OrderedError::Diverged { .. } => {
-            Err("run again, it spawned before it had written all it had written before".into())
+            Err("in its replay it spawned before it had repeated all of its earlier output".into())
         }
         _ => Ok(()),
     }

@@ -163,7 +163,7 @@ fn kinds(record: &Record) -> Vec<(&'static str, u8)> {
 fn examples() -> Vec<(&'static str, Record)> {
     let written = [
         (
-            "a run began; standard error is ordered",
+            "a run started; standard error is ordered",
             Record::Began {
                 policy: Policy::default(),
                 ordered_errors: true,
@@ -178,7 +178,7 @@ fn examples() -> Vec<(&'static str, Record)> {
             },
         ),
         (
-            "strand 1 wrote 300 bytes after four actions, which lie in spill file 0 from byte 8 on",
+            "strand 1 wrote 300 bytes after four actions; they are in spill file 0 from byte 8 on",
             Record::Wrote {
                 strand: StrandKey(1),
                 after: 4,
@@ -233,7 +233,7 @@ fn turns() -> Vec<(&'static str, Event)> {
                 ),
             },
         ),
-        ("task 1 got a place", Event::TaskPlaced { task, attempt }),
+        ("task 1 got a slot", Event::TaskPlaced { task, attempt }),
         (
             "task 1 waits for handle 2, keeps handles 0 and 2, and has a live copy",
             Event::TaskBlocked {
@@ -281,7 +281,7 @@ fn others() -> Vec<(&'static str, Event)> {
             },
         ),
         (
-            "task 1 asks what is known",
+            "task 1 fetches the inputs of its replay",
             Event::TaskRecalled { task, attempt },
         ),
         (
@@ -289,17 +289,17 @@ fn others() -> Vec<(&'static str, Event)> {
             Event::ContinuationLost { task },
         ),
         (
-            "another process goes on, and the file of object 1 is gone",
+            "another process resumes the run; the file of object 1 is missing",
             Event::EngineLost {
                 policy: Policy::default(),
                 lost: vec![Name(1)],
             },
         ),
         (
-            "what task 1 did from action 3 on is undone",
+            "task 1 is rolled back to action 3",
             Event::TaskRolledBack { task, to: 3 },
         ),
-        ("task 1 is to be cancelled", Event::CancelRequested { task }),
+        ("task 1 is cancelled", Event::CancelRequested { task }),
         (
             "the job is cancelled",
             Event::JobCancelled {
@@ -308,7 +308,7 @@ fn others() -> Vec<(&'static str, Event)> {
         ),
         ("time passed", Event::Ticked),
         (
-            "task 1 asks for too much",
+            "task 1 requests more than the machine has",
             Event::TaskRefused {
                 task,
                 attempt,
@@ -353,7 +353,7 @@ fn steps() -> Vec<(&'static str, Event)> {
             spawn(),
         ),
         (
-            "task 1 makes the text `hi` as part 0 of action 5, handle 10",
+            "task 1 constructs the text `hi` as part 0 of action 5, handle 10",
             Step::Construct {
                 at: ActionKey::part(5, 0),
                 handle: Handle(10),
@@ -400,7 +400,7 @@ fn ends() -> Vec<(&'static str, Event)> {
     let value = Value::inline(Form::Json, b"7".to_vec());
     vec![
         (
-            "task 1 finished: `7`, what handle 2 becomes, one output published before",
+            "task 1 finished: `7`, one output delegated to handle 2, one published before",
             Event::TaskFinished {
                 task,
                 attempt,
@@ -413,7 +413,7 @@ fn ends() -> Vec<(&'static str, Event)> {
             },
         ),
         (
-            "task 1 goes on after six actions as `g`, on two cores, with three retries",
+            "task 1 continues after six actions as `g`, on two cores, with three retries",
             Event::TaskTailSpawned {
                 task,
                 attempt,

@@ -1,8 +1,8 @@
-//! What a worker can be told ahead: the task that can begin as soon as those before it have ended.
+//! Prefetch: the task that a worker can start as soon as the tasks before it have ended.
 //!
 //! A chain of short tasks would otherwise wait for the engine between any two of them. To look
 //! ahead changes nothing: the task is offered and placed as any other once it has all that it
-//! needs. It does not know workers. Read next: `turn`, for what a task is told when it begins.
+//! needs. It does not know workers. Read next: `turn`, for what a task receives when it starts.
 
 use ciel_model::{
     AttemptNumber, Content, Form, Handle, InputMode, ObjectKey, Resolution, TaskKey, Value,
@@ -13,27 +13,27 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Stored, Waiter};
 use crate::task::{State, Task};
 
-/// Of those that wait for an output, how many are looked at; the others are not told ahead.
+/// Of the tasks that wait for an output, how many are examined; the others are not prefetched.
 const WAITERS_MAX: usize = 8;
 
-/// Inputs of a task that is told ahead.
+/// Inputs of a prefetched task.
 const INPUTS_MAX: usize = 16;
 
 /// A task that is ready, or waits for nothing but what others are about to make.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Ahead {
-    /// As it will be when it begins; what it waits for is not there yet.
+    /// The assignment that it will have when it starts; inputs that it waits for are unresolved.
     pub assignment: Box<Assignment>,
     /// What it waits for.
     pub awaited: Vec<Awaited>,
 }
 
-/// An input that is not there yet.
+/// An input that is still unresolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Awaited {
     /// Its handle in the table of the task that reads it.
     pub input: Handle,
-    /// Who makes it.
+    /// The task that produces it.
     pub producer: TaskKey,
     /// Which of the producer's outputs it is.
     pub output: u32,
@@ -41,8 +41,8 @@ pub struct Awaited {
 
 impl Graph {
     /// A task that can follow the last of `before` in its place: one of the same kind that needs
-    /// the last one's output, and nothing that neither is there nor is made by one of `before`.
-    /// What is there of its inputs is small and without references.
+    /// the last one's output, and no other unresolved input that is not an output of one of
+    /// `before`. Its resolved inputs are small and without references.
     pub fn ahead(&self, before: &[TaskKey]) -> Option<Ahead> {
         let last = self.tasks.get(before.last()?)?;
         if self.remaking.is_some() {
@@ -79,7 +79,7 @@ impl Graph {
     }
 
     fn following(&self, last: &Task, before: &[TaskKey], key: TaskKey) -> Option<Ahead> {
-        // One that was cancelled still stands among the waiters.
+        // A cancelled task is still among the waiters.
         let task = self.tasks.get(&key)?;
         let fits = matches!(task.state, State::Waiting { .. })
             && task.descriptor.class == last.descriptor.class
@@ -134,7 +134,7 @@ impl Graph {
     }
 }
 
-/// A value that can be told as often as one likes; `None` for others.
+/// A value that can be copied into any number of messages; `None` for others.
 fn plain(stored: &Stored) -> Option<Resolution> {
     let value = &stored.value;
     let is_plain = value.references.is_empty()

@@ -1,4 +1,4 @@
-//! Cancellation and deadlines: work that is ended from outside.
+//! Cancellation and deadlines: attempts that do not end by themselves.
 
 use ciel_model::{Failure, FailureKind, Mark, Micros, TaskKey};
 
@@ -125,9 +125,9 @@ impl Graph {
             }
             let attempt = task.attempt;
             let limit = task.descriptor.options.timeout_us.unwrap_or(0);
-            let message = format!("it ran longer than {}", seconds(limit));
+            let message = format!("it exceeded its time limit of {}", seconds(limit));
             let failure = Failure::new(FailureKind::Timeout, task.label(), message)
-                .with_hint("give it more with the option timeout, or --timeout for all tasks");
+                .with_hint("raise the limit with the option timeout, or --timeout for all tasks");
             actions.push(Action::Stop { task: key, attempt });
             self.fail_attempt(now, key, failure, actions);
         }

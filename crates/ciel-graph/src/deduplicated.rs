@@ -121,8 +121,8 @@ impl Graph {
         self.judge(now, actions);
     }
 
-    /// The end of a twin; to judge the job is left to the caller, who may be in the midst of the
-    /// leader's commit.
+    /// The end of a deduplicated call; judging the job is left to the caller, who may be in the
+    /// midst of the leader's commit.
     fn close_twin(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         self.counts.shared += 1;
         self.note(now, key, Moment::Finished);

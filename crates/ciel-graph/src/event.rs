@@ -1,4 +1,4 @@
-//! What goes in through the graph's door and what comes out.
+//! The events that the graph takes and the actions that it returns.
 
 use std::sync::Arc;
 
@@ -10,173 +10,172 @@ use ciel_model::{
 
 use crate::story::Moment;
 
-/// What happened. Events about an attempt that is over are stale and change nothing.
+/// An input of the graph. An event about an attempt that has ended is stale and changes nothing.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Event {
-    /// Somebody submits a program; the root's outputs are kept until the job ends.
+    /// A program is submitted; the root's outputs are kept until the job ends.
     RootSubmitted {
-        /// The root's name: the position everything else hangs from.
+        /// The root's name, from which the names of all other tasks follow.
         name: Name,
         /// The root task; it has no inputs.
         descriptor: Descriptor,
     },
-    /// A place has been found for a ready task.
+    /// A ready task got a slot.
     TaskPlaced {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
     },
-    /// A running task did something that others can see.
+    /// A running task acted on the graph.
     TaskStepped {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// What.
+        /// Its act.
         step: Step,
     },
-    /// A running task can go no further before what it waits for is there. It thereby asks for
-    /// all of `on`.
+    /// A running task waits until references are resolved. It thereby demands all of `on`.
     TaskBlocked {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// Handles it still uses, which become 0, 1, …; those of a strand that is saved become
-        /// delivered ones, and its own go on where they were. `None` keeps the table as it is.
+        /// Handles that it still uses, which become 0, 1, …; those of a strand that is saved become
+        /// delivered ones, and the numbering of its own continues. `None` keeps the table
+        /// unchanged.
         kept: Option<Vec<Handle>>,
         /// What it waits for, in the new numbering; nothing for [`Until::Rest`].
         on: Vec<Handle>,
-        /// When its waiting ends.
+        /// The condition that ends the wait.
         wait: Wait,
-        /// How it goes on.
+        /// How it resumes.
         continuation: Continuation,
-        /// The state it is in here, from which any thread or worker could go on, any number of
-        /// times: if the strand is run again, then from here.
+        /// Its state at this wait, from which any thread or worker can resume it, any number of
+        /// times: a replay starts from here.
         checkpoint: Option<Checkpoint>,
     },
-    /// A running task wants to be told when something is there, and goes on. It thereby asks for
-    /// it. What it watches when its turn ends is forgotten.
+    /// A running task asks to be notified when a reference is resolved, and continues. It thereby
+    /// demands the reference. At the end of its turn it stops watching all references.
     TaskWatched {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// What it watches.
+        /// The reference that it watches.
         handle: Handle,
     },
-    /// A running task came to its end.
+    /// A running task succeeded.
     TaskFinished {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
         /// One for each output that was not published before, in order.
         outputs: Vec<Output>,
-        /// Whether it wrote anything to its ordered output: then equal calls do not share it.
+        /// Whether it wrote to its ordered output: then equal calls do not share its result.
         printed: bool,
     },
-    /// A running task ends by handing its outputs to a successor on the same strand.
+    /// A running task ends by delegating all of its outputs to a successor on the same strand.
     TaskTailSpawned {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
         /// The successor, with as many outputs.
         descriptor: Descriptor,
-        /// Actions of the strand so far, also those of which nothing was told.
+        /// Number of the strand's actions so far, with those that were left out.
         after: u64,
     },
-    /// An attempt failed by itself.
+    /// An attempt failed.
     TaskFailed {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// Why.
+        /// The cause.
         failure: Failure,
     },
     /// The worker of a running attempt is gone; the strand is replayed if it can be.
     TaskLost {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// What to tell if it cannot.
+        /// The task's failure if it cannot be replayed.
         failure: Failure,
     },
-    /// A task that was begun again from its start, and has done nothing yet, wants to be told what
-    /// is known of all that it had asked for.
+    /// A task that is replayed from its start, and has not acted yet, requests the resolutions of
+    /// all references that it had demanded.
     TaskRecalled {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
     },
-    /// The process that ran everything is gone with all its workers; another one goes on, with
-    /// this policy.
+    /// The engine's process is gone with all of its workers; another process resumes the run.
     EngineLost {
-        /// What a failure does from now on.
+        /// What a failure does to the job from now on.
         policy: Policy,
-        /// Files of objects that are gone too; they are made again.
+        /// Names of objects whose files are missing; they are recomputed.
         lost: Vec<Name>,
     },
     /// The live copy of a suspended strand is gone.
     ContinuationLost {
-        /// Which.
+        /// The task.
         task: TaskKey,
     },
-    /// Somebody cancels a task and everything beneath it.
+    /// A request to cancel a task and all of its descendants.
     CancelRequested {
-        /// Which.
+        /// The task.
         task: TaskKey,
     },
-    /// Somebody ends the whole job.
+    /// A request to cancel the whole job.
     JobCancelled {
-        /// What the job's failure is then.
+        /// The failure that the job then has.
         failure: Failure,
     },
     /// Time passed; see [`crate::Graph::next_deadline`].
     Ticked,
-    /// A ready task asks for more than there is: it fails without having begun.
+    /// A ready task requests more resources than the machine has: it fails before it starts.
     TaskRefused {
         /// The task.
         task: TaskKey,
         /// The attempt that was offered.
         attempt: AttemptNumber,
-        /// What it asks for.
+        /// The failure, which names the resource.
         failure: Failure,
     },
-    /// What a strand did from some action on is undone, and the strand is run again; see
+    /// A strand is rolled back to one of its actions and replayed; see
     /// [`crate::Graph::rollback_min`].
     TaskRolledBack {
-        /// The task that the strand is at.
+        /// The current task of the strand.
         task: TaskKey,
         /// The first action that is undone.
         to: u64,
     },
 }
 
-/// A visible act of a running task, in program order.
+/// An act of a running task, in program order.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Step {
-    /// A new task.
+    /// The task spawns a child.
     Spawn {
-        /// Which action this is.
+        /// The index of the action.
         action: u64,
         /// The handle of its first output; the others follow it.
         first: Handle,
-        /// The task.
+        /// The child.
         descriptor: Descriptor,
     },
-    /// New data.
+    /// The task stores an object.
     Construct {
-        /// Which action this is, or a part of which.
+        /// The action, or the part of one.
         at: ActionKey,
-        /// Its handle.
+        /// The handle that the task gives the object.
         handle: Handle,
-        /// The data.
+        /// The content of the object.
         value: Value<Handle>,
     },
     /// New data, which is an output before the task ends.
@@ -192,23 +191,23 @@ pub enum Step {
     },
     /// The environment was asked and answered.
     Input {
-        /// Which action this is, or a part of which.
+        /// The action, or the part of one.
         at: ActionKey,
-        /// What was asked.
+        /// The kind of the observation, such as a clock.
         kind: Arc<str>,
-        /// The answer.
+        /// The recorded answer.
         value: Bytes,
     },
 }
 
-/// What a finished task gives for one output.
+/// One output of a finished task.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Output {
     /// The object itself.
     Value(Value<Handle>),
-    /// Whatever that reference becomes.
+    /// The output is whatever the reference becomes.
     Delegate(Handle),
-    /// It was published before.
+    /// The output was published before.
     Published,
 }
 
@@ -253,45 +252,45 @@ impl Wait {
     }
 }
 
-/// How a suspended strand goes on.
+/// How a suspended strand resumes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Continuation {
-    /// A live copy is kept by the shell.
+    /// From a live copy that the shell keeps.
     Live,
-    /// The program is run again from its start with its recorded facts.
+    /// By a replay from its start, with its recorded facts.
     Replay,
-    /// A state that any worker of the executor can take up.
+    /// From a state that any worker of the executor can restore.
     Saved(Bytes),
 }
 
-/// A state of a strand that waits.
+/// A saved state of a waiting strand.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Checkpoint {
     /// The state, as the executor understands it.
     pub state: Bytes,
-    /// Handles it names, in its own numbering: they will be the table of a strand that goes on
-    /// from here. What it waits for is among them.
+    /// Handles that the state uses, in its own numbering: they will be the table of the strand that
+    /// is restored. The awaited references are among them.
     pub kept: Vec<Handle>,
 }
 
-/// What the shell has to do. Actions are performed in order.
+/// A request to the shell. Actions are performed in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// The task may run as soon as there is a place for it.
+    /// The task is ready: it may run as soon as it gets a slot.
     Offer {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// What it needs.
+        /// What to run, and its resources.
         descriptor: Arc<Descriptor>,
-        /// Its place in the serial order.
+        /// Its position in the serial order.
         label: OrderLabel,
-        /// It was running before, so a live copy may be somewhere: microseconds that its strand
-        /// would run to come to the same point again, more than all if it cannot be replayed.
+        /// The cost of a replay, if it ran before and may have a live copy: microseconds that its
+        /// strand would run to reach its wait; `Micros::MAX` if it cannot be replayed.
         replay_us: Option<Micros>,
     },
-    /// The place in the serial order of a task that was offered has another label now.
+    /// The position of an offered task has another order label now.
     Relabel {
         /// The task.
         task: TaskKey,
@@ -300,115 +299,116 @@ pub enum Action {
         /// Its label.
         label: OrderLabel,
     },
-    /// A ready task is not to be run any more.
+    /// A ready task must not run any more.
     Withdraw {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
     },
-    /// Run it, now, where it was placed.
+    /// Start the attempt, in the slot that it got.
     Begin(Box<Assignment>),
-    /// It asked for what is there already: go on.
+    /// All that the task waits for is resolved: it continues in its slot.
     Continue {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// What is there of what it asked for, in order.
+        /// The resolutions of the awaited references, in order.
         answers: Vec<(Handle, Resolution)>,
-        /// How its wait ended, if that depends on time.
+        /// How the wait ended, if that depends on time.
         ended: Option<WaitEnd>,
     },
-    /// What is known now of all that a task that was begun again had asked for.
+    /// The answer to [`Event::TaskRecalled`].
     Recalled {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// Each with what became of it. What the earlier run made has its handle of then.
+        /// The references with their resolutions; those that the earlier run constructed or
+        /// spawned keep their handles.
         known: Vec<(Handle, Resolution)>,
     },
-    /// What a running task watched is there, be it as a failure.
+    /// A reference that a running task watches is resolved, or has failed.
     Notify {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
-        /// What.
+        /// The watched reference.
         handle: Handle,
     },
-    /// It waits; its place is free.
+    /// The task waits; its slot is free.
     Suspend {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
     },
-    /// A running or suspended attempt is over for the graph: end it and whatever it started.
+    /// A running or suspended attempt has ended for the graph: stop it and what it started.
     Stop {
-        /// Which.
+        /// The task.
         task: TaskKey,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: AttemptNumber,
     },
-    /// Something about the ordered output of a strand.
+    /// A change of the tree of ordered output.
     Strand(StrandChange),
-    /// No one can name this object any more; its file can go.
+    /// No holder of this object is left: remove its file.
     DropObject(Name),
-    /// An attempt failed and will be tried again.
+    /// An attempt failed and will be retried.
     AttemptFailed {
-        /// Who.
+        /// The label of the task.
         task: Label,
-        /// Why.
+        /// The cause.
         failure: Arc<Failure>,
-        /// Retries left.
+        /// The number of retries left.
         left: u32,
     },
-    /// Something happened to a task; only if somebody watches, and after all that was done about
-    /// the same event.
+    /// A transition of a task, for observers; only if the graph has any, and after all other
+    /// actions of the same event.
     Happened(Box<Happening>),
-    /// A task ended; for the history, whose bound is the shell's.
+    /// A task ended; for the history, which the shell bounds.
     Ended(Box<TaskSummary>),
-    /// The job is over.
+    /// The job has ended.
     JobEnded(Box<JobOutcome>),
 }
 
 /// A change in the tree of ordered output, in program order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandChange {
-    /// A root.
+    /// The strand of a root task starts.
     Root(StrandKey),
-    /// A child stands at this point of its parent's output.
+    /// The output of a child belongs at this point of its parent's output.
     Spawned {
-        /// The parent.
+        /// The strand of the parent.
         parent: StrandKey,
-        /// Which action of the parent it is.
+        /// The index of the spawn among the parent's actions.
         action: u64,
-        /// The child.
+        /// The strand of the child.
         child: StrandKey,
-        /// Its output may be released before it commits.
+        /// Whether its output may be released before it commits.
         live: bool,
     },
-    /// An attempt's output is final so far.
+    /// The output of the strand's attempt so far is final.
     Committed(StrandKey),
-    /// Nothing more comes from it.
+    /// The strand writes no more.
     Closed(StrandKey),
-    /// It will not be finished: the serial output ends here.
+    /// The strand will not finish: the serial output ends in it.
     Discarded(StrandKey),
-    /// It has no place in the output.
+    /// The strand has no place in the output.
     Skipped(StrandKey),
-    /// If it is run again, then from here.
+    /// A replay of the strand would start here.
     Marked(StrandKey),
-    /// It will be run again from its start or its last mark. What came from its action `to` on is
-    /// withdrawn, as far as it is not released; what came before must come again.
+    /// The strand will be replayed from its start or its last mark. Output from its action `to` on
+    /// is withdrawn unless it is released; the replay must repeat the output before that.
     RolledBack {
-        /// Which strand.
+        /// The strand.
         strand: StrandKey,
         /// The first action that is undone; [`StrandChange::NOTHING`] for a mere replay.
         to: u64,
     },
-    /// Its failed attempt's uncommitted output is dropped.
+    /// The uncommitted output of the strand's failed attempt is dropped.
     Withdrawn(StrandKey),
 }
 
@@ -417,61 +417,61 @@ impl StrandChange {
     pub const NOTHING: u64 = u64::MAX;
 }
 
-/// Everything a shell needs to run an attempt.
+/// All that a shell needs to run an attempt.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Assignment {
-    /// Which task.
+    /// The task.
     pub task: TaskKey,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: AttemptNumber,
-    /// Its strand.
+    /// The strand of the task.
     pub strand: StrandKey,
-    /// As people call it.
+    /// The label that messages show.
     pub label: Label,
-    /// The name of its strand, from which the names of what it makes come.
+    /// The name of its strand, from which the names of its children and objects follow.
     pub position: Name,
     /// The index of its next action.
     pub next_action: u64,
-    /// The first handle of its own that it has not given out.
+    /// The first handle of its own that is unused.
     pub next_handle: Handle,
     /// What to run.
     pub descriptor: Arc<Descriptor>,
-    /// How to enter it.
+    /// How the attempt starts or resumes.
     pub entry: Entry,
     /// How its wait ended, if it waited and that depends on time; a replay finds it in its facts.
     pub ended: Option<WaitEnd>,
 }
 
 impl Assignment {
-    /// Bytes of memory past which the attempt is ended, if its task has declared what it needs.
+    /// The bytes of memory at which the attempt is killed, if its task declares memory.
     pub fn memory_limit(&self) -> Option<u64> {
         let declared = self.descriptor.options.resources.memory_bytes?;
         Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
     }
 }
 
-/// How an attempt is entered.
+/// How an attempt starts or resumes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Entry {
-    /// From its start; with what is known of its inputs (all of them if it needs them).
+    /// From its start; with the resolutions of its inputs, all of them if it takes them by value.
     Start(Vec<(Handle, Resolution)>),
-    /// From its start, with the facts of the time before.
+    /// By replay from its start, with the facts that it recorded.
     Replay {
-        /// Its inputs.
+        /// The resolutions of its inputs.
         inputs: Vec<(Handle, Resolution)>,
-        /// What happened, in order.
+        /// Its facts, in order.
         facts: Vec<Fact>,
     },
-    /// From saved bytes; what it did after that is compared with what it does.
+    /// From saved bytes, then by replay of the facts after them.
     Restore {
-        /// The state.
+        /// The saved state.
         bytes: Bytes,
-        /// What is there of what it waited for.
+        /// The resolutions of the awaited references.
         answers: Vec<(Handle, Resolution)>,
-        /// What happened after that, in order.
+        /// Its facts after the saved state, in order.
         facts: Vec<Fact>,
     },
-    /// The live copy, with what is there of what it waited for.
+    /// From its live copy, with the resolutions of the awaited references.
     Resume(Vec<(Handle, Resolution)>),
 }
 
@@ -480,55 +480,55 @@ pub enum Entry {
 pub struct JobOutcome {
     /// The root's first output as (name, object), or the job's failure.
     pub result: Result<(Name, Value<ObjectKey>), Arc<Failure>>,
-    /// Every failure of a task whose error nobody handled, earliest in serial order first.
+    /// The failures of tasks that no other task handled, in serial order.
     pub failures: Vec<Arc<Failure>>,
 }
 
-/// Something that happened to a task, for those who watch.
+/// A transition of a task, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happening {
-    /// When.
+    /// The time of the transition.
     pub at: Micros,
-    /// To which task.
+    /// The task.
     pub task: TaskKey,
-    /// In which attempt; after a loss or a retry, the next one.
+    /// The number of the attempt; after a loss or a retry, that of the next one.
     pub attempt: AttemptNumber,
-    /// The task as people call it.
+    /// The label of the task.
     pub label: Label,
-    /// The task that spawned it.
+    /// The name of the task that spawned it.
     pub parent: Option<Name>,
-    /// Which executor.
+    /// The executor of the task.
     pub executor: Arc<str>,
-    /// What.
+    /// The transition.
     pub moment: Moment,
 }
 
-/// A task that ended, for the history.
+/// An ended task, for the history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSummary {
-    /// Who.
+    /// The label of the task.
     pub label: Label,
-    /// Which executor.
+    /// The executor of the task.
     pub executor: Arc<str>,
-    /// Where it was spawned.
+    /// The line of the program that spawned it.
     pub site: Site,
-    /// Who spawned it.
+    /// The label of the task that spawned it.
     pub parent: Option<Label>,
-    /// How often it was begun.
+    /// The number of attempts that started.
     pub attempts: u32,
-    /// What happened to it.
+    /// Its transitions, with their times.
     pub story: Vec<(Micros, Moment)>,
-    /// Why it failed, if it did.
+    /// The failure, if it failed.
     pub failure: Option<Arc<Failure>>,
-    /// Microseconds it ran, waiting not counted.
+    /// The time for which it ran, without its waits.
     pub ran_us: Micros,
 }
 
 /// What a failure does to the rest of the job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Policy {
-    /// All spawned work finishes, whatever fails.
+    /// All spawned tasks finish, whatever fails.
     pub keep_going: bool,
-    /// The first failed task in time ends the job.
+    /// The task that fails first in time ends the job.
     pub fail_fast: bool,
 }

@@ -23,7 +23,7 @@ pub struct FunctionCounts {
     pub failed: u64,
     /// Tasks that were cancelled.
     pub cancelled: u64,
-    /// Lazy tasks whose outputs nobody could need any more.
+    /// Lazy tasks whose outputs cannot be demanded any more.
     pub unneeded: u64,
 }
 
@@ -66,7 +66,7 @@ impl Functions {
     }
 
     fn of(&mut self, what: &Arc<str>) -> &mut FunctionCounts {
-        // Asked for twice, because a key is only made for a new one.
+        // Looked up twice, because a key is only made for a new one.
         if self.0.contains_key(what) {
             return self.0.get_mut(what).expect("just seen");
         }

@@ -2,13 +2,12 @@
 //!
 //! The parts: `spawn` (new tasks), `deduplicated` (equal calls), `turn` (begin), `ahead` (what a
 //! worker may prefetch), `wait` (block, wake, watch), `settle` (finish, fail, retry), `rollback`
-//! and `replay` (run a strand again, from an action or whole), `replay_inputs` (what it asked for),
+//! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
 //! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
-//! files), `objects` and `table` (results and who holds them), `verdict` (the job's failure and
+//! files), `objects` and `table` (results and their holders), `verdict` (the job's failure and
 //! end), `story` and `view` (what people may ask), `functions` (counts of tasks), `check`
-//! (invariants). Each handler reads the state of
-//! one task and moves it to the next; a stale event finds no task of its attempt and changes
-//! nothing.
+//! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
+//! finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,20 +41,20 @@ pub struct Graph {
     pub(crate) calls: FxHashMap<Arc<CallKey>, Call>,
     pub(crate) calls_purge_at: usize,
     pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
-    /// What running tasks want to be told of.
+    /// The references that running tasks watch.
     pub(crate) watches: FxHashMap<TaskKey, FxHashSet<Handle>>,
     /// Tasks that have not ended and will run, i.e. all but the dormant ones.
     pub(crate) live: u64,
     pub(crate) verdict: Verdict,
     pub(crate) counts: Counts,
-    /// What happened in the event at hand; none if nobody watches.
+    /// The transitions in the current event; none without observers.
     #[serde(skip)]
     pub(crate) watched: Option<Vec<Happening>>,
     pub(crate) functions: Functions,
     pub(crate) owners: Owners,
     /// Files remember how they were made.
     pub(crate) keeps_lineage: bool,
-    /// Lost files that are being made again.
+    /// Lost files that are being recomputed.
     pub(crate) remaking: Option<Reconstruction>,
 }
 
@@ -307,7 +306,7 @@ impl Graph {
         }
     }
 
-    /// A lazy task whose outputs nobody can ask for any more is dropped.
+    /// A lazy task whose outputs cannot be demanded any more is dropped.
     fn forget_dormant(&mut self, key: TaskKey, released: &mut Released) {
         let Some(task) = self.tasks.get(&key) else {
             return;
@@ -337,8 +336,8 @@ impl Graph {
         }
     }
 
-    /// Whether each moment of a task is told by an action from now on. What the graph does stays
-    /// the same.
+    /// Whether each transition of a task gives an action from now on. What the graph does stays the
+    /// same.
     pub fn watch(&mut self, is_watched: bool) {
         self.watched = is_watched.then(Vec::new);
     }
@@ -361,7 +360,7 @@ impl Graph {
         }
     }
 
-    /// Counts a task that ended, and tells the history what is known of it.
+    /// Counts an ended task, and summarises it for the history.
     pub(crate) fn summarise(
         &mut self,
         task: &mut Task,

@@ -1,4 +1,4 @@
-//! Lineage: how the file of an object is made again when it is lost.
+//! Lineage: how the lost file of an object is recomputed.
 //!
 //! A file that a task made remembers that task and what it was given, and that in turn what it was
 //! made of. The chain is cut at a bounded depth: there, as for data that tasks brought in
@@ -17,7 +17,7 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Stored};
 use crate::task::Task;
 
-/// A file, and how it is made again. `O` is how others are named.
+/// A file, and how it is recomputed. `O` is the type that names other files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct OriginOf<O> {
     pub(crate) name: Name,
@@ -57,7 +57,7 @@ pub(crate) struct Ingredient<O> {
 }
 
 impl Origin {
-    /// A file that nothing can make again.
+    /// A file that cannot be recomputed.
     pub(crate) fn source(name: Name, length: u64, digest: Option<Digest>) -> Origin {
         Origin(Arc::new(OriginOf {
             name,
@@ -68,8 +68,8 @@ impl Origin {
         }))
     }
 
-    /// Whether it must stay on disk although nobody holds it: something was made of it, and it
-    /// cannot be made again.
+    /// Whether it must stay on disk although it has no holder: other objects were derived from it,
+    /// and it cannot be recomputed.
     pub(crate) fn is_needed(&self) -> bool {
         self.0.recipe.is_none() && Arc::strong_count(&self.0) > 1
     }
@@ -174,7 +174,8 @@ impl Graph {
         }
     }
 
-    /// None if the task is impure or asked the outside, or what it was given is not all there.
+    /// None if the task is impure or observed its environment, or if some of its inputs are
+    /// missing.
     fn recipe_of(&self, task: &Task) -> Option<Recipe<Origin>> {
         let asked = |fact: &Fact| matches!(fact.act, FactAct::Input { .. });
         let pooled = matches!(task.descriptor.class, Class::Pooled(_));

@@ -1,4 +1,4 @@
-//! The table of objects: what each reference has become, and who still holds it.
+//! The table of objects: the state of each, and the number of its holders.
 //!
 //! Reference counts suffice because the graph is acyclic by construction: a task can only hold
 //! references it was given or made. It does not know tasks beyond the keys of those that wait.
@@ -32,15 +32,15 @@ pub(crate) enum ObjectState {
     /// Its task failed.
     Failed {
         failure: Arc<Failure>,
-        /// The output of the failed task itself; whoever asks for a copy of it asks for this.
+        /// The output of the failed task itself; to demand a copy of it is to demand this one.
         source: ObjectKey,
     },
 }
 
-/// Who wants to know when an object is there.
+/// The tasks to wake or notify when an object is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Waiter {
-    /// A task that goes no further before.
+    /// A task that waits until.
     Blocked(TaskKey),
     /// A task that runs, and calls the object so.
     Watching(TaskKey, Handle),
@@ -56,7 +56,7 @@ pub(crate) struct Stored {
     pub(crate) name: Name,
     /// What it is.
     pub(crate) value: Value<ObjectKey>,
-    /// How its file is made again, if it has one and that is kept.
+    /// How its file is recomputed, if it has a file and a lineage.
     pub(crate) origin: Option<Origin>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Object {
     pub(crate) state: ObjectState,
     /// Table entries, embedded references, aliases and roots that hold it.
     pub(crate) holders: u32,
-    /// Its failure has been given to somebody, or would be.
+    /// Whether a task has received its failure, or would receive it.
     pub(crate) asked: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Object {
 pub(crate) struct Released {
     /// Names whose files can go.
     pub(crate) files: Vec<Name>,
-    /// Producers of objects nobody will ever name.
+    /// Producers of objects without holders.
     pub(crate) unwanted: Vec<TaskKey>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Objects {
     next: u64,
     /// How many stored values are that file.
     files: FxHashMap<Name, u32>,
-    /// Files that nobody holds, and of which others were made.
+    /// Files without holders, from which other objects were derived.
     sources: Vec<Origin>,
     sources_purge_at: usize,
 }
@@ -169,7 +169,7 @@ impl Objects {
         self.table.iter().map(|(key, object)| (*key, object))
     }
 
-    /// The object that `key` stands for: itself, or what it is an alias of.
+    /// The object that `key` resolves to: itself, or the target of its alias.
     pub(crate) fn target(&self, key: ObjectKey) -> ObjectKey {
         match self.table.get(&key).map(|object| &object.state) {
             Some(ObjectState::Alias(target)) => *target,
@@ -177,7 +177,7 @@ impl Objects {
         }
     }
 
-    /// The state that matters to who asks: never an alias.
+    /// The state behind all aliases.
     pub(crate) fn settled_state(&self, key: ObjectKey) -> &ObjectState {
         let target = self.target(key);
         &self
@@ -200,7 +200,7 @@ impl Objects {
         self.add_waiter(key, Waiter::Blocked(task))
     }
 
-    /// Makes `task` watch `key`, which it calls `handle`; false if there is nothing to wait for.
+    /// Makes `task` watch `key`, its handle `handle`; false if there is nothing to wait for.
     pub(crate) fn watch(&mut self, key: ObjectKey, task: TaskKey, handle: Handle) -> bool {
         self.add_waiter(key, Waiter::Watching(task, handle))
     }
@@ -254,7 +254,7 @@ impl Objects {
         }
     }
 
-    /// Marks `key` as asked for, so that its failure, if it comes, is somebody's business.
+    /// Marks `key` as demanded, so that its failure counts as handled.
     pub(crate) fn ask(&mut self, key: ObjectKey) {
         let target = self.target(key);
         let source = match self.table.get(&target).map(|object| &object.state) {
@@ -268,9 +268,9 @@ impl Objects {
         }
     }
 
-    /// The future `key` becomes `state`, with all its aliases; gives who waited.
+    /// The future `key` becomes `state`, with all its aliases; returns the waiting tasks.
     ///
-    /// Returns `None` if nobody holds it any more: then there is nothing to settle.
+    /// Returns `None` if it has no holder any more: then there is nothing to settle.
     pub(crate) fn settle(
         &mut self,
         key: ObjectKey,
@@ -300,7 +300,7 @@ impl Objects {
         Some(waiters)
     }
 
-    /// A copy of a failure holds its source, so that one can see whether it may still be asked for.
+    /// A copy of a failure holds its source, which shows whether the source may still be demanded.
     fn hold_source(&mut self, key: ObjectKey, state: &ObjectState) {
         if let ObjectState::Failed { source, .. } = state
             && *source != key
@@ -309,7 +309,8 @@ impl Objects {
         }
     }
 
-    /// The future `key` becomes an alias of the future `target`, whoever waits for it waits there.
+    /// The future `key` becomes an alias of the future `target`; tasks that wait for it wait for
+    /// the target.
     pub(crate) fn alias(&mut self, key: ObjectKey, target: ObjectKey) {
         let Some(object) = self.table.get_mut(&key) else {
             return;
@@ -344,7 +345,7 @@ impl Objects {
         others.extend(aliases.iter());
     }
 
-    /// Drops `key` if nobody holds it.
+    /// Drops `key` if it has no holder.
     pub(crate) fn collect(&mut self, key: ObjectKey, released: &mut Released) {
         let mut pending = vec![key];
         while let Some(key) = pending.pop() {
@@ -359,7 +360,7 @@ impl Objects {
         }
     }
 
-    /// One holder less; what nobody holds any more goes, and what it held in turn.
+    /// Removes one holder; objects without holders are dropped, and release what they hold.
     pub(crate) fn release(&mut self, key: ObjectKey, released: &mut Released) {
         let object = self
             .table
@@ -441,7 +442,7 @@ impl Objects {
         }
     }
 
-    /// Whether anybody has asked for `key`: a task that waits for it, or the job itself.
+    /// Whether `key` was demanded: by a task that waits for it, or by the job itself.
     pub(crate) fn is_asked(&self, key: ObjectKey) -> bool {
         self.table.get(&key).is_some_and(|object| object.asked)
     }
@@ -449,8 +450,8 @@ impl Objects {
 
 /// The files that stored values occupy, and when they are dropped.
 impl Objects {
-    /// A stored value is gone; its file goes with the last one, unless others were made of it that
-    /// could not be made again without it.
+    /// A stored value was dropped; its file is removed with the last one, unless objects derived
+    /// from it could not be recomputed without it.
     fn let_go_of_file(
         &mut self,
         content: &Content,
@@ -488,7 +489,7 @@ impl Objects {
         self.sources_purge_at = (2 * self.sources.len()).max(SOURCES_MIN);
     }
 
-    /// The files of all objects that are there, and of those that others were made of.
+    /// The files of all resolved objects, and of those from which others were derived.
     pub(crate) fn all_files(&self) -> BTreeMap<Name, FileContent> {
         let file = |object: &Object| match &object.state {
             ObjectState::Ready(stored) => stored.value.content.file(),
@@ -535,8 +536,8 @@ impl Objects {
         self.files.contains_key(&name) || self.sources.iter().any(|source| source.0.name == name)
     }
 
-    /// These files are gone. Those that nobody holds are missed only when something has to be made
-    /// of them again.
+    /// These files are missing. A file without holders is missed only when an object has to be
+    /// recomputed from it.
     pub(crate) fn forget_sources(&mut self, gone: &FxHashSet<Name>) {
         self.sources.retain(|source| !gone.contains(&source.0.name));
     }

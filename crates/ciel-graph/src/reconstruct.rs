@@ -1,8 +1,8 @@
-//! Lost files, made again before anything else goes on.
+//! Reconstruction: lost files are recomputed before other tasks run.
 //!
 //! The tasks that made them are run once more, with what they were given, which may itself have to
-//! be made again. What they print has its place in the output already and goes nowhere. Until all
-//! is there nothing else is offered. It does not know what is lost. Read next: `lineage`.
+//! be recomputed. What they print is in the output already and is dropped. Until all files are
+//! recomputed nothing else is offered. It does not know what is lost. Read next: `lineage`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) struct Reconstruction {
     wanted: BTreeMap<Name, u64>,
 }
 
-/// Nothing can make this file again.
+/// The error that a file cannot be recomputed.
 struct NotReconstructible(Name);
 
 impl Reconstruction {
@@ -57,7 +57,7 @@ impl Reconstruction {
 }
 
 impl Graph {
-    /// Holds everything back until these files are there again.
+    /// Offers no task until these files are recomputed.
     pub(crate) fn begin_remaking(&mut self) {
         self.remaking = Some(Reconstruction {
             first_new: self.next_task,
@@ -84,7 +84,7 @@ impl Graph {
         }
     }
 
-    /// The object of a file that is made again.
+    /// The object of a file that is recomputed.
     fn remake_one(
         &mut self,
         now: Micros,
@@ -242,7 +242,7 @@ impl Graph {
         let what = "job".into();
         let message = format!("the object {name} is lost and cannot be recomputed");
         let failure = Failure::new(FailureKind::ObjectLost, Label { what, name }, message);
-        let hint = "start afresh: ciel run --new …";
+        let hint = "start a new run: ciel run --new …";
         self.on_job_cancelled(now, failure.with_hint(hint), actions);
     }
 
@@ -430,7 +430,7 @@ mod tests {
             place(&mut graph, TaskKey(2), 0);
             let made = Name::of_root(b"job").spawn(1).output(0);
             finish(&mut graph, TaskKey(2), made, 9);
-            // The parent forgets the source: it goes on from here with what was made of it.
+            // The parent releases the source: it resumes from here with the derived object.
             let block = Event::TaskBlocked {
                 task: ROOT,
                 attempt: AttemptNumber(0),

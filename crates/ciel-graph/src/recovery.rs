@@ -1,8 +1,8 @@
-//! Another process goes on where one was killed; and the points from which strands are run again.
+//! Recovery: another process resumes the run; and the points from which strands are replayed.
 //!
-//! After a fold of all recorded events the graph stands where it stood, but nothing runs any more
-//! and no live copy is left. Nobody is to blame, so nothing is counted as lost. It does not know
-//! how events are kept. Read next: `settle`, for what a task is begun again with.
+//! After a fold of all recorded events the graph has its former state, but no task runs any more
+//! and no live copy is left. This is not counted as a loss of any task. It does not know how events
+//! are kept. Read next: `settle`, for what a restarted task receives.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const FACT_BYTES: usize = 64;
 impl Graph {
     /// Whether a strand has met so much since its last checkpoint that it should leave another one:
     /// `least` facts and answers, and as much as that checkpoint took, so that each of them costs a
-    /// constant. Not while it is meeting them again, nor if it does not record any.
+    /// constant. Not while it replays them, nor if it records none.
     pub fn outgrows_checkpoint(&self, task: TaskKey, least: usize) -> bool {
         let Some(task) = self.tasks.get(&task).filter(|task| is_whole(task)) else {
             return false;
@@ -38,8 +38,8 @@ impl Graph {
         self.objects.all_files()
     }
 
-    /// From now on the strand is run again from here; the facts before are forgotten. A strand
-    /// that is still meeting its facts has a point before them, and keeps that.
+    /// From now on a replay of the strand starts here; the facts before are dropped. A strand that
+    /// is still meeting its facts has a point before them, and keeps that.
     pub(crate) fn store_checkpoint(
         &mut self,
         key: TaskKey,

@@ -1,8 +1,8 @@
-//! A strand that is run again, compared with what it did before.
+//! Replay: the actions of a strand, compared with its recorded facts.
 //!
-//! What it did is found by the index of the action. Its spawns are answered with the children
-//! that it has, its objects with those that it stored. What differs is a failure that names both.
-//! It does not know why the strand is run again. Read next: `rollback`, `recovery`.
+//! What it did is found by the index of the action. Its spawns are answered with the children that
+//! it has, its objects with those that it stored. What differs is a failure that names both. It
+//! does not know why the strand is replayed. Read next: `rollback`, `recovery`.
 
 use ciel_model::{
     ActionKey, CallKey, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
@@ -17,7 +17,7 @@ use crate::task::Task;
 
 impl Graph {
     /// A running task has come to `at`; what was recorded there, if it had come that far before.
-    /// Recorded inputs may be passed by: a task that is told of them does not ask again.
+    /// Recorded inputs may be skipped: a task that received them does not observe again.
     pub(crate) fn reach(
         &mut self,
         key: TaskKey,
@@ -28,7 +28,7 @@ impl Graph {
         let least = task.strand.next;
         if at.action < least || at.action >= limits::ACTIONS_MAX {
             let message = format!(
-                "it gave the index {} to an action; the least is {least}",
+                "it gave the index {} to an action; the minimum is {least}",
                 at.action
             );
             let failure = Failure::new(FailureKind::Refused, task.label(), message);
@@ -52,7 +52,7 @@ impl Graph {
         Ok(recorded)
     }
 
-    /// A replayed spawn: the recorded child is given again, if it is the same call.
+    /// A replayed spawn: returns the recorded child, if it is the same call.
     pub(crate) fn spawn_again(
         &mut self,
         parent: TaskKey,
@@ -112,19 +112,19 @@ impl Graph {
         Ok(*object)
     }
 
-    /// The failure of a task that, run again, did something else than before.
+    /// The failure of a task whose replay differs from its facts.
     pub(crate) fn differs(&self, key: TaskKey, how: &str) -> Refusal {
         let label = self.tasks[&key].label();
-        let message = format!("run again, it {how}");
+        let message = format!("in its replay it {how}");
         let failure = Failure::new(FailureKind::NonDeterministic, label, message);
         Box::new(failure.with_hint(
-            "a task must spawn and ask the same every time; what it takes from clock, chance or \
-             environment must be recorded (Python: ciel.now(), ciel.task_rng(), ciel.entropy(), \
+            "each replay must spawn and observe the same; clock, random numbers and environment \
+             must be recorded (Python: ciel.now(), ciel.task_rng(), ciel.entropy(), \
              ciel.environ())",
         ))
     }
 
-    /// Whether an object can be the same as a value, as far as that can be told here: equal values
+    /// Whether an object can be the same as a value, as far as the graph can decide: equal values
     /// of Python may have different pickles, of which bytes may be a part, and a file is not read.
     fn is_like(&self, object: ObjectKey, value: &Value<Handle>) -> bool {
         let ObjectState::Ready(stored) = self.objects.settled_state(object) else {
@@ -180,7 +180,7 @@ pub(crate) fn words(act: &FactAct) -> String {
         FactAct::Spawned { what, site, .. } => spawned(what, site),
         FactAct::Constructed { .. } => "stored an object".to_string(),
         FactAct::Waited(_) => "waited for the first of several".to_string(),
-        FactAct::Input { kind, .. } => format!("asked the outside ({kind})"),
+        FactAct::Input { kind, .. } => format!("observed its environment ({kind})"),
     }
 }
 

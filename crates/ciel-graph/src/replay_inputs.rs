@@ -1,5 +1,5 @@
-//! What a task may learn beside its answers: whether something is there, and when it is run again,
-//! what became of everything it had asked for.
+//! What a task may request beside its answers: whether a reference is resolved, and in a replay,
+//! the resolutions of all that it had demanded.
 //!
 //! It does not decide anything. Read next: `turn`, where tasks ask.
 
@@ -12,7 +12,7 @@ use crate::objects::ObjectState;
 use crate::task::State;
 
 impl Graph {
-    /// Whether what a running task names is there, be it as a failure; `None` if this attempt
+    /// Whether a reference of a running task is resolved, or has failed; `None` if this attempt
     /// does not run or has no such handle.
     pub fn is_settled(
         &self,
@@ -34,7 +34,7 @@ impl Graph {
         object.is_some_and(|object| self.is_object_ready(object))
     }
 
-    /// Whether a task that waits is to go on with its live copy.
+    /// Whether a waiting task resumes with its live copy.
     pub fn keeps_live_copy(&self, task: TaskKey) -> bool {
         let Some(task) = self.tasks.get(&task) else {
             return false;
@@ -66,9 +66,9 @@ impl Graph {
         });
     }
 
-    /// What is known now of all that an earlier run of a task had asked for, when it has begun
-    /// again from its start and has done nothing yet. References inside values join its table, in
-    /// this order. What it was told with its inputs is not repeated.
+    /// The resolutions of all that an earlier run of a task had demanded, for a replay that has not
+    /// acted yet. References inside values join its table, in this order. Resolutions of its inputs
+    /// are not repeated.
     fn recall(&mut self, key: TaskKey, attempt: AttemptNumber) -> Vec<(Handle, Resolution)> {
         if self.running(key, attempt).is_none() {
             return Vec::new();

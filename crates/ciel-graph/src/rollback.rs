@@ -1,9 +1,9 @@
-//! A strand is taken back to one of its actions, and run again.
+//! Rollback: a strand is taken back to one of its actions, and replayed.
 //!
-//! A retry takes it back to its task's first action, a replay to none: then it only does again what
-//! it did. Facts from that action on are dropped, and what was spawned from there on is cancelled.
-//! It does not know why a strand is taken back, nor what of its output is out: whoever asks must.
-//! Read next: `replay`, for what a strand meets that is run again.
+//! A retry rolls it back to its task's first action, a replay to none: then it only repeats what it
+//! did. Facts from that action on are dropped, and what was spawned from there on is cancelled. It
+//! does not know why a strand is taken back, nor which of its output is released: the caller must
+//! know. Read next: `replay`, for what a replayed strand is compared with.
 
 use ciel_model::{ActionKey, Fact, FactAct, Mark, Micros, ObjectKey, StrandKey, TaskKey};
 
@@ -55,7 +55,7 @@ impl Graph {
         self.wait_again(now, key, actions);
     }
 
-    /// The strand goes on from its checkpoint, for which it may have to wait as it did there, or
+    /// The strand resumes from its checkpoint, for which it may have to wait as it did there, or
     /// from its start.
     fn wait_again(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         let stored = self.tasks[&key].checkpoint.as_ref();
@@ -78,8 +78,8 @@ impl Graph {
         actions.append(&mut woken);
     }
 
-    /// Makes a strand ready to be run again from its start, or its last checkpoint. What it did
-    /// from action `to` on is undone.
+    /// Makes a strand ready for a replay from its start, or its last checkpoint. What it did from
+    /// action `to` on is undone.
     pub(crate) fn roll_back(
         &mut self,
         now: Micros,
@@ -124,7 +124,7 @@ impl Graph {
             FactAct::Spawned { before, .. } => Some(before),
             FactAct::Constructed { .. } | FactAct::Waited(_) | FactAct::Input { .. } => None,
         });
-        let why = "what spawned it was undone";
+        let why = "its spawn was rolled back";
         Undone { begin, facts, why }
     }
 
@@ -154,7 +154,7 @@ struct Undone {
 }
 
 impl Task {
-    /// The index of the first action that the strand does when it is run again.
+    /// The index of the first action that a replay of the strand does.
     fn base(&self) -> u64 {
         self.checkpoint
             .as_ref()

@@ -1,4 +1,4 @@
-//! Ends: outputs that are there, failures, retries and replays.
+//! Ends: outputs that are resolved, failures, retries and replays.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Somebody may have an output from now on, so what led to it cannot be undone.
+    /// Other tasks may have an output from now on, so the actions before it cannot be rolled back.
     fn give(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
         task.given_after = task.strand.next;
@@ -149,7 +149,7 @@ impl Graph {
         }
     }
 
-    /// An output declared published that is not there is the task's failure.
+    /// A declared output that was not published is the task's failure.
     fn check_published(&self, key: TaskKey, index: usize) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
         let object = task.outputs[index];
@@ -205,7 +205,7 @@ impl Graph {
         self.end_strand(now, key, None, actions);
     }
 
-    /// Gives a future its state and wakes who waited.
+    /// Settles a future and wakes the waiting tasks.
     pub(crate) fn settle_object(
         &mut self,
         now: Micros,
@@ -404,7 +404,7 @@ impl Graph {
         let resume = task.descriptor.replayable.then(Resume::replay);
         self.note(now, key, why);
         if resume.is_none() {
-            // Nothing of it is recorded, so nothing of it can be met again.
+            // It has no facts, so a replay has nothing to be compared with.
             let first = self.tasks[&key].begun_at;
             self.roll_back(now, key, first, actions);
         }

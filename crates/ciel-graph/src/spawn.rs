@@ -232,8 +232,7 @@ impl Graph {
         self.offer(key, actions);
     }
 
-    /// Asks for `objects` on behalf of a task; gives how many are not there, and notes who makes
-    /// those.
+    /// Demands `objects` for a task; returns how many are unresolved, and notes who makes those.
     fn wait_for(&mut self, key: TaskKey, objects: &[ObjectKey], wanted: &mut Vec<TaskKey>) -> u32 {
         let mut missing = 0;
         for object in objects {
@@ -246,8 +245,8 @@ impl Graph {
         missing
     }
 
-    /// Asks for `objects` on behalf of a task and wakes the lazy tasks that make them; gives how
-    /// many are not there.
+    /// Demands `objects` for a task and wakes the lazy tasks that produce them; returns how many
+    /// are unresolved.
     pub(crate) fn wait_and_demand(
         &mut self,
         now: Micros,
@@ -308,7 +307,7 @@ impl Graph {
         let task = &self.tasks[&key];
         let look_up = |handle: &Handle| {
             task.table.get(*handle).ok_or_else(|| {
-                let message = format!("it used handle {}, which it was never given", handle.0);
+                let message = format!("it used handle {}, which it does not have", handle.0);
                 Box::new(Failure::new(FailureKind::Refused, task.label(), message))
             })
         };
@@ -381,7 +380,7 @@ impl Graph {
         kind: Arc<str>,
         value: Bytes,
     ) -> Result<(), Refusal> {
-        let does = || format!("asked the outside ({kind})");
+        let does = || format!("observed its environment ({kind})");
         let recorded = self.reach(key, at, does)?;
         match recorded {
             Some(FactAct::Input { kind: before, .. }) if before == kind => {}
@@ -457,7 +456,7 @@ impl Graph {
         self.forget_call(key);
         self.promote_twins(now, twins, actions);
         actions.push(Action::Strand(StrandChange::Committed(strand.key)));
-        // What the successor spawns is told from what came before by where it begins.
+        // The first action of the successor separates its spawns from those before it.
         self.order.remove(strand.begin);
         strand.begin = self.order.insert_before(strand.end);
         let successor = self.new_task(now, name, descriptor, strand, Some(label), inputs);
@@ -486,7 +485,7 @@ impl Graph {
             return Ok(());
         }
         let message = format!(
-            "it gave handle {} to something new, and has it already or may not use it",
+            "it defined handle {}, which it already has or may not use",
             first.0
         );
         Err(Box::new(Failure::new(
@@ -496,13 +495,13 @@ impl Graph {
         )))
     }
 
-    /// A worker may ask for much, but not for everything.
+    /// The number of outputs that a worker requests is bounded.
     fn check_outputs(&self, key: TaskKey, descriptor: &Descriptor) -> Result<(), Refusal> {
         let (want, most) = (descriptor.outputs, limits::OUTPUTS_MAX);
         if want <= most {
             return Ok(());
         }
-        let message = format!("it spawned a task with {want} outputs; {most} is the most");
+        let message = format!("it spawned a task with {want} outputs; the maximum is {most}");
         Err(Box::new(Failure::new(
             FailureKind::Refused,
             self.tasks[&key].label(),
@@ -511,7 +510,7 @@ impl Graph {
     }
 }
 
-/// Every strand is called by its first task, so a recorded spawn tells its strand.
+/// Every strand has the key of its first task, so a recorded spawn identifies its strand.
 pub(crate) fn strand_of(first: TaskKey) -> StrandKey {
     StrandKey(first.0)
 }
@@ -523,7 +522,7 @@ fn is_held(descriptor: &Descriptor) -> bool {
     taken_back || !descriptor.options.live
 }
 
-/// Where the output of a child stands.
+/// The position of a child's output.
 pub(crate) fn placing(
     descriptor: &Descriptor,
     (parent, action): (StrandKey, u64),

@@ -6,27 +6,27 @@ use ciel_model::{Micros, limits};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moment {
-    /// It was asked for.
+    /// It was spawned.
     Spawned,
-    /// Everything it needs to start is there.
+    /// All that it needs to start is resolved.
     Ready,
     /// It began to run.
     Started,
     /// It waits for references and holds no place.
     Suspended,
-    /// What it waited for is there.
+    /// Its wait has ended.
     Woken,
-    /// It goes on.
+    /// It resumed.
     Resumed,
-    /// An attempt failed and is tried again.
+    /// An attempt failed and is retried.
     Retried,
-    /// Its worker died; it is run again.
+    /// Its worker died; it is restarted.
     Lost,
-    /// What it did was undone from some action on; it is run again.
+    /// It was rolled back to one of its actions; it is restarted.
     RolledBack,
-    /// It handed its outputs to a successor.
+    /// It ended by tail-spawning a successor.
     TailSpawned,
-    /// Its outputs are there.
+    /// It succeeded.
     Finished,
     /// It failed for good.
     Failed,
@@ -35,19 +35,19 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// As people read it.
+    /// The words that `ciel why` shows.
     pub fn words(self) -> &'static str {
         match self {
             Moment::Spawned => "spawned",
             Moment::Ready => "ready to start",
             Moment::Started => "started",
             Moment::Suspended => "suspended, waiting",
-            Moment::Woken => "ready to go on",
+            Moment::Woken => "ready to resume",
             Moment::Resumed => "resumed",
-            Moment::Retried => "attempt failed, tried again",
-            Moment::Lost => "lost with its worker, run again",
-            Moment::RolledBack => "rolled back, run again",
-            Moment::TailSpawned => "handed over to its successor",
+            Moment::Retried => "attempt failed, retried",
+            Moment::Lost => "lost with its worker, restarted",
+            Moment::RolledBack => "rolled back, restarted",
+            Moment::TailSpawned => "tail-spawned its successor",
             Moment::Finished => "finished",
             Moment::Failed => "failed",
             Moment::Cancelled => "cancelled",

@@ -1,8 +1,8 @@
 //! What one task can name: the objects behind its handles.
 //!
-//! The table only finds objects; who holds them is counted by `objects`. Handles of the task's own
-//! may leave gaps, since a child that ran in place keeps the handles it was given. Read next:
-//! `spawn`, which fills it.
+//! The table only finds objects; `objects` counts their holders. Handles of the task's own may
+//! leave gaps, since a child that ran in place keeps the handles it was given. Read next: `spawn`,
+//! which fills it.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Table {
     }
 
     /// A table in which these objects are delivered, and nothing else is left of this one. Handles
-    /// of the task's own go on where they were.
+    /// of the task's own keep their numbers.
     pub(crate) fn delivering(&self, objects: Vec<ObjectKey>) -> Table {
         Table {
             delivered: objects,
@@ -89,7 +89,7 @@ impl Table {
         Some((handle, *object))
     }
 
-    /// All objects, each as often as it stands there.
+    /// All objects, each as often as the table contains it.
     pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectKey> {
         let made = self.dense.iter().chain(self.sparse.values());
         made.chain(&self.delivered).copied()

@@ -17,9 +17,9 @@ use crate::table::Table;
 /// Where a task is in its life. Ended tasks are not kept.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum State {
-    /// Marked lazy, and nobody has asked for it.
+    /// Marked lazy, and not demanded yet.
     Dormant,
-    /// Some inputs it needs to start are not there.
+    /// Some inputs that it needs to start are unresolved.
     Waiting { missing: u32 },
     /// An equal call, the leader, is on its way; its result will do.
     Twin { leader: TaskKey },
@@ -31,7 +31,7 @@ pub(crate) enum State {
     Suspended { missing: u32, resume: Resume },
 }
 
-/// How a suspended attempt goes on when its wait is over.
+/// How a suspended attempt resumes after its wait.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Resume {
     /// What it waits for.
@@ -82,23 +82,23 @@ pub(crate) struct Task {
     pub(crate) losses: u32,
     /// What the task can name; each entry holds its object.
     pub(crate) table: Table,
-    /// What it was given, held because any task may be run again from its start: if not for a
-    /// failure of its own, then because the engine was lost.
+    /// Its inputs, held because any task may be rerun from its start: if not for a failure of its
+    /// own, then because the engine was lost.
     pub(crate) inputs: Vec<ObjectKey>,
     /// What it is to make; not held.
     pub(crate) outputs: Vec<ObjectKey>,
     /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
     pub(crate) facts: Vec<Fact>,
-    /// Where the strand is run again from, if not from the task's start.
+    /// The point from which a replay of the strand starts, if not the task's start.
     pub(crate) checkpoint: Option<Box<StoredCheckpoint>>,
     /// Facts before the point that a replay has reached; equals `facts.len()` otherwise.
     pub(crate) met: usize,
-    /// What it asked for so far, kept only if it may be replayed.
+    /// All that it demanded so far, kept only if it may be replayed.
     pub(crate) asked: FxHashSet<ObjectKey>,
     /// The last list of which it waited for the first.
     pub(crate) first_of: Option<Box<FirstOf>>,
-    /// Outputs that are not there, for which somebody asked and went on: if it fails, that is that
-    /// one's business, even if nobody holds the output any more.
+    /// Unresolved outputs that a task demanded before it continued: a failure then counts as
+    /// handled, even if the output has no holder any more.
     pub(crate) wanted: Vec<ObjectKey>,
     /// Equal calls that wait for this one.
     pub(crate) twins: Vec<TaskKey>,
@@ -111,7 +111,7 @@ pub(crate) struct Task {
     pub(crate) story: Story,
 }
 
-/// A point at which a strand waited, from which it can be run again.
+/// A wait of a strand, from which it can be replayed.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StoredCheckpoint {
     pub(crate) state: Bytes,
@@ -124,7 +124,7 @@ pub(crate) struct StoredCheckpoint {
 }
 
 impl Resume {
-    /// The program is run again from its start, and nothing was waited for.
+    /// The program is replayed from its start, and has waited for nothing.
     pub(crate) fn replay() -> Resume {
         Resume {
             on: Vec::new(),

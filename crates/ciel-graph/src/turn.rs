@@ -1,6 +1,6 @@
-//! A task's turns: placed, begun, and what it is told then.
+//! The turns of a task: placed, started, and what it receives then.
 //!
-//! Read next: `wait`, for what goes on between turns.
+//! Read next: `wait`, for what happens between turns.
 
 use ciel_model::{
     AttemptNumber, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value, WaitEnd,
@@ -55,7 +55,7 @@ impl Graph {
         actions.push(Action::Begin(Box::new(assignment)));
     }
 
-    /// How a strand that has run before goes on.
+    /// How a strand that has run before resumes.
     fn entry_again(
         &mut self,
         now: Micros,
@@ -109,8 +109,8 @@ impl Graph {
         }
     }
 
-    /// What is known of a task's inputs when it starts. A failure is told only to a task that
-    /// needed that input, for to tell it is to be asked for it.
+    /// The resolutions of a task's inputs when it starts. A failure is included only if the task
+    /// takes that input by value, because the failure then counts as handled.
     fn known_inputs(&mut self, key: TaskKey) -> Vec<(Handle, Resolution)> {
         let descriptor = self.tasks[&key].descriptor.clone();
         let handles: Vec<Handle> = (0..descriptor.inputs.len() as u32).map(Handle).collect();
@@ -123,8 +123,8 @@ impl Graph {
         known
     }
 
-    /// What became of those of `handles` that are there; references inside values join the task's
-    /// table, in this order.
+    /// The resolutions of those of `handles` that are resolved; references inside values join the
+    /// task's table, in this order.
     pub(crate) fn answers(
         &mut self,
         key: TaskKey,

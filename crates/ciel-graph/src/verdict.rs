@@ -1,7 +1,7 @@
 //! The job's failure and the job's end.
 //!
 //! The job's failure is the failure that leaves the root; if the root ends well, the earliest
-//! failed task in serial order whose error nobody asked for. Once it is known, work that comes
+//! failed task in serial order whose error no task demanded. Once it is known, work that comes
 //! after it in serial order and has not started is cancelled, so that the output is a prefix that
 //! holds everything before it.
 
@@ -34,11 +34,11 @@ pub(crate) struct Verdict {
     told: bool,
 }
 
-/// A failed task; its outputs that fail with it are held so that one can see who asks for them.
+/// A failed task; its failed outputs are held, which shows whether a task demands them.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Failed {
     mark: Mark,
-    /// Somebody had asked for it and went on.
+    /// A task had demanded it and continued.
     wanted: bool,
     outputs: Vec<ObjectKey>,
     failure: Arc<Failure>,
@@ -80,7 +80,8 @@ impl Graph {
             self.objects.hold(*output);
         }
         self.verdict.marks.insert(name, mark);
-        // A worker may call the origin what it likes; then it began where it was first told.
+        // A worker may invent an origin; then the failure originates in the task that reported it
+        // first.
         self.verdict
             .marks
             .entry(failure.origin.name)
@@ -96,7 +97,7 @@ impl Graph {
         }
     }
 
-    /// Failures of what is undone are nobody's business any more.
+    /// Failures of rolled-back tasks do not count any more.
     pub(crate) fn forgive_between(&mut self, begin: Mark, end: Mark, actions: &mut Vec<Action>) {
         let order = &self.order;
         let between = |failed: &mut Failed| {
@@ -131,7 +132,7 @@ impl Graph {
         }
     }
 
-    /// Tells the end of the job once more, to a process that has not heard of it.
+    /// Repeats the end of the job, for a process that resumed the run after it.
     pub(crate) fn judge_again(&mut self, actions: &mut Vec<Action>) {
         if let Some(root) = self.root_result().filter(|_| self.verdict.told) {
             actions.push(Action::JobEnded(Box::new(self.ending(root))));
@@ -167,9 +168,9 @@ impl Graph {
         }
     }
 
-    /// The job's failure when the root ended well: the earliest failure nobody asked for, if
-    /// nothing that still runs can fail before it or ask for it. Looked for rarely enough that it
-    /// costs each ending strand a constant.
+    /// The job's failure when the root succeeded: the earliest failure that no task demanded, if no
+    /// task that still runs can fail before it or demand it. Computed rarely enough that it costs
+    /// each ending strand a constant.
     fn earliest_unhandled(&mut self) -> Option<(Arc<Failure>, Mark)> {
         let work = self.verdict.failed.len() as u64 + self.live;
         if self.verdict.failed.is_empty() || (self.live > 0 && self.verdict.ends < work / 8) {
@@ -186,8 +187,8 @@ impl Graph {
         Some((failed.failure.clone(), mark))
     }
 
-    /// Failures nobody asked for, by index, earliest in serial order first, each with whether
-    /// somebody still can.
+    /// Failures that no task demanded, by index, in serial order, each with whether a task still
+    /// can demand it.
     fn unhandled(&self) -> Vec<(usize, bool)> {
         let mut found: Vec<(usize, bool)> = Vec::new();
         for (index, failed) in self.verdict.failed.iter().enumerate() {

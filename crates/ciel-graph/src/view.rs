@@ -23,7 +23,7 @@ const NO_TASK: TaskKey = TaskKey(u64::MAX);
 /// How many tasks there were of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
-    /// Tasks asked for.
+    /// Tasks that were spawned.
     pub spawned: u64,
     /// Tasks that ran and ended well.
     pub finished: u64,
@@ -33,18 +33,18 @@ pub struct Counts {
     pub failed: u64,
     /// Tasks that were cancelled.
     pub cancelled: u64,
-    /// Attempts that failed and were tried again.
+    /// Attempts that failed and were retried.
     pub retried: u64,
-    /// Attempts lost with their worker and run again.
+    /// Attempts that were lost with their worker and restarted.
     pub lost: u64,
 }
 
-/// Where a task stands.
+/// The state of a task, for `ciel ps` and `ciel why`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Situation {
-    /// Lazy, and nobody has asked for it.
+    /// Lazy, and not demanded yet.
     Dormant,
-    /// It cannot start before these are there.
+    /// It starts when these are resolved.
     Waiting(Vec<Label>),
     /// An equal call is on its way.
     Twin(Option<Label>),
@@ -52,7 +52,7 @@ pub enum Situation {
     Ready(bool),
     /// It runs since then.
     Running(Micros),
-    /// It runs no further before these are there.
+    /// It resumes when these are resolved.
     Suspended(Vec<Label>),
 }
 
@@ -69,9 +69,9 @@ pub struct TaskView {
     pub class: Class,
     /// `file:line` of its spawn.
     pub place: String,
-    /// Who spawned it.
+    /// The task that spawned it.
     pub parent: Option<Label>,
-    /// Where it stands.
+    /// Its state.
     pub situation: Situation,
     /// What happened to it.
     pub story: Vec<(Micros, Moment)>,
@@ -188,7 +188,8 @@ impl Graph {
         }
     }
 
-    /// Who makes those of `objects` that are not there, each once; as far as people read on.
+    /// The producers of those of `objects` that are unresolved, each once; at most as many as are
+    /// shown.
     fn missing(&self, objects: &[ObjectKey]) -> Vec<Label> {
         let mut labels: Vec<Label> = Vec::new();
         for object in objects.iter().take(MISSING_LOOKED_AT_MAX) {

@@ -1,9 +1,9 @@
-//! Waiting: a task that goes no further before something is there, and one that goes on but wants
-//! to be told.
+//! Waiting: a task that is suspended until references are resolved, and one that continues but
+//! watches a reference.
 //!
-//! A wait ends when all is there, or with the first, or when its time is over; what ended it is
-//! told with the next turn if it depends on time. It does not know how a strand is kept meanwhile.
-//! Read next: `turn`, for the turns between two waits.
+//! A wait ends when all references are resolved, or with the first, or when its time limit expires;
+//! if its end depends on time, the next turn receives it. It does not know how a strand is kept
+//! meanwhile. Read next: `turn`, for the turns between two waits.
 
 use ciel_model::{
     AttemptNumber, FactAct, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey, WaitEnd,
@@ -114,7 +114,7 @@ impl Graph {
         self.note(now, key, Moment::Suspended);
     }
 
-    /// What a task that blocks waits for, perhaps to go on without all of it; its table is made
+    /// The references that a blocked task waits for, perhaps not for all of them; its table is made
     /// smaller if it wants that.
     fn objects_of_block(
         &mut self,
@@ -157,7 +157,7 @@ impl Graph {
         }
     }
 
-    /// A task that may be run again is told then of all that it asked for.
+    /// A task that may be replayed receives in its replay all that it demanded.
     fn note_asked(&mut self, key: TaskKey, objects: &[ObjectKey]) {
         let task = self.task_mut(key);
         if task.descriptor.replayable {
@@ -165,7 +165,7 @@ impl Graph {
         }
     }
 
-    /// Somebody asks for `object`, and may be gone when it is there.
+    /// A task demands `object`, and may have ended when it is resolved.
     pub(crate) fn want(&mut self, object: ObjectKey) {
         let (producer, target) = (self.producer_of(object), self.objects.target(object));
         if let Some(task) = producer.and_then(|key| self.tasks.get_mut(&key))
@@ -175,13 +175,14 @@ impl Graph {
         }
     }
 
-    /// An output of `key` is there before the task ends: who asked for it has it.
+    /// An output of `key` is resolved before the task ends: the tasks that demanded it have it.
     pub(crate) fn want_no_more(&mut self, key: TaskKey, output: ObjectKey) {
         self.task_mut(key).wanted.retain(|wanted| *wanted != output);
     }
 
-    /// If an output of `key` was wanted, then from now on of whoever makes what it becomes. A lazy
-    /// task is woken even if whoever asked is gone by now: whether it runs must not depend on that.
+    /// If an output of `key` was demanded, the producer of the object that it becomes is demanded
+    /// from now on. A lazy task is woken even if the demanding task has ended by now: whether it
+    /// runs must not depend on time.
     pub(crate) fn pass_want(
         &mut self,
         now: Micros,
@@ -203,13 +204,13 @@ impl Graph {
         }
     }
 
-    /// Only a strand whose spawns are recorded can go on by replay.
+    /// Only a strand whose spawns are recorded can resume by replay.
     fn check_continuation(&self, key: TaskKey, continuation: &Continuation) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
         if *continuation != Continuation::Replay || task.descriptor.replayable {
             return Ok(());
         }
-        let message = "it wants to go on by replay, but was not spawned as replayable";
+        let message = "it requested a replay, but was not spawned as replayable";
         Err(Box::new(Failure::new(
             FailureKind::Refused,
             task.label(),
@@ -242,7 +243,7 @@ impl Graph {
         self.clear(released, actions);
     }
 
-    /// Something that `key` waited for is there.
+    /// A reference that `key` waited for is resolved.
     pub(crate) fn wake(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         let Some(task) = self.tasks.get_mut(&key) else {
             return;
@@ -262,7 +263,7 @@ impl Graph {
         }
     }
 
-    /// The wait of a suspended task is over though not all is there.
+    /// The wait of a suspended task ends although some references are unresolved.
     pub(crate) fn end_wait(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
         let task = &self.tasks[&key];
         let State::Suspended { resume, .. } = &task.state else {
@@ -385,7 +386,7 @@ impl Graph {
             return self.note(now, key, Moment::Lost);
         }
         let waited = objects_of(&task.table, &resume.on).collect::<Vec<_>>();
-        let message = "the worker that kept its state is gone";
+        let message = "the worker that kept its state was lost";
         let failure = Failure::new(FailureKind::WorkerLost, task.label(), message);
         self.stop_waiting(key, &waited);
         if queued {
@@ -435,7 +436,7 @@ impl Graph {
         }
     }
 
-    /// Something that `key` watches is there.
+    /// A reference that `key` watches is resolved.
     pub(crate) fn tell_watcher(&mut self, key: TaskKey, handle: Handle, actions: &mut Vec<Action>) {
         let watched = self.watches.get_mut(&key);
         let watched = watched.expect("a watch is known on both sides");
@@ -451,7 +452,7 @@ impl Graph {
         });
     }
 
-    /// The turn of `key` is over: whatever it watched, it is not told of it.
+    /// The turn of `key` has ended: it stops watching all references.
     pub(crate) fn watch_no_more(&mut self, key: TaskKey) {
         for handle in self.watches.remove(&key).unwrap_or_default() {
             let object = self.object_of(key, handle);

@@ -32,7 +32,7 @@ pub trait Disk: Send + Sync {
     /// Also if there is one of the name.
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// A file that is there, to append to.
+    /// An existing file, to append to.
     ///
     /// # Errors
     /// As above.

@@ -1,7 +1,7 @@
 //! What can go wrong with a journal: fields, not sentences, and a stable code each.
 //!
-//! The first failure of writing is told to everybody who waits, so errors can be cloned. It does
-//! not know whose journal it is. Read next: `disk`, whose answers become these.
+//! All waiting threads receive the first failure of writing, so errors can be cloned. It does not
+//! know whose journal it is. Read next: `disk`, whose answers become these.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub enum JournalError {
         /// The format of this version.
         expected: u32,
     },
-    /// Bytes that were safe on the disk have changed or are gone.
+    /// Bytes that were synced have changed or are missing.
     #[error("{path} is damaged at byte {offset}")]
     Damaged {
         /// The file.
@@ -33,7 +33,7 @@ pub enum JournalError {
         next_intact: Option<u64>,
     },
     /// A new journal was to be made where there is one already.
-    #[error("there is a journal in {path} already")]
+    #[error("{path} has a journal already")]
     Taken {
         /// The folder.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// A record is longer than a frame may be. It was not written, nor anything after it.
-    #[error("a record of {bytes} bytes is too long; at most {bytes_max} work")]
+    #[error("a record of {bytes} bytes is too long; the maximum is {bytes_max}")]
     RecordTooLong {
         /// Its bytes.
         bytes: usize,
@@ -91,7 +91,7 @@ impl JournalError {
         }
     }
 
-    /// Whether the run can go on later from what was written, when others have given room back.
+    /// Whether the run can resume later from what was written, when the disk has space.
     pub fn is_retryable(&self) -> bool {
         match self {
             JournalError::DiskFull { .. } => true,
@@ -104,17 +104,17 @@ impl JournalError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             JournalError::OtherFormat { .. } => {
-                Some("resume the run with the version that began it, or start afresh with --new")
+                Some("resume the run with the version that began it, or start a new run with --new")
             }
-            JournalError::Damaged { .. } => {
-                Some("the disk may be failing; the run cannot be resumed: start afresh with --new")
-            }
+            JournalError::Damaged { .. } => Some(
+                "the disk may be failing; the run cannot be resumed: start a new run with --new",
+            ),
             JournalError::DiskFull { .. } => {
                 Some("free some space, run `ciel clean`, or use another disk with --state")
             }
             JournalError::ReadOnly { .. } => Some("choose a folder you can write with --state"),
             JournalError::System { .. } => {
-                Some("mend that and resume the run, or start afresh with --new")
+                Some("fix that and resume the run, or start a new run with --new")
             }
             _ => None,
         }

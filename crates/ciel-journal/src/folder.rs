@@ -64,7 +64,7 @@ pub(crate) fn path_of(disk: &dyn Disk, name: Name) -> PathBuf {
     disk.path().join(name.text())
 }
 
-/// What was recorded, as it lies in the files.
+/// The records, as the files contain them.
 pub(crate) struct Found {
     /// The generation to begin with: that of the snapshot, or 0.
     pub(crate) generation: u64,
@@ -190,7 +190,7 @@ impl Found {
         Ok(())
     }
 
-    /// Gives up a file from an offset on, unless it proves that more was safe than is there.
+    /// Drops a file from an offset on, unless the file proves that later bytes were synced.
     fn lose(&mut self, path: PathBuf, bytes: &[u8], offset: usize) -> Result<(), JournalError> {
         let rest = survey(bytes, offset);
         let cut = self.cut.get_or_insert(Cut {

@@ -1,7 +1,7 @@
 //! The bytes of a file of the journal: one header, then frames, each with its checksum.
 //!
 //! It does not know files, nor which frame may follow which. Pure. Read next: [`crate::reader`],
-//! which judges whole files; the table of bytes stands in `README.md`.
+//! which judges whole files; the table of bytes is in `README.md`.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub const MARKER: [u8; 4] = [0xC1, 0xE1, 0xF7, 0x9A];
 const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 const CHECKED_FROM: usize = 12;
 
-/// The number of a record in its journal: the first is 1, and 0 stands before all of them.
+/// The number of a record in its journal: the first is 1, and 0 means before all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Sequence(pub u64);
 

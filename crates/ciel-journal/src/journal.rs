@@ -19,14 +19,14 @@ use crate::threads::Threads;
 /// Which failures a record survives once [`Journal::wait_for`] has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of the process, however it comes: the record is written.
+    /// The end of the process, whatever its cause: the record is written.
     #[default]
     Process,
     /// Also a failure of the power: the record is synced.
     Power,
 }
 
-/// Who sees to it that records are written for which nobody waits.
+/// Who writes the records for which no thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Upkeep {
     /// Two threads of the journal's own.
@@ -37,7 +37,7 @@ pub enum Upkeep {
     Caller,
 }
 
-/// What is told about the first failure of writing.
+/// Receives the first failure of writing.
 pub type OnFailure = Box<dyn FnOnce(&JournalError) + Send>;
 
 /// How a journal is kept.
@@ -120,8 +120,8 @@ impl Journal {
     }
 
     /// Reads what is in an existing folder and changes nothing, not even a torn tail: what was cut
-    /// off is told in [`Recorded::cut`] and is still there. The journal may be written meanwhile;
-    /// what is read then is a beginning of it.
+    /// off is reported in [`Recorded::cut`] and is still in the file. The journal may be written
+    /// meanwhile; what is read then is a beginning of it.
     ///
     /// # Errors
     /// If the journal is damaged or of another format, or the system refuses.
@@ -155,7 +155,7 @@ impl Journal {
         give_up::give_up(disk, first)
     }
 
-    /// Opens what is in an existing folder, cuts a torn tail in the file, and goes on after it. A
+    /// Opens an existing folder, truncates a torn tail in the file, and continues after it. A
     /// folder in which nothing was recorded yet is fine.
     ///
     /// # Errors
@@ -266,7 +266,7 @@ impl Journal {
 
     /// Draws the line for a snapshot: it must cover everything appended so far, and what is
     /// appended from now on goes to a new log. Quick; call it under the lock under which the
-    /// payload is made, and [`Snapshot::write`] outside of it. None while another one is open.
+    /// payload is made, and [`Snapshot::write`] without the lock. None while another one is open.
     pub fn begin_snapshot(&self) -> Option<Snapshot> {
         let mut gathering = self.shared().gathering();
         if gathering.is_snapshot_open {
@@ -337,7 +337,7 @@ impl Journal {
 impl Drop for Inner {
     fn drop(&mut self) {
         if lock(&self.threads).take().is_none() && self.shared.failure().is_none() {
-            // Nobody is left to be told about a failure.
+            // No caller is left to receive a failure.
             let _ = self.shared.write_gathered();
         }
     }

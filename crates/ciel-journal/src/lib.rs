@@ -1,5 +1,5 @@
 //! The journal of a run: a format of checked frames (pure), and a log that is appended to while
-//! others work, with snapshots that replace what lies before them.
+//! others work, with snapshots that replace the records before them.
 //!
 //! It does not know what a payload means, who may open a folder, or why anybody waits. One folder
 //! belongs to one journal at a time: the lock of the run must see to that, nothing here does.

@@ -8,8 +8,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 /// Bytes of a snapshot's payload that go into one frame.
 pub const SNAPSHOT_CHUNK_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are checked at most for each byte that lies behind the first one that is not intact,
-/// when intact frames are looked for there. Bytes made to look like many long frames end it.
+/// Bytes that are checked at most for each byte behind the first one that is not intact, when
+/// intact frames are looked for there. Bytes made to look like many long frames end it.
 pub const SURVEY_FACTOR_MAX: usize = 64;
 
 /// Bytes of the gathering buffer that are kept for the next round; more is given back.

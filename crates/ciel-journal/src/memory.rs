@@ -1,7 +1,7 @@
 //! A disk in memory, for tests and simulations: it can be full, its process can be killed, and it
 //! can lose its power in every way that a real one may.
 //!
-//! It does not know journals. Pure: what a failure keeps is told by a function of the caller's.
+//! It does not know journals. Pure: a function of the caller's decides what survives a failure.
 //! Read next: [`crate::disk`], whose acts these are.
 
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ impl MemoryDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked with the lock held did not leave a half-done act: each is one step.
+        // A thread that panicked with the lock held left no half-done act: each is one step.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

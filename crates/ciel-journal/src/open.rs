@@ -1,8 +1,8 @@
 //! Makes and opens the folder of a journal.
 //!
-//! After it, exactly the files that count are there, their bytes are safe, and the last log can
-//! be appended to. Each step leaves the same to be recorded, so a crash between them does no
-//! harm. Read next: `folder`, which says what counts.
+//! After it, exactly the valid files exist, their bytes are safe, and the last log can be appended
+//! to. Each step leaves the same to be recorded, so a crash between them does no harm. Read next:
+//! `folder`, which says what counts.
 
 use crate::disk::Disk;
 use crate::error::JournalError;
@@ -101,8 +101,8 @@ fn remove_others(disk: &dyn Disk, found: &Found) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// The log to go on with, cut if need be. All logs are synced: what counts now must still count
-/// after a power failure, and the process before this one may not have come to it.
+/// The log to continue, truncated if need be. All logs are synced: what counts now must still count
+/// after a power failure, and the previous process may not have synced.
 fn last_log(disk: &dyn Disk, found: &Found) -> Result<(u64, OpenLog), JournalError> {
     let Some(((last, bytes), before)) = found.logs.split_last() else {
         let log = OpenLog::renew(disk, found.generation, found.last)?;

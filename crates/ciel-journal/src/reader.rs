@@ -1,10 +1,10 @@
 //! Judges the bytes of a file of the journal: which frames count, and what the rest is.
 //!
-//! Let X be the first offset at which no intact frame stands that may follow there. An intact sync
-//! mark behind X which says that bytes beyond X were synced makes the file *damaged*: what was
-//! safe is gone, and nothing is skipped in silence. Otherwise what lies behind X is the rest of
-//! writes that never became safe: *torn*, to be cut. Pure; nothing read is trusted, and no memory
-//! is taken by a claimed length. Read next: `folder`, which puts files together.
+//! Let X be the first offset at which no valid next frame is. An intact sync mark behind X which
+//! says that bytes beyond X were synced makes the file *damaged*: what was safe is gone, and
+//! nothing is skipped in silence. Otherwise the bytes behind X are the rest of writes that never
+//! became safe: *torn*, to be cut. Pure; nothing read is trusted, and no memory is taken by a
+//! claimed length. Read next: `folder`, which puts files together.
 
 use crate::frame::{
     Content, FRAME_HEAD_BYTES, FileKind, Frame, HEADER_BYTES, Header, HeaderFault, MARKER,
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         self.last
     }
 
-    /// Reads on to the end and tells what it is.
+    /// Reads to the end and classifies it.
     pub fn ending(&mut self) -> FileEnd {
         self.by_ref().for_each(drop);
         if let Err(HeaderFault::OtherFormat { found }) = self.header {
@@ -134,7 +134,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// What intact frames say that stand somewhere behind an offset.
+/// What the intact frames behind an offset say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Survey {
     /// The first of them.
@@ -149,7 +149,7 @@ pub struct Survey {
     pub is_given_up: bool,
 }
 
-/// Looks for intact frames behind an offset of a file, whatever stands between them.
+/// Looks for intact frames behind an offset of a file, with any bytes between them.
 pub fn survey(file: &[u8], from: usize) -> Survey {
     let mut found = Survey::default();
     let mut at = from;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::frame::{Content, Sequence};
 use crate::reader::Reader;
 
-/// What is there to begin with again.
+/// The records from which a run resumes.
 #[derive(Debug)]
 pub struct Recorded {
     /// The payload of the newest snapshot, if one was made.

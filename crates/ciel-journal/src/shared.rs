@@ -1,7 +1,7 @@
 //! What all threads of a journal share, and the acts that they take turns at: write, sync, fail.
 //!
-//! Three locks, taken in this order and never the other way: `syncing`, `writing`, `gathering`.
-//! The first two are held during I/O, the last one never. There is no queue of waiters: whoever
+//! Three locks, taken in this order and never the other way: `syncing`, `writing`, `gathering`. The
+//! first two are held during I/O, the last one never. No queue of waiters exists: the thread that
 //! wants something written takes the turn, finds it done by the one before, or does it for all.
 //! Read next: `threads`, which tend to it in the background, and `journal`, the face of it.
 
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
 /// What the syncer thread is doing, as far as others must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syncer {
-    /// A sync will come without being asked for.
+    /// A sync will happen without a request.
     Awake,
     /// It must be woken after a write.
     Asleep,
@@ -205,7 +205,7 @@ impl Shared {
         outcome
     }
 
-    /// Syncs the end of the log, after which nothing is to stand.
+    /// Syncs the end of the log, after which no record may follow.
     pub(crate) fn sync_last(&self) -> Result<(), JournalError> {
         let _turn = lock(&self.syncing);
         self.sync_files().map(drop)
@@ -236,7 +236,7 @@ impl Shared {
         lock(&self.writing).forget_before(generation);
     }
 
-    /// Tells threads that sleep about what was written or synced. Called without a lock.
+    /// Notifies sleeping threads of what was written or synced. Called without a lock.
     fn after_progress(&self) {
         self.tell_failure();
         if self.synced() < self.written() {
@@ -276,7 +276,7 @@ impl Shared {
         self.failure.get_or_init(|| error).clone()
     }
 
-    /// Tells the first failure to whom it concerns, once. Called without a lock.
+    /// Passes the first failure to the caller's handler, once. Called without a lock.
     pub(crate) fn tell_failure(&self) {
         let Some(failure) = self.failure() else {
             return;

@@ -1,10 +1,10 @@
 //! A snapshot being made: the place of everything recorded before it is taken by one payload.
 //!
 //! Two steps. Under the engine's lock [`crate::Journal::begin_snapshot`] draws the line: what is
-//! appended afterwards goes to a new log. Outside of that lock [`Snapshot::write`] writes the
-//! payload. Until that is whole and safe, the older generation and the new log together are what
-//! is recorded; afterwards the snapshot and the new log are. Giving up in between costs nothing:
-//! the logs simply go on as a chain. Read next: `folder`, which reads such a chain.
+//! appended afterwards goes to a new log. Without that lock [`Snapshot::write`] writes the payload.
+//! Until that is whole and safe, the older generation and the new log together are what is
+//! recorded; afterwards the snapshot and the new log are. Giving up in between costs nothing: the
+//! logs continue as a chain. Read next: `folder`, which reads such a chain.
 
 use crate::disk::DiskFile;
 use crate::error::JournalError;
@@ -35,7 +35,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// If the journal has failed or the payload could not be written. In the second case the
-    /// journal goes on without this snapshot.
+    /// journal continues without this snapshot.
     pub fn write(self, payload: &[u8]) -> Result<(), JournalError> {
         self.journal.shared().write_gathered()?;
         let draft = Name::Draft(self.generation);

@@ -1,4 +1,5 @@
-//! The two threads of a journal: one writes what nobody waits for, one syncs now and then.
+//! The two threads of a journal: one writes records that no thread waits for, one syncs
+//! periodically.
 //!
 //! They do not know how; they only choose when. A thread that has nothing to do sleeps without a
 //! timer. While records keep coming, the writer looks by itself every millisecond, so that an
@@ -50,7 +51,7 @@ impl Drop for Threads {
         for handle in self.handles.drain(..) {
             // The last one to let go may be an act on the writer thread itself.
             if handle.thread().id() != thread::current().id() {
-                // A panic of an act was printed by that thread; there is nobody else to tell.
+                // A panic of an act was printed by that thread; no caller is left to receive it.
                 let _ = handle.join();
             }
         }
@@ -62,7 +63,7 @@ fn run_writer(shared: &Shared) {
     loop {
         let (is_ended, has_work) = look(shared);
         if has_work {
-            // A failure is kept and told to all who wait.
+            // A failure is kept and returned to all who wait.
             let _ = shared.write_gathered();
             shared.run_due_acts();
             idle = 0;
@@ -111,7 +112,7 @@ fn wait_to_be_woken(shared: &Shared, mut gathering: MutexGuard<'_, Gathering>) {
 
 fn run_syncer(shared: &Shared) {
     while wait_for_writes(shared) {
-        // A failure is kept and told to all who wait.
+        // A failure is kept and returned to all who wait.
         let _ = shared.sync();
     }
 }

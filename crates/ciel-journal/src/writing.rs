@@ -1,6 +1,6 @@
 //! The log being written: puts batches into files, one after the other.
 //!
-//! Whoever holds its lock writes; it does not know who waits. Read next: `shared`.
+//! The holder of its lock writes; it does not know who waits. Read next: `shared`.
 
 use std::io;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl OpenLog {
         OpenLog::begin(disk, made, generation, base)
     }
 
-    /// Makes a log, or begins again with one that is there and of which nothing counts.
+    /// Creates a log, or empties an existing one without valid records.
     pub(crate) fn renew(
         disk: &dyn Disk,
         generation: u64,
@@ -183,7 +183,7 @@ impl Writing {
         self.written
     }
 
-    /// Writes a batch. After a failure, [`Self::written`] tells how far it came.
+    /// Writes a batch. After a failure, [`Self::written`] is the end of what was written.
     pub(crate) fn put(&mut self, disk: &dyn Disk, batch: &Batch) -> Result<(), JournalError> {
         let mut at = 0;
         for switch in &batch.switches {

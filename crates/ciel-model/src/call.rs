@@ -118,7 +118,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Executor(now) => write!(f, "for the executor {now} this time"),
             Reason::Code(function) => {
-                write!(f, "with other code than before of {}", function.name)?;
+                write!(f, "with changed code of {}", function.name)?;
                 match function.place.file.is_empty() {
                     true => Ok(()),
                     false => write!(f, " ({})", function.place),
@@ -259,9 +259,6 @@ mod tests {
     #[test]
     fn reason_names_function_and_place() {
         let reason = Reason::Code(function("g", 2));
-        assert_eq!(
-            reason.to_string(),
-            "with other code than before of g (jobs.py:7)"
-        );
+        assert_eq!(reason.to_string(), "with changed code of g (jobs.py:7)");
     }
 }

@@ -1,4 +1,4 @@
-//! The user's code: where it stands, and in which state.
+//! The user's code: its location and its digest.
 //!
 //! It does not know what the code does. Read next: `call`, which compares it.
 
@@ -55,7 +55,7 @@ impl CodeIdentity {
         self.0.as_ref().map_or(&[], |functions| functions)
     }
 
-    /// The first function that is not the same in `now`, as it is now if it is there at all.
+    /// The first function that is not the same in `now`, as it is now if it exists at all.
     pub fn diff<'a>(&'a self, now: &'a CodeIdentity) -> Option<&'a FunctionCode> {
         if self == now {
             return None;

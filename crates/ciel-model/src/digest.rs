@@ -1,4 +1,4 @@
-//! Digests: what tells contents apart, whatever they are called.
+//! Digests: hashes that distinguish contents.
 //!
 //! A [`Digest`] is made of bytes, a [`crate::Name`] of a position; neither says anything about the
 //! other. Read next: `call`, which compares calls by digests.
@@ -37,7 +37,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A digest of bytes that come piece by piece.
+/// A digest of bytes that arrive piece by piece.
 #[derive(Clone, Debug, Default)]
 pub struct Hasher(blake3::Hasher);
 

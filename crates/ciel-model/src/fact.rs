@@ -1,8 +1,8 @@
-//! Facts: what a strand did, which it meets when it is run again.
+//! Facts: what a strand did, with which its replay is compared.
 //!
 //! They live as long as the task they belong to, or until its next checkpoint. The journal does not
-//! hold them: it holds the events that they come from, and a fold makes the same facts again. A
-//! fact says what happened, never what to do about it.
+//! hold them: it holds the events that they come from, and a fold produces the same facts. A fact
+//! says what happened, never what to do about it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -87,9 +87,9 @@ pub enum FactAct {
     Spawned {
         /// The child.
         child: TaskKey,
-        /// Everything that the strand spawns from here on comes after this.
+        /// All later spawns of the strand come after this.
         before: Mark,
-        /// What was asked for, to tell a replay that asks for something else.
+        /// The key of the call, with which a replay's call is compared.
         call: CallKey,
         /// What it is called, for messages.
         what: Arc<str>,
@@ -111,7 +111,7 @@ pub enum FactAct {
     Waited(WaitEnd),
     /// The strand asked its environment and was answered.
     Input {
-        /// What it asked for: `clock`, `random`, … .
+        /// The kind of the observation: `clock`, `random`, … .
         kind: Arc<str>,
         /// The answer, as the executor spells it.
         value: Bytes,

@@ -1,7 +1,7 @@
 //! Task failures: data that flows through the graph like any other object.
 //!
 //! They never mix with bugs (which assert) or with operating errors (typed per act). A failure is
-//! told in terms of the user's program: which task, which line, why, what to do.
+//! described in terms of the user's program: which task, which line, why, what to do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub enum FailureKind {
     TaskError,
     /// The process that ran it died, more often than replay is allowed.
     WorkerLost,
-    /// Somebody cancelled it, or the job ended first.
+    /// It was cancelled, or the job ended first.
     Cancelled,
     /// It ran longer than it may.
     Timeout,
@@ -23,13 +23,13 @@ pub enum FailureKind {
     OutOfMemory,
     /// A value of it cannot be written as bytes.
     NotSerializable,
-    /// It answered differently when it was run again.
+    /// It acted differently in a replay.
     NonDeterministic,
-    /// An object it needs is gone and cannot be made again.
+    /// An object that it needs is lost and cannot be recomputed.
     ObjectLost,
     /// There is no room for what it writes.
     DiskFull,
-    /// What it asks for cannot be had: an executor, a resource, an argument.
+    /// It requested something that is not available: an executor, a resource, an argument.
     Refused,
 }
 
@@ -71,7 +71,7 @@ impl FailureKind {
             .find(|kind| kind.code() == code)
     }
 
-    /// Whether running the task again may help.
+    /// Whether a retry of the task may succeed.
     pub fn is_retryable(self) -> bool {
         match self {
             FailureKind::TaskError
@@ -105,7 +105,7 @@ pub struct Frame {
     pub note: String,
 }
 
-/// One call of a traceback, as the language of the code tells it.
+/// One call of a traceback, as the language of the code reports it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Call {
     /// File of the code.
@@ -129,8 +129,8 @@ pub struct Exception {
     pub bytes: Vec<u8>,
 }
 
-/// What the code that failed said of it in its own language. Nothing here is read by the engine
-/// but `retryable`; who asks for the failure gets it back as it was told.
+/// What the code that failed said of it in its own language. Nothing here is read by the engine but
+/// `retryable`; a task that demands the failure gets it unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct FailureDetails {
     /// The language, for example `python`.

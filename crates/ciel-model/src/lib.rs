@@ -34,5 +34,5 @@ pub use task::{
     AttemptNumber, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey,
 };
 
-/// Microseconds since the run began, as the shell's clock tells it.
+/// Microseconds since the run began, on the shell's clock.
 pub type Micros = u64;

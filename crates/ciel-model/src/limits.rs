@@ -12,13 +12,13 @@ pub const ACTIONS_MAX: u64 = 1 << 62;
 /// Outputs of one task.
 pub const OUTPUTS_MAX: u32 = 10_000;
 
-/// Retries a task may ask for.
+/// Retries that a task may request.
 pub const RETRIES_MAX: u32 = 1_000;
 
 /// Frames that a failure keeps on its way to the root.
 pub const FAILURE_FRAMES_MAX: usize = 32;
 
-/// Calls of a traceback, as a worker told them, that a failure keeps: the innermost.
+/// Calls of a traceback, as a worker reported them, that a failure keeps: the innermost.
 pub const TRACEBACK_CALLS_MAX: usize = 256;
 
 /// Bytes of an exception that a failure carries; a longer one is left out.
@@ -31,7 +31,7 @@ pub const STORY_ENTRIES_MAX: usize = 16;
 pub const BACKFILL_SCAN_MAX: usize = 64;
 
 /// Microseconds that a strand waits for the worker that keeps it, beyond those that its replay
-/// would run, before it goes on in another one.
+/// would run, before it resumes in another one.
 pub const RESUME_PATIENCE_US: u64 = 5_000;
 
 /// Times a ready task may be overtaken by later ones that fit before nothing may overtake it.
@@ -80,11 +80,11 @@ pub const MEMORY_SAMPLE_MS: u64 = 50;
 /// Per cent by which a task may exceed its declared memory.
 pub const MEMORY_EXCESS_PERCENT: u64 = 20;
 
-/// Tasks that are run once more, one after the other, at most to make a lost file again.
+/// Tasks that are rerun, one after the other, at most to recompute a lost file.
 pub const LINEAGE_DEPTH_MAX: u32 = 8;
 
 /// Things a task was given that are remembered at most with a file that it made.
 pub const LINEAGE_INGREDIENTS_MAX: usize = 1024;
 
-/// Failures of other tasks that one attempt remembers, to tell whose failure ends it.
+/// Failures of other tasks that one attempt keeps, to find the one that ends it.
 pub const RECEIVED_FAILURES_MAX: usize = 256;

@@ -1,7 +1,7 @@
-//! Names: what a position is called on the wire, in the store and in front of people.
+//! Names: the identity of a position on the wire, in the store and in messages.
 //!
-//! A name is the hash of a path of counters in the spawn tree, so work that is done again gets the
-//! same names. It does not order anything: see [`crate::order`] for that.
+//! A name is the hash of a path of counters in the spawn tree, so rerun work gets the same names.
+//! It does not order anything: see [`crate::order`] for that.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Name(pub u128);
 
-/// What a derived name stands for; it keeps names of different kinds apart.
+/// The kind of a derived name; names of different kinds never collide.
 #[derive(Clone, Copy)]
 enum Branch {
     Spawn = 1,
@@ -27,7 +27,7 @@ enum Branch {
 }
 
 impl Name {
-    /// The name of a root: the hash of whatever tells its run from others.
+    /// The name of a root: the hash of what identifies its run.
     pub fn of_root(seed: &[u8]) -> Name {
         Name::from_hash(blake3::hash(seed))
     }
@@ -53,7 +53,7 @@ impl Name {
     }
 
     /// The `index`-th task of the strand named `self` that was tail-spawned, from 0. Tails are
-    /// counted apart from spawns: a worker may go on in place instead, and then there is none.
+    /// counted apart from spawns: a worker may run the tail in place, and then no spawn exists.
     pub fn tail(self, index: u64) -> Name {
         self.derive(Branch::Tail, index)
     }
@@ -63,7 +63,7 @@ impl Name {
         self.derive(Branch::Json, 0)
     }
 
-    /// The first eight hexadecimal digits, as people see them.
+    /// The first eight hexadecimal digits, as messages show them.
     pub fn short(self) -> String {
         format!("{:08x}", self.0 >> 96)
     }
@@ -103,7 +103,7 @@ impl FromStr for Name {
     }
 }
 
-/// A task as people name it: `fib@3f9c12ab`.
+/// A task as messages show it: `fib@3f9c12ab`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Label {
     /// The function, command or executor.

@@ -1,11 +1,11 @@
 //! The serial order: which of two points of the program the serial program would reach first.
 //!
-//! An order-maintenance list. Every point in the program that somebody may ask about has a mark;
-//! comparing two marks is comparing two integers, inserting one is amortised O(log n) relabelings
-//! (Bender, Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order
-//! in a list", 2002). Whoever has no list compares [`OrderLabel`]s. It does not know what a mark
-//! stands for. Read next: `ciel-graph`, which keeps
-//! two marks a strand, around everything that the strand spawns.
+//! An order-maintenance list. Every point in the program whose order matters has a mark; comparing
+//! two marks is comparing two integers, inserting one is amortised O(log n) relabelings (Bender,
+//! Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order in a
+//! list", 2002). Whoever has no list compares [`OrderLabel`]s. It does not know what a mark means.
+//! Read next: `ciel-graph`, which keeps two marks a strand, around everything that the strand
+//! spawns.
 
 use std::cmp::Ordering;
 
@@ -116,7 +116,7 @@ impl SerialOrder {
         self.insert(self.nodes[mark.0 as usize].previous, mark.0)
     }
 
-    /// Forgets `mark`; nobody may use it afterwards.
+    /// Removes `mark`, which must not be used afterwards.
     pub fn remove(&mut self, mark: Mark) {
         let node = self.nodes[mark.0 as usize];
         match node.previous {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::digest::Digest;
 use crate::members::{Members, name_at};
 
-/// What a task is to do, as its executor understands it, with a digest that is made when it comes
-/// in: nobody has to read all of it again to compare it.
+/// What a task is to do, as its executor understands it, with a digest that is made when it is
+/// received, so that comparing it does not read all of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Payload {
     bytes: Bytes,

@@ -149,14 +149,14 @@ impl<R> Value<R> {
     }
 }
 
-/// What became of a reference, as told to a task that asked.
+/// The resolution of a reference, as a task receives it.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Resolution {
-    /// Not there yet.
+    /// Not resolved yet.
     Future,
     /// There. References inside have been added to the asking task's table, so they are handles.
     Ready {
-        /// The object's name, as people may see it.
+        /// The object's name, as messages show it.
         name: Name,
         /// The object.
         value: Value<Handle>,

@@ -1,4 +1,4 @@
-//! Tasks as they are asked for: descriptors, options, keys.
+//! Tasks as they are requested: descriptors, options, keys.
 //!
 //! A descriptor says what to run and with which references; it does not know where or when, nor
 //! what its payload means (only the executor does).
@@ -116,7 +116,7 @@ pub enum Class {
 pub struct Options {
     /// What it needs of a machine.
     pub resources: Resources,
-    /// How often it is tried again after a failure of its own.
+    /// How often it is retried after a failure of its own.
     pub retries: u32,
     /// Microseconds it may run, waiting not counted.
     pub timeout_us: Option<u64>,
@@ -133,7 +133,7 @@ pub struct Descriptor {
     pub executor: Arc<str>,
     /// How it is run.
     pub class: Class,
-    /// Name for people: the function or command.
+    /// The name that messages show: the function or command.
     pub what: Arc<str>,
     /// What to run, as the executor understands it; it names inputs by index.
     pub payload: Payload,
@@ -150,9 +150,9 @@ pub struct Descriptor {
     pub site: Site,
     /// Equal calls share one result.
     pub pure: bool,
-    /// It was declared to do more than give a result: what it gave is never made again.
+    /// It was declared impure: its results are never recomputed.
     pub impure: bool,
-    /// The strand's spawns are kept so that it can be run again from its start.
+    /// The strand's spawns are recorded so that it can be replayed from its start.
     pub replayable: bool,
 }
 

@@ -14,7 +14,7 @@ pub enum OrderedError {
         /// The strand of the act.
         strand: StrandKey,
     },
-    /// The key names a strand that stands elsewhere.
+    /// The key names a strand of another position.
     AlreadyKnown {
         /// The key that was to be opened.
         strand: StrandKey,
@@ -41,7 +41,7 @@ pub enum OrderedError {
         /// The strand of the act.
         strand: StrandKey,
     },
-    /// The piece of this ticket has gone in the meantime; the caller may recycle its extent.
+    /// The piece of this ticket was dropped in the meantime; the caller may recycle its extent.
     UnknownTicket,
 }
 
@@ -75,14 +75,11 @@ impl std::fmt::Display for OrderedError {
             OrderedError::Mismatch { strand, offset } => {
                 write!(
                     formatter,
-                    "{strand} wrote other output from byte {offset} when run again"
+                    "{strand} wrote different output in its replay, from byte {offset} on"
                 )
             }
             OrderedError::Diverged { strand } => {
-                write!(
-                    formatter,
-                    "{strand} has already differed from its first run"
-                )
+                write!(formatter, "{strand} has already differed in its replay")
             }
             OrderedError::UnknownTicket => write!(formatter, "the spilled piece has gone"),
         }

@@ -1,6 +1,6 @@
-//! The serial frontier: how bytes come out.
+//! The serial frontier: how bytes are released.
 //!
-//! The frontier stands at one strand. The strands it came through form a path of links (`up`,
+//! The frontier is at one strand. The strands that it descended through form a path of links (`up`,
 //! `down`); a strand that has nothing left drops out of that path, so a chain in which each strand
 //! is the last event of the one before is walked in constant memory. Each step is constant work:
 //! release a piece, enter a child, leave a strand. It does not know who writes. Read next:
@@ -38,8 +38,8 @@ impl OrderedStream {
         }
     }
 
-    /// The strand at which the frontier stood after the last [`take_ready`](Self::take_ready);
-    /// none when all roots are done.
+    /// The strand at which the frontier was after the last [`take_ready`](Self::take_ready); none
+    /// when all roots are done.
     pub fn frontier(&self) -> Option<StrandKey> {
         let place = match self.at {
             NOWHERE => *self.roots.front()?,
@@ -164,7 +164,7 @@ impl OrderedStream {
         }
     }
 
-    /// The output of this root ends here; what would come after it is dropped.
+    /// The output of this root ends here; later output is dropped.
     fn stop(&mut self) {
         self.stopped = Some(self.strands[self.at].key);
         while self.at != NOWHERE {

@@ -69,9 +69,9 @@ impl Checkpoint {
 
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 enum Run {
-    /// Everything that comes is new.
+    /// All output is new.
     First,
-    /// What comes is compared; `next` is the checkpoint ahead, one past the last for the end.
+    /// Output is compared; `next` is the next checkpoint, one past the last for the end.
     Again { at: Progress, next: usize },
     /// The replay differed.
     Diverged,
@@ -149,7 +149,7 @@ impl History {
         }
     }
 
-    /// Whether it is written again and has not yet come as far as before.
+    /// Whether it is replayed and has not yet repeated all of its output.
     pub(crate) fn is_behind(&self) -> bool {
         !matches!(self.run, Run::First)
     }
@@ -167,7 +167,7 @@ impl History {
         self.run = Run::First;
     }
 
-    /// The strand is run again from the last mark; so many bytes and points at the end of what came
+    /// The strand is replayed from the last mark; so many bytes and points at the end of what came
     /// since are withdrawn.
     pub(crate) fn roll_back(&mut self, bytes: u64, points: u64) {
         if bytes > 0 || points > 0 {
@@ -251,7 +251,7 @@ impl History {
         (self.end.bytes - last.0, self.end.points - last.1)
     }
 
-    /// The offset is that of the last checkpoint that agreed: what differs lies behind it.
+    /// The offset is that of the last checkpoint that agreed: the difference is after it.
     fn diverge(&mut self) -> HistoryError {
         let passed = match &self.run {
             Run::Again { next, .. } => *next,

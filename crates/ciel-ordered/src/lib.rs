@@ -1,12 +1,13 @@
 //! Ordered streams: the output of all strands in serial order, live as far as it is final.
 //!
 //! A pure machine. Strands write concurrently; [`OrderedStream`] hands the bytes out in the order
-//! of the serial program: a child's whole output stands where its parent spawned it. The point up
-//! to which everything is final is the *serial frontier*.
+//! of the serial program: a child's whole output belongs at the point of its spawn. The point up to
+//! which everything is final is the *serial frontier*.
 //!
 //! It does not know tasks, channels, files, threads or clocks: a strand is a [`StrandKey`], bytes
 //! that lie on disk are an [`Extent`] whose meaning is the caller's. Read next: [`stream`] (the
-//! acts of strands), then `frontier` (how bytes come out), `history` (how a replay is compared).
+//! acts of strands), then `frontier` (how bytes are released), `history` (how a replay is
+//! compared).
 
 mod check;
 mod error;

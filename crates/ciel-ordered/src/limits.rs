@@ -4,7 +4,7 @@
 //! spaces the checkpoints.
 
 /// Bytes held in memory behind the frontier above which [`crate::OrderedStream::excess_bytes`]
-/// asks for spilling.
+/// requests a spill.
 pub const HELD_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes that stay in memory when the excess has been spilled. The distance to

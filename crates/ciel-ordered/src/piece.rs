@@ -1,4 +1,4 @@
-//! The values that go in and come out: keys, pieces, extents, chunks.
+//! The values of the interface: keys, pieces, extents, chunks.
 //!
 //! It does not know the order of anything. Read next: `stream`.
 
@@ -14,7 +14,7 @@ impl std::fmt::Display for StrandKey {
     }
 }
 
-/// Bytes that lie outside this machine, in a blob of the caller.
+/// Bytes outside of this machine, in a blob of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Extent {
     /// Which blob; its meaning is the caller's.

@@ -14,7 +14,7 @@ use crate::stream::OrderedStream;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
 
-/// A piece to be written to a blob. The frontier waits before it until the ticket comes back.
+/// A piece to be written to a blob. The frontier waits before it until the ticket is returned.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spill {
     /// To be given back with the extent or the bytes.
@@ -46,7 +46,7 @@ impl OrderedStream {
         extents.collect()
     }
 
-    /// Whether bytes that were handed out have not come back, neither as an extent nor as they are.
+    /// Whether bytes that were handed out are still out: neither spilled nor returned.
     pub fn is_spilling(&self) -> bool {
         !self.spilled.is_empty()
     }
@@ -80,7 +80,7 @@ impl OrderedStream {
         spills
     }
 
-    /// The bytes of a ticket lie in this extent now.
+    /// The bytes of a ticket are in this extent now.
     ///
     /// # Panics
     /// If the extent has another length than the bytes had: the blob would be torn.
@@ -147,8 +147,8 @@ impl OrderedStream {
             .map_or(0, |body| body.items.len())
     }
 
-    /// Spills items of one strand backwards from before `end`, as far as the next child; says
-    /// which child that is and where it stands.
+    /// Spills items of one strand backwards from before `end`, as far as the next child; says which
+    /// child that is and its position.
     fn spill_back_to_a_child(
         &mut self,
         place: StrandIndex,

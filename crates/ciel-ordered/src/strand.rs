@@ -12,7 +12,7 @@ use crate::history::History;
 use crate::limits::COALESCED_BYTES_MAX;
 use crate::piece::{Extent, Piece, StrandKey};
 
-/// StrandIndex of a strand in the slab. [`NOWHERE`] stands for none, to keep the links small.
+/// StrandIndex of a strand in the slab. [`NOWHERE`] means none, to keep the links small.
 pub(crate) type StrandIndex = u32;
 
 /// An emptied row of more items than this gives its memory back.
@@ -21,14 +21,14 @@ const ROOMY_ITEMS: usize = 64;
 /// No strand.
 pub(crate) const NOWHERE: StrandIndex = u32::MAX;
 
-/// How far a strand has come.
+/// The state of a strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum StrandEnd {
-    /// More may come.
+    /// The strand may still write.
     Open,
-    /// Nothing more comes; the frontier passes at its end.
+    /// The strand writes no more; the frontier passes at its end.
     Closed,
-    /// Nothing more comes and the frontier stops at its end.
+    /// The strand writes no more, and the frontier stops at its end.
     Stopped,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Strand {
     pub(crate) held: bool,
 }
 
-/// What stands in a strand's output, in order.
+/// The items of a strand's output, in order.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Item {
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
@@ -85,7 +85,7 @@ pub(crate) struct Body {
     pub(crate) first: u64,
     /// Of a held strand, items below this number are committed.
     pub(crate) final_until: u64,
-    /// Items below this number stand before the last mark.
+    /// Items below this number are before the last mark.
     pub(crate) marked_until: u64,
     /// Actions that the strand has done at the end of the items.
     actions: u64,
@@ -116,7 +116,7 @@ impl Body {
         }
     }
 
-    /// Number of the item that would come next from the strand.
+    /// Number of the strand's next item.
     pub(crate) fn end(&self) -> u64 {
         self.first + self.items.len() as u64
     }
@@ -125,7 +125,7 @@ impl Body {
         self.items.is_empty()
     }
 
-    /// The strand has done so many actions; what comes next stands there.
+    /// The strand has done so many actions; its next output belongs there.
     pub(crate) fn reach(&mut self, actions: u64) {
         self.reached = actions;
     }
@@ -173,7 +173,7 @@ impl Body {
         self.actions = action + 1;
     }
 
-    /// What comes from action `to` on and is neither released nor marked is taken away.
+    /// Output from action `to` on that is neither released nor marked is removed.
     pub(crate) fn withdraw(&mut self, to: u64) -> Vec<Item> {
         if to > self.actions {
             return Vec::new();
@@ -215,7 +215,7 @@ impl Body {
         behind.unwrap_or(self.released_actions)
     }
 
-    /// Notes which actions lie before the item that comes next.
+    /// Notes which actions are before the next item.
     fn push_reached(&mut self) {
         if self.reached > self.actions {
             self.items.push_back(Item::After(self.reached));
@@ -223,7 +223,7 @@ impl Body {
         }
     }
 
-    /// Gives back the slack of the growing buffers when nothing more comes.
+    /// Gives back the slack of the growing buffers when the strand writes no more.
     fn shrink(&mut self) {
         self.items.shrink_to_fit();
         if let Some(Item::Bytes(bytes)) = self.items.back_mut() {
@@ -276,7 +276,7 @@ impl Strand {
             .is_some_and(|body| !body.is_exhausted() && next_is_final(body))
     }
 
-    /// Nothing more comes: what only an open strand needs is dropped.
+    /// The strand writes no more: what only an open strand needs is dropped.
     pub(crate) fn end(&mut self, ending: StrandEnd) {
         self.ending = ending;
         if let Some(body) = &mut self.body {

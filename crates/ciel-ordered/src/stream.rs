@@ -1,9 +1,9 @@
 //! The ordered stream and the acts of its strands.
 //!
 //! The order, exactly: the output of a strand is its events in program order, where a write gives
-//! its bytes, and a spawn gives the child's whole output at that point. A tail-spawned task goes on
-//! with the same strand. Acts of different strands may come in any order; those of one strand come
-//! in its program order.
+//! its bytes, and a spawn gives the child's whole output at that point. A tail-spawned task
+//! continues the same strand. Acts of different strands may arrive in any order; those of one
+//! strand arrive in its program order.
 //!
 //! This file only lays pieces in their places. It does not know when bytes go out (`frontier`) or
 //! how memory is bounded (`spill`).
@@ -80,7 +80,7 @@ impl OrderedStream {
         }
     }
 
-    /// Opens a root; its output stands after that of all roots opened before.
+    /// Opens a root; its output follows that of all roots opened before.
     pub fn open_root(&mut self, root: StrandKey) -> Result<(), OrderedError> {
         if self.strands.find(root).is_some() {
             return Err(OrderedError::AlreadyKnown { strand: root });
@@ -90,7 +90,7 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// The child's whole output stands at this point of the parent's. In a replay the child is
+    /// The child's whole output belongs at this point of the parent's. In a replay the child is
     /// matched with the one spawned before and keeps its output.
     pub fn spawn(&mut self, parent: StrandKey, child: StrandKey) -> Result<(), OrderedError> {
         let place = self.open_place(parent)?;
@@ -109,7 +109,7 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// The strand has done so many actions; what it writes or spawns next stands there. A spawn is
+    /// The strand has done so many actions; what it writes or spawns next belongs there. A spawn is
     /// an action itself.
     pub fn reach(&mut self, strand: StrandKey, actions: u64) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
@@ -145,7 +145,7 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// Nothing more comes from this strand. A held one still needs its commit.
+    /// This strand writes no more. A held one still needs its commit.
     pub fn close(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
         self.expect_complete(place)?;
@@ -213,9 +213,10 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// The strand is run again from its last mark (its start, the last [`mark`](Self::mark), hold
-    /// or commit). What came from its action `to` on, and is not released, is withdrawn with the
-    /// children spawned there. What came before must come again; with [`u64::MAX`] that is all.
+    /// The strand is replayed from its last mark (its start, the last [`mark`](Self::mark), hold or
+    /// commit). What came from its action `to` on, and is not released, is withdrawn with the
+    /// children spawned there. The replay must repeat what came before; with [`u64::MAX`] that is
+    /// all.
     pub fn roll_back(&mut self, strand: StrandKey, to: u64) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
         let Some(body) = &mut self.strands[place].body else {
@@ -266,7 +267,7 @@ impl OrderedStream {
         self.gauges.held_bytes
     }
 
-    /// Whether this strand is run again and has not yet come as far as before.
+    /// Whether this strand is replayed and has not yet repeated all of its output.
     pub fn is_behind(&self, strand: StrandKey) -> bool {
         let body = self
             .strands

@@ -94,9 +94,9 @@ impl fmt::Display for Blocked {
                 write_room(f, *free_bytes)
             }
             Blocked::Removed { path, .. } => {
-                write!(f, "{} is gone: somebody has removed it", path.display())
+                write!(f, "{} is missing: somebody has removed it", path.display())
             }
-            Blocked::ObjectLost { what } => write!(f, "a file of the run is gone: {what}"),
+            Blocked::ObjectLost { what } => write!(f, "a file of the run is missing: {what}"),
         }
     }
 }
@@ -107,7 +107,7 @@ fn write_room(f: &mut fmt::Formatter<'_>, free_bytes: Option<u64>) -> fmt::Resul
         Some(free) if free < ROOM_BYTES_MIN => write!(f, " ({} KiB are free)", free >> 10),
         Some(free) => write!(
             f,
-            " ({} MiB are free: a quota or a bound on the length of files is reached)",
+            " ({} MiB are free: a quota or a limit on file size is reached)",
             free >> 20
         ),
     }

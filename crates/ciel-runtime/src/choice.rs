@@ -116,8 +116,8 @@ pub(crate) fn seconds_now() -> u64 {
 fn tell_of_other_version(observer: &dyn Observer, run: &str, version: &str) {
     let this = description::this_version();
     let message = format!(
-        "run {run} was broken off under version {version} of ciel, and this is {this}: the job \
-         starts afresh"
+        "run {run} was interrupted under version {version} of ciel, but this is version {this}: a \
+         new run starts"
     );
     observer.report(Report::Warning {
         task: None,

@@ -184,21 +184,26 @@ fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
 }
 
 fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<String>) {
-    let waiting = |labels: &[Label]| labels.iter().map(|on| format!("waiting on {on}")).collect();
+    let waiting = |labels: &[Label]| {
+        labels
+            .iter()
+            .map(|on| format!("waiting for {on}"))
+            .collect()
+    };
     match &view.situation {
         Situation::Dormant => (
             TaskState::Dormant,
-            vec!["lazy: nobody has asked for it".into()],
+            vec!["lazy: no task needs its result yet".into()],
         ),
         Situation::Waiting(on) => (TaskState::Waiting, waiting(on)),
         Situation::Suspended(on) => (TaskState::Suspended, waiting(on)),
         Situation::Twin(of) => {
             let of = of
                 .as_ref()
-                .map_or("an equal call".to_string(), Label::to_string);
+                .map_or("another task".to_string(), Label::to_string);
             (
                 TaskState::Waiting,
-                vec![format!("waiting on {of}, which is the same call")],
+                vec![format!("waiting for {of}, an equal call")],
             )
         }
         Situation::Ready(_) => {

@@ -89,11 +89,11 @@ impl RunError {
     fn own_hint(&self) -> Option<String> {
         match self {
             RunError::State(error) => error.hint().map(str::to_string),
-            RunError::OtherVersion { .. } => {
-                Some("resume it with that version, or start afresh: ciel run --new …".to_string())
-            }
+            RunError::OtherVersion { .. } => Some(
+                "resume it with that version, or start a new run: ciel run --new …".to_string(),
+            ),
             RunError::Changed { .. } => Some(
-                "its tasks were run by the code as it was; start afresh: ciel run --new …"
+                "its finished tasks ran the old code; start a new run: ciel run --new …"
                     .to_string(),
             ),
             RunError::View(error) => error.hint(),
@@ -162,7 +162,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::State(error) => error.fmt(f),
             RunError::OtherVersion { run, version } => {
-                write!(f, "run {run} was begun by version {version} of ciel")
+                write!(f, "run {run} was started by version {version} of ciel")
             }
             RunError::Changed { run } => {
                 write!(f, "the code of the job has changed since run {run} began")

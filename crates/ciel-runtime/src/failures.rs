@@ -12,7 +12,7 @@ pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
         assignment.label.clone(),
         told,
     )
-    .with_hint("a task must do the same every time it is run")
+    .with_hint("a task must be deterministic: each replay must do the same")
 }
 
 /// The values of a task's inputs, all of which it takes by value.

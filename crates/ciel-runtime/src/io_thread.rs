@@ -222,7 +222,7 @@ impl IoThread {
     fn on_deadline(&mut self) {
         if self.job_deadline.is_some_and(|at| at <= Instant::now()) {
             self.job_deadline = None;
-            return self.end_job(FailureKind::Timeout, "the job ran longer than it may");
+            return self.end_job(FailureKind::Timeout, "the job exceeded its time limit");
         }
         self.engine
             .with(|core, now| core.tell(now, ciel_engine::Event::Ticked));

@@ -249,7 +249,7 @@ impl PlainError {
                 task.clone(),
                 format!("one of its inputs cannot be written as bytes: {why}"),
             )
-            .with_hint("dereference what is inside before passing it on"),
+            .with_hint("dereference the references in it before passing it"),
         }
     }
 }

@@ -318,7 +318,7 @@ fn write_down(engine: &Engine, spill: Spill) {
             engine.heed(&error);
             engine.warn(
                 None,
-                &format!("output that is held back stays in memory: {error}"),
+                &format!("buffered output cannot be spilled and stays in memory: {error}"),
             );
         }
     }

@@ -124,7 +124,7 @@ async fn run_to_end(
     }
     let live = assignment.descriptor.options.live && plan.stdout == Stdout::Printed;
     let (mut pipes, writers) = Pipes::open(&assignment.label, live)
-        .map_err(|error| trouble(&assignment.label, "cannot make a pipe", &error))?;
+        .map_err(|error| trouble(&assignment.label, "cannot create a pipe", &error))?;
     let mut start = start_request(assignment, &plan, stdin, desk)?;
     if live {
         start.stdout = message::Output::Fd(1);
@@ -291,7 +291,7 @@ fn conclude(
             exit.status
         }
         ProcessEnd::Lost => {
-            let message = "the process that watched it died";
+            let message = "the spawner, which watched its process, died";
             let failure = Failure::new(FailureKind::WorkerLost, label.clone(), message);
             return Ok(Conclusion::Lost(failure));
         }
@@ -338,7 +338,7 @@ fn gather(
                 index + 1
             );
             let failure = Failure::new(FailureKind::TaskError, label.clone(), message)
-                .with_hint("each output must be written, if only as an empty file");
+                .with_hint("a task must write each of its outputs, if only as an empty file");
             return Err(Box::new(failure));
         }
         let name = label.name.output(u64::from(index));
@@ -384,12 +384,12 @@ fn too_large(assignment: &Assignment, bytes: u64) -> Failure {
         .memory_bytes
         .unwrap_or(0);
     let message = format!(
-        "it used {} MiB of memory where {} MiB were declared",
+        "it used {} MiB of memory, but declared {} MiB",
         bytes >> 20,
         declared >> 20
     );
     Failure::new(FailureKind::OutOfMemory, assignment.label.clone(), message)
-        .with_hint("declare what it needs with the option memory")
+        .with_hint("declare more with the option memory")
 }
 
 fn bad_status(label: &Label, plan: &Plan, status: Status, pipes: &Pipes) -> Failure {
@@ -407,9 +407,8 @@ fn bad_status(label: &Label, plan: &Plan, status: Status, pipes: &Pipes) -> Fail
         Status::Signal(number, dumped) => {
             let name = crate::workspace::signal_name(number);
             let core = if dumped { ", core dumped" } else { "" };
-            let hint = (number == libc::SIGKILL).then(|| {
-                "nobody in this run killed it: perhaps the machine ran out of memory".to_string()
-            });
+            let hint = (number == libc::SIGKILL)
+                .then(|| "Ciel did not kill it: perhaps the machine ran out of memory".to_string());
             (format!("`{command}` was killed by {name}{core}"), hint)
         }
     };

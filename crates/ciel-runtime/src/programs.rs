@@ -223,9 +223,9 @@ fn argument(value: &Value) -> Result<String, Refused> {
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(truth) => Ok(truth.to_string()),
         other if reference(other).is_some() => Err(Refused::new(
-            "a script cannot be given a reference as argument",
+            "a script cannot take a reference as an argument",
         )
-        .hint("wait for the value and pass that, or call a function instead of a script")),
+        .hint("pass the value of the reference, or call a function instead of a script")),
         other => Err(Refused::new(format!(
             "arguments of a script are text, numbers and booleans, not {other}"
         ))),

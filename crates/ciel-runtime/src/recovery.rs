@@ -263,10 +263,10 @@ pub(crate) fn verify(released: &mut Released) -> Result<(), RecoveryError> {
 }
 
 /// What the files of spilled output hold, in words.
-const SPILLED_OUTPUT: &str = "output that was held back on disk";
+const SPILLED_OUTPUT: &str = "spilled output";
 
 /// What the file of released output holds, in words.
-const RELEASED_OUTPUT: &str = "a part of the output that was let out";
+const RELEASED_OUTPUT: &str = "a part of the released output";
 
 /// What the records of a run come to.
 struct Folded {

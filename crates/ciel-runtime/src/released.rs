@@ -125,7 +125,7 @@ impl Released {
     pub(crate) fn take<'a>(&mut self, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
         let known = self.length.saturating_sub(self.at).min(bytes.len() as u64) as usize;
         if !self.holds(self.at, &bytes[..known])? {
-            let message = "what the run put out before it was taken up was something else";
+            let message = "the run had already released different output before it was resumed";
             return Err(io::Error::new(ErrorKind::InvalidData, message));
         }
         let rest = &bytes[known..];

@@ -109,7 +109,7 @@ fn warning(unended: &[&str], bytes: u64, keep_bytes: u64) -> String {
     }
     let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
     format!(
-        "runs that were broken off take {} MiB, more than the {} MiB of --keep: {named}; \
+        "interrupted runs take {} MiB, more than the {} MiB of --keep: {named}; \
          `ciel resume RUN` continues one, `ciel clean --all` removes all",
         mebibytes(bytes),
         mebibytes(keep_bytes)

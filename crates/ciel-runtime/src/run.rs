@@ -162,8 +162,8 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
 fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
     if let Some(cut) = &begun.cut {
         let message = format!(
-            "the last {} bytes of {} were incomplete and are cut off, with {} records; what they \
-             recorded is done again",
+            "the last {} bytes of {} were incomplete and are removed, with {} records; the work \
+             that they recorded is redone",
             cut.bytes,
             cut.path.display(),
             cut.records
@@ -321,7 +321,7 @@ impl Drop for Closing<'_> {
 fn write_output(engine: &Engine) -> Result<(), output::Closed> {
     let written = output::run_thread(engine);
     if written.is_err() {
-        engine.break_off("nothing more can be put out");
+        engine.break_off("no more output can be written");
     }
     written
 }

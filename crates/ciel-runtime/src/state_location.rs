@@ -33,14 +33,14 @@ impl StateLocation {
         if self.path == wished {
             return Some(format!(
                 "{shown} is on a network file system ({kind}) and no local folder was found for \
-                 it: a run that is broken off may be lost; name a local folder with --state"
+                 the state: an interrupted run may be lost; name a local folder with --state"
             ));
         }
         let is_new = !self.path.exists();
         is_new.then(|| {
             format!(
-                "{shown} is on a network file system ({kind}), where locks do not hold: the state \
-                 of runs is kept on this machine, in {}",
+                "{shown} is on a network file system ({kind}), where file locks are unreliable: \
+                 the state of runs is kept on this machine, in {}",
                 self.path.display()
             )
         })

@@ -24,7 +24,10 @@ pub(crate) fn import(
         CopyError::File(error) => {
             let message = format!("cannot read {path:?}: {error}");
             let folder = std::env::current_dir().unwrap_or_default();
-            let hint = format!("paths begin at the folder of the run, {}", folder.display());
+            let hint = format!(
+                "relative paths start at the folder of the run, {}",
+                folder.display()
+            );
             let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
             Box::new(failure.with_hint(hint))
         }

@@ -210,7 +210,7 @@ impl Workspace for TaskWorkspace<'_> {
         let form = self.value(index)?.form.clone();
         let bytes = self.bytes(index)?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            return Err(Refused::new("a word of its command line is not UTF-8"));
+            return Err(Refused::new("an argument of its command line is not UTF-8"));
         };
         match form {
             Form::Bytes | Form::Pickle | Form::Other(_) => {
@@ -243,10 +243,8 @@ impl Workspace for TaskWorkspace<'_> {
 }
 
 fn not_a_file(index: usize) -> Refused {
-    Refused::new(format!(
-        "its input {index} is an object of Python, not a file"
-    ))
-    .hint("let the task that makes it return bytes or str")
+    Refused::new(format!("its input {index} is a Python object, not a file"))
+        .hint("return bytes or str from the task that produces it")
 }
 
 /// A word for the kernel; it holds no zero byte (executors refuse such words).

@@ -1,4 +1,4 @@
-//! Amounts with units, as people write them in options of spawns and of the command line.
+//! Amounts with units, in options of spawns and of the command line.
 //!
 //! It does not know what they are for.
 

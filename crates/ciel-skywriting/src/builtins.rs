@@ -59,7 +59,7 @@ builtins! {
     Range "range" 1 3;
     /// `has_key(dict, key)`
     HasKey "has_key" 2 2;
-    /// `get_key(dict, key, otherwise)`
+    /// `get_key(dict, key, default)`
     GetKey "get_key" 2 3;
     /// `keys(dict)`
     Keys "keys" 1 1;
@@ -89,7 +89,7 @@ builtins! {
     Type "type" 1 1;
     /// `text(ref)`: the bytes of an object as a string
     Text "text" 1 1;
-    /// `is_error(ref)`: waits, then tells
+    /// `is_error(ref)`: waits, then whether the task failed
     IsError "is_error" 1 1;
     /// `remove(x, key)`, `remove(dict, key, otherwise)`: gives what it takes out
     Remove "remove" 2 3;

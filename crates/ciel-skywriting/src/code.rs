@@ -1,4 +1,4 @@
-//! The instructions of a checked program, and where each of them stands in the source.
+//! The instructions of a checked program, and the location of each in the source.
 //!
 //! It does not know how they are made or run. A `Code` is immutable and shared by every machine of
 //! a job; its hash ties saved machines and function values to it. Read next: `compiler` makes it,
@@ -31,7 +31,7 @@ impl fmt::Display for CodeHash {
     }
 }
 
-/// A place as people read it.
+/// A location as messages show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// Name of the file.

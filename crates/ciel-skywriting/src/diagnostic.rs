@@ -19,7 +19,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The place.
     pub span: Span,
-    /// What stands beside the caret; empty for nothing but the caret.
+    /// The text beside the caret; may be empty.
     pub label: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -32,7 +32,7 @@ pub struct Diagnostic {
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What stands beside it.
+    /// The text beside it.
     pub text: String,
 }
 
@@ -91,9 +91,9 @@ pub fn one_line(diagnostic: &Diagnostic, sources: &[Source]) -> String {
     }
 }
 
-/// The messages as people read them, a blank line between two: `error:` and the message, the file,
-/// line and column, the line itself with a caret and the label, and the hint. With `colour` the
-/// text carries terminal colours. Ends with a newline unless there is nothing to show.
+/// The messages as text, a blank line between two: `error:` and the message, the file, line and
+/// column, the line itself with a caret and the label, and the hint. With `colour` the text carries
+/// terminal colours. Ends with a newline unless there is nothing to show.
 pub fn render(diagnostics: &[Diagnostic], sources: &[Source], colour: bool) -> String {
     let mut shown = ShownSources::new(sources);
     let texts: Vec<String> = diagnostics

@@ -31,7 +31,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// As people read them; see [`render`].
+    /// The messages as text; see [`render`].
     pub fn render(&self, colour: bool) -> String {
         render(&self.diagnostics, &self.sources, colour)
     }

@@ -1,4 +1,4 @@
-//! What a running script asks of its surroundings, and what they answer.
+//! The interface of a running script to its host.
 //!
 //! The machine emits spawns like any other SDK; it does not know who runs them. Read next:
 //! `machine`.
@@ -96,7 +96,7 @@ pub trait Host {
     fn package(&mut self, name: &str) -> Option<Handle>;
 }
 
-/// What became of a reference, handed to the machine before it goes on.
+/// The resolution of a reference, passed to the machine before it resumes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// A Skywriting value as made by a task that finished.
@@ -139,7 +139,7 @@ pub struct Thrown {
     pub kind: String,
     /// What happened.
     pub message: String,
-    /// The task that failed, as people name it; empty when it is this one.
+    /// The label of the failed task; empty when it is this one.
     pub task: String,
     /// One line per call or task, innermost first.
     pub trace: Vec<String>,

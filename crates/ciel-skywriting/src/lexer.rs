@@ -20,7 +20,7 @@ pub use escape::unescape;
 pub struct Token {
     /// What it is.
     pub kind: TokenKind,
-    /// Where its text stands.
+    /// The location of its text.
     pub span: Span,
 }
 
@@ -66,7 +66,7 @@ macro_rules! token_kinds {
                     | TokenKind::UnclosedString
                     | TokenKind::SingleQuoted => "a string",
                     TokenKind::UnclosedComment => "a comment",
-                    TokenKind::Wrong => "something that is not Skywriting",
+                    TokenKind::Wrong => "an invalid character",
                     TokenKind::End => "the end of the file",
                 })
             }
@@ -169,7 +169,7 @@ fn complain(token: &mut Token, text: &str) -> Option<Diagnostic> {
                 .with_hint("end it with `*/`, or use `//` for one line")
         }
         TokenKind::SingleQuoted => {
-            Diagnostic::new("syntax", "a string stands in double quotes", token.span)
+            Diagnostic::new("syntax", "a string is written in double quotes", token.span)
                 .with_hint("write \"…\" instead of '…'")
         }
         TokenKind::Wrong if raw.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -194,11 +194,11 @@ fn unclosed_string(span: Span) -> Diagnostic {
 
 fn wrong_number(raw: &str, span: Span) -> Diagnostic {
     let prefix = raw.get(..2).unwrap_or("").to_ascii_lowercase();
-    let diagnostic = Diagnostic::new("syntax", "a number runs into a name", span);
+    let diagnostic = Diagnostic::new("syntax", "a name follows a number without a space", span);
     if ["0x", "0b", "0o"].contains(&prefix.as_str()) {
         return diagnostic.with_hint("numbers are written with decimal digits");
     }
-    diagnostic.with_hint("put a space or an operator between them; names begin with a letter")
+    diagnostic.with_hint("separate them by a space or an operator; names begin with a letter")
 }
 
 fn stray(raw: &str, span: Span) -> Diagnostic {
@@ -224,13 +224,13 @@ fn stray_hint(first: char) -> Option<&'static str> {
         '#' => "comments begin with `//`",
         '&' => "`&&` is the logical and",
         '|' => "`||` is the logical or",
-        '?' => "there is no `?:`; use `if` and `else`",
+        '?' => "Skywriting has no `?:`; use `if` and `else`",
         '\'' | '`' | '\u{2018}'..='\u{201f}' | '«' | '»' => {
-            "strings stand in plain double quotes"
+            "strings are written in plain double quotes"
         }
-        '^' => "there is no power operator; multiply",
+        '^' => "Skywriting has no power operator; multiply",
         '$' | '@' => "names are made of letters, digits and `_`",
-        _ if first.is_whitespace() => "it looks like a space; replace it by one",
+        _ if first.is_whitespace() => "this character looks like a space; replace it with a space",
         _ if first.is_alphanumeric() => "names are made of the letters a to z, digits and `_`",
         _ => return None,
     })

@@ -1,6 +1,6 @@
 //! The Skywriting language: lexer, parser, checker, compiler and virtual machine.
 //!
-//! A script is data until somebody runs it: [`front::check`] turns sources into a checked
+//! A script is data until a caller runs it: [`front::check`] turns sources into a checked
 //! [`hir::Program`] or into diagnostics; [`Code::compile`](code::Code::compile) turns that into
 //! instructions; a [`Machine`](machine::Machine) runs them and is itself a value that can be saved
 //! as bytes at every point where it waits. The crate does not know the engine: it asks a

@@ -1,9 +1,9 @@
 //! From tokens to the syntax tree: recursive descent for statements, operator precedence for
 //! expressions.
 //!
-//! It knows no names. An error ends the statement it is in and the next one is read afresh, so
-//! that several errors come out at once. Its recursion and the height of what it builds are
-//! bounded, so that nobody after it can run out of stack. Read next: `resolve`.
+//! It knows no names. An error ends the statement it is in and the next one is read afresh, so that
+//! several errors come out at once. Its recursion and the height of what it builds are bounded, so
+//! that no later stage can run out of stack. Read next: `resolve`.
 
 use crate::diagnostic::{Diagnostic, Label};
 use crate::hir::Span;
@@ -105,7 +105,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A closing mark; `opening` is where its partner stands, shown if that is on another line.
+    /// A closing mark; `opening` is the location of its partner, shown if that is on another line.
     fn expect_closing(&mut self, kind: TokenKind, opening: Span) -> Parse<Token> {
         if self.is_at(kind) {
             return Ok(self.advance());
@@ -178,7 +178,7 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// The next token is not what must stand here.
+    /// The next token is unexpected.
     fn unexpected(&mut self, expected: &str) -> Abort {
         let found = self.token();
         if found.kind == TokenKind::Wrong {

@@ -114,7 +114,7 @@ impl Resolver<'_> {
                 let problem = Diagnostic::new("declaration", message, parameter.span)
                     .with_label("again here")
                     .with_also(first.span, "first here")
-                    .with_hint("give one of them another name");
+                    .with_hint("rename one of them");
                 self.report(problem);
             }
         }

@@ -9,7 +9,7 @@ use num_bigint::BigInt;
 
 use crate::hir::{AssignOp, BinaryOp, Span};
 
-/// A name where it stands.
+/// A name with its location.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
     /// The identifier.
@@ -90,7 +90,7 @@ pub struct Branch {
     pub body: Vec<Stmt>,
 }
 
-/// What stands left of an assignment.
+/// The left side of an assignment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// The variable.
@@ -106,7 +106,7 @@ pub struct Target {
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
-    /// All of it; with the parentheses, if it stands in some.
+    /// All of it; with its parentheses.
     pub span: Span,
     /// Levels of the tree below and with it, bodies of functions included.
     pub height: u32,

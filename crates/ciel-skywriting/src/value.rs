@@ -98,7 +98,7 @@ impl Value {
     }
 }
 
-/// What lies on the heap.
+/// The values on the heap.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Object {
     /// Moved away by the collector.

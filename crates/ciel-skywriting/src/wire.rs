@@ -20,7 +20,7 @@ use crate::machine::json;
 pub(crate) const VERSION: u8 = 1;
 /// Second byte when there are functions inside.
 pub(crate) const WITH_FUNCTIONS: u8 = 1;
-/// Shorter strings stand where they are used, longer ones once, as nodes.
+/// Shorter strings are inline, longer ones are nodes.
 pub(crate) const SHORT_TEXT_BYTES_MAX: usize = 64;
 /// What a conversion to or from JSON may take.
 const CONVERSION_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -57,7 +57,7 @@ pub enum LoadError {
     /// The value has no JSON form: it holds a function, or is nested too deep.
     #[error("the value has no JSON form: {why}")]
     NotJson {
-        /// What stands in the way.
+        /// The reason.
         why: String,
     },
 }

@@ -68,7 +68,7 @@ fn builtins_on_scalars() {
     assert_fails(
         "split(\"a\", \"\")",
         "ValueError",
-        "`split` at an empty string",
+        "`split` with an empty separator",
     );
 }
 
@@ -102,7 +102,7 @@ fn builtins_on_collections() {
     assert_fails(
         "sort([1, \"a\"])",
         "TypeError",
-        "`<` does not go with a string and an integer: \"a\" < 1",
+        "`<` cannot be applied to a string and an integer: \"a\" < 1",
     );
     assert_fails("range(1, 2, 0)", "ValueError", "`range` with a step of 0");
     assert_fails(
@@ -154,7 +154,11 @@ fn entries_and_parts_are_taken_out() {
     ] {
         assert_eq!(run(program).value(), &expected, "{program}");
     }
-    assert_fails("remove({}, \"a\")", "KeyError", "there is no key \"a\"");
+    assert_fails(
+        "remove({}, \"a\")",
+        "KeyError",
+        "the dictionary has no key \"a\"",
+    );
     assert_fails(
         "remove([1], 1)",
         "IndexError",
@@ -260,7 +264,11 @@ fn templates_are_filled() {
             "ValueError",
             "the template has a place for \"x\"",
         ),
-        ("format(\"{x}\", {})", "KeyError", "there is no key \"x\""),
+        (
+            "format(\"{x}\", {})",
+            "KeyError",
+            "the dictionary has no key \"x\"",
+        ),
         (
             "format(\"{\", 1)",
             "ValueError",

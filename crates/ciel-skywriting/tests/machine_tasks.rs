@@ -267,7 +267,7 @@ fn wrong_spawns_say_what_is_wrong() {
         ),
         (
             "f = lambda: 1; spawn(f, [], {\"core\": 1});",
-            "there is no option \"core\"",
+            "unknown option \"core\"",
         ),
         (
             "f = lambda: 1; spawn(f, [], {\"cores\": 0});",
@@ -279,11 +279,11 @@ fn wrong_spawns_say_what_is_wrong() {
         ),
         (
             "spawn_exec(\"raw\", {}, 0);",
-            "`spawn_exec` gives between 1 and 10,000 outputs, not 0",
+            "`spawn_exec` takes between 1 and 10,000 outputs, not 0",
         ),
         (
             "spawn_exec(\"raw\", {}, 10001);",
-            "`spawn_exec` gives between 1 and 10,000 outputs, not 10001",
+            "`spawn_exec` takes between 1 and 10,000 outputs, not 10001",
         ),
         (
             "spawn_exec(\"raw\", {}, \"1\");",
@@ -291,7 +291,7 @@ fn wrong_spawns_say_what_is_wrong() {
         ),
         (
             "spawn_exec(5, {}, 1);",
-            "`spawn_exec` takes the name of an executor first, not an integer: 5",
+            "`spawn_exec` takes the name of an executor as first argument, not an integer: 5",
         ),
         (
             "spawn_exec(\"raw\", [1], 1);",
@@ -299,7 +299,7 @@ fn wrong_spawns_say_what_is_wrong() {
         ),
         (
             "f = lambda: 1; spawn_exec(\"raw\", {\"x\": f}, 1);",
-            "a function cannot be handed to another language: <function f>",
+            "a function cannot be passed to another language: <function f>",
         ),
         (
             "spawn_other(\"raw\", {});",
@@ -528,6 +528,6 @@ fn spawn_other_ignores_hints_to_a_scheduler() {
     assert_eq!(value(program), json!("hi"));
     let misspelt = "spawn_other(\"raw\", {\"args\": {}, \"retires\": 1});";
     let thrown = failure(misspelt);
-    assert_eq!(thrown.message, "there is no option \"retires\"");
+    assert_eq!(thrown.message, "unknown option \"retires\"");
     assert_eq!(thrown.hint.as_deref(), Some("did you mean \"retries\"?"));
 }

@@ -15,7 +15,7 @@ pub const COOKIE_VARIABLE: &str = "CIEL_COOKIE";
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cookie(String);
 
-/// The text cannot stand in a cookie.
+/// The text cannot be a cookie.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a cookie: 1 to 64 letters, digits, `-`, `_` or `.`")]
 pub struct BadCookie {

@@ -41,7 +41,7 @@ impl Launcher {
             }
             stack
         };
-        // SAFETY: it only asks for a number.
+        // SAFETY: it only reads a number.
         Ok(Launcher {
             stack,
             own: unsafe { libc::getpid() },
@@ -56,8 +56,8 @@ impl Launcher {
             failure: None,
         };
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: the parent stands still until the child has left this memory, so `call` and
-        // the stack outlive the child's use of them; `run_child` keeps the rules above.
+        // SAFETY: the parent is suspended until the child has left this memory, so `call` and the
+        // stack outlive the child's use of them; `run_child` keeps the rules above.
         let pid = unsafe {
             let top = self.stack.byte_add(GUARD_BYTES + CHILD_STACK_BYTES);
             libc::clone(run_child, top, flags, ptr::from_mut(&mut call).cast())
@@ -86,7 +86,7 @@ struct Call<'a, 'b> {
 }
 
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
-    // SAFETY: `launch` passes its call, which nobody else touches while the child runs.
+    // SAFETY: `launch` passes its call, which no other code touches while the child runs.
     let call = unsafe { &mut *argument.cast::<Call<'_, '_>>() };
     // SAFETY: this is the child.
     call.failure = unsafe { become_program(call.plan, call.own) }.err();

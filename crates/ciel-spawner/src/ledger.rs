@@ -1,9 +1,9 @@
 //! The pure machine of the spawner: who runs, who ended, what was left behind by whom.
 //!
 //! A task is running until its first process has ended, and ending until its leftovers are gone.
-//! Leftovers come to the spawner as adopted children; they are told from each other by process
-//! group and by mark. The daemons of a task that still runs are left alone. This machine does
-//! not know clocks, signals, `/proc` or the socket. Next: `server`, which drives it.
+//! Leftovers come to the spawner as adopted children; they are distinguished by process group and
+//! by mark. The daemons of a task that still runs are left alone. This machine does not know
+//! clocks, signals, `/proc` or the socket. Next: `server`, which drives it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Cookie, Exit, Left, Report};
 pub(crate) enum Action {
     /// Kill this child; answer with `on_kill_failed` when that is not permitted.
     Kill(u32),
-    /// Tell the engine.
+    /// Report to the engine.
     Report(Report),
 }
 
@@ -78,7 +78,7 @@ enum Owner {
 enum Doom {
     No,
     Dying,
-    /// It may not be killed, so nobody waits for its end.
+    /// It may not be killed, so the spawner does not wait for its end.
     Untouchable,
 }
 
@@ -145,7 +145,7 @@ impl Ledger {
         }
     }
 
-    /// The engine asked for the whole tree of a task to be killed.
+    /// The engine requests that the whole tree of a task is killed.
     pub(crate) fn on_tree_killed(&mut self, id: u64) {
         if let Some(task) = self.tasks.get_mut(&id) {
             task.signalled = Signalled::Tree;
@@ -237,7 +237,7 @@ impl Ledger {
         }
     }
 
-    /// Dooms what nobody owns any more, and reports the tasks that ended with nothing left.
+    /// Dooms processes without an owner, and reports the tasks that ended with nothing left.
     pub(crate) fn settle(&mut self, now_ms: u64, actions: &mut Vec<Action>) {
         self.doom_leftovers(actions);
         let over = |id: u64, task: &Task| match task.state {

@@ -15,8 +15,8 @@
 //! - when the spawner dies, the tasks' first processes die with it, and [`sweep`] kills the rest.
 //!
 //! Where to read next: [`Request`] and [`Report`] are the language of the socket, `ledger` holds
-//! every decision about leftovers as a pure machine, `server` drives it, `launch` is the
-//! start of one process, `processes` reads what the kernel tells about them.
+//! every decision about leftovers as a pure machine, `server` drives it, `launch` is the start of
+//! one process, `processes` reads what the kernel reports about them.
 
 mod client;
 mod cookie;

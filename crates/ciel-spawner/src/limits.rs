@@ -5,7 +5,7 @@
 /// Largest message that travels inside a datagram; a larger one goes in a sealed memory file.
 pub const DATAGRAM_BYTES_MAX: usize = 64 << 10;
 
-/// Largest request. The kernel's own bound for arguments and environment lies far below.
+/// Largest request. The kernel's own limit for arguments and environment is far lower.
 pub const REQUEST_BYTES_MAX: usize = 64 << 20;
 
 /// Most descriptors that one request may carry.

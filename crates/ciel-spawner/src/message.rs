@@ -19,7 +19,7 @@ pub(crate) struct Greeting {
     pub environment: Vec<CString>,
 }
 
-/// What the engine asks for. Requests are obeyed in order.
+/// The requests of the engine. They are obeyed in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// Start a process. Answered by `Started` and later `Exited`, or by `Refused` alone.
@@ -128,7 +128,7 @@ pub struct Limits {
     pub file_bytes_max: Option<u64>,
 }
 
-/// What the spawner tells.
+/// The reports of the spawner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// The process runs the program.

@@ -146,8 +146,8 @@ impl<'a> Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// The refusal that tells a failed start. A program that exists and yet "does not exist"
-    /// lacks its interpreter; one that nobody has found was not "denied".
+    /// The refusal that describes a failed start. A program that exists and yet "does not exist"
+    /// lacks its interpreter; one that was not found was not "denied".
     pub(crate) fn explain(&self, start: &Start, failure: Failure) -> Refusal {
         let Failure { step, errno } = failure;
         let folder = Path::new(OsStr::from_bytes(self.folder.unwrap_or(c"").to_bytes()));

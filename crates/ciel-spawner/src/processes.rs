@@ -1,8 +1,8 @@
-//! What the kernel tells about processes, read from `/proc`.
+//! What the kernel reports about processes, read from `/proc`.
 //!
-//! Everything here is a look that may be out of date at once: processes end and numbers are
-//! used again. Who acts on a number must hold the process still: as its parent, or by a handle.
-//! This module does not know tasks. Next: `sweep`, which kills, and `ledger`, which decides.
+//! Everything here is a look that may be out of date at once: processes end and numbers are used
+//! again. To act on a number, hold the process still: as its parent, or by a handle. This module
+//! does not know tasks. Next: `sweep`, which kills, and `ledger`, which decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -76,7 +76,7 @@ pub(crate) fn place(pid: u32) -> Option<Place> {
     parse_place(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The command's name stands in brackets and may itself hold brackets, so the last one counts.
+/// The command's name is in brackets and may itself contain brackets, so the last one counts.
 fn parse_place(pid: u32, text: &[u8]) -> Option<Place> {
     let end = text.iter().rposition(|&byte| byte == b')')?;
     let mut fields = std::str::from_utf8(&text[end + 1..])
@@ -120,7 +120,7 @@ pub(crate) fn settled_marks(pid: u32) -> Option<Vec<u8>> {
     None
 }
 
-/// The command line of a process for people, or its name in square brackets.
+/// The command line of a process for messages, or its name in square brackets.
 pub(crate) fn command(pid: u32) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = String::from_utf8_lossy(&line)

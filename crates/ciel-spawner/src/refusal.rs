@@ -105,9 +105,9 @@ impl fmt::Display for Refusal {
             (Step::Input, _) => write!(f, "cannot read input `{subject}`: {reason}"),
             (Step::Output, _) => write!(f, "cannot write output `{subject}`: {reason}"),
             (Step::ErrorOutput, _) => write!(f, "cannot write error output `{subject}`: {reason}"),
-            (Step::Descriptor, _) => write!(f, "cannot hand over descriptor {subject}: {reason}"),
+            (Step::Descriptor, _) => write!(f, "cannot pass descriptor {subject}: {reason}"),
             (Step::Limits, _) => write!(f, "cannot set a limit for `{subject}`: {reason}"),
-            (Step::Process, _) => write!(f, "cannot make a process for `{subject}`: {reason}"),
+            (Step::Process, _) => write!(f, "cannot create a process for `{subject}`: {reason}"),
             (Step::Request, _) => write!(f, "bad request to start `{subject}`: {reason}"),
         }
     }

@@ -25,9 +25,9 @@ use crate::sweep;
 use crate::wire::{Frame, Receiver};
 use crate::{Refusal, Report, Request, Start, Step};
 
-/// Serves the socket that the process inherited as its standard input, as [`crate::Spawner`]
-/// passes it, until the engine ends or asks for the end. The whole `main` of a spawner process:
-/// no other thread may run. Success when the end was orderly.
+/// Serves the socket that the process inherited as its standard input, as [`crate::Spawner`] passes
+/// it, until the engine ends or requests the end. The whole `main` of a spawner process: no other
+/// thread may run. Success when the end was orderly.
 pub fn serve_inherited() -> ExitCode {
     let served = signals::take_standard_input().and_then(serve);
     match served {
@@ -310,7 +310,7 @@ impl Server {
             }
             signals::clear(&self.signals)?;
             match signals::reap() {
-                // Its own children are ours now, so look again at once.
+                // Its own children are adopted now, so check at once.
                 Reaped::One(..) => {}
                 Reaped::NoneNow => self.wait_for_a_child(deadline)?,
                 Reaped::NoChildren => return Ok(()),

@@ -28,7 +28,7 @@ pub(crate) fn take_standard_input() -> io::Result<OwnedFd> {
         OFlags::RDONLY | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
-    // SAFETY: standard input is open and nobody reads it; its number now means the null device.
+    // SAFETY: standard input is open and has no reader; its number now means the null device.
     check(unsafe { libc::dup2(null.as_raw_fd(), 0) })?;
     Ok(socket)
 }
@@ -43,7 +43,7 @@ pub(crate) fn take_over() -> io::Result<OwnedFd> {
     // A leader of a process group cannot have a session of its own, and need not.
     let _ = rustix::process::setsid();
     // SAFETY: the sets are filled before use; no handler is installed, so nothing can be
-    // interrupted; the new descriptor belongs to nobody else.
+    // interrupted; the new descriptor has no other owner.
     unsafe {
         let mut every: libc::sigset_t = zeroed();
         libc::sigfillset(&mut every);
@@ -74,7 +74,7 @@ fn keep_inherited_descriptors() -> io::Result<()> {
             .to_str()
             .and_then(|name| name.parse().ok());
         if let Some(number) = number.filter(|&number| number > 2) {
-            // SAFETY: marks a descriptor; it stays open for whoever owns it.
+            // SAFETY: marks a descriptor; it stays open for its owner.
             check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
         }
     }

@@ -19,8 +19,8 @@ use crate::{Cookie, processes};
 /// are gone. Returns their numbers and command lines. Processes whose environment this user may
 /// not read are not found.
 ///
-/// Call it when the spawner of a run has died, and before a run whose engine and spawner both
-/// died is taken up again. It reads the environment of every process: some milliseconds.
+/// Call it when the spawner of a run has died, and before a run whose engine and spawner both died
+/// is resumed. It reads the environment of every process: some milliseconds.
 pub fn sweep(cookie: &Cookie) -> Vec<(u32, String)> {
     let carries = |pid| processes::marks(pid).is_some_and(|m| cookie.task_in(&m).is_some());
     let own = std::process::id();

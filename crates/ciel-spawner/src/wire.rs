@@ -53,7 +53,7 @@ impl Frame {
         })
     }
 
-    /// Sends the frame; false when the socket is full. `BrokenPipe` when nobody holds the other
+    /// Sends the frame; false when the socket is full. `BrokenPipe` when no process holds the other
     /// end.
     pub(crate) fn send(
         &self,

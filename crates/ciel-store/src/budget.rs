@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::StoreError;
 
-/// A counter with a limit, shared by everything of a run that lies on disk.
+/// A counter with a limit, shared by all files of a run.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicU64,

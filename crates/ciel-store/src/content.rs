@@ -44,7 +44,7 @@ impl Content {
     }
 }
 
-/// The digest of a whole file, wherever its cursor stands.
+/// The digest of a whole file, whatever its cursor.
 ///
 /// # Errors
 /// Those of reading.

@@ -29,7 +29,7 @@ pub(crate) struct Directory {
     path: PathBuf,
 }
 
-/// What a name in a directory stands for.
+/// What a name in a directory refers to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) kind: FileType,
@@ -171,7 +171,7 @@ impl Directory {
         Ok(Some(bytes))
     }
 
-    /// What a name stands for, links not followed; none if for nothing.
+    /// What a name refers to, links not followed; none if it does not exist.
     pub(crate) fn entry(&self, name: &str) -> Result<Option<Entry>, StoreError> {
         match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Entry {
@@ -227,7 +227,7 @@ impl Directory {
             .map_err(|errno| self.failure("make", new_name, errno))
     }
 
-    /// Removes a file; one that is gone already is fine.
+    /// Removes a file; a missing one is no error.
     pub(crate) fn remove_file(&self, name: &str) -> Result<(), StoreError> {
         match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -244,7 +244,7 @@ impl Directory {
         }
     }
 
-    /// Removes whatever a name stands for, with everything beneath it; links are removed, not
+    /// Removes whatever a name refers to, with everything beneath it; links are removed, not
     /// followed.
     pub(crate) fn remove_all(&self, name: &str) -> Result<(), StoreError> {
         match fs::unlinkat(&self.handle, name, AtFlags::empty()) {

@@ -8,8 +8,8 @@ use std::path::Path;
 const BLOCK_BYTES: u64 = 512;
 
 /// Bytes on the disk of a folder and all below it; links are not followed. What goes away meanwhile
-/// or cannot be looked at counts nothing.
-/// Names directly in the folder that stand in `without` are passed over.
+/// or cannot be looked at counts nothing. Names directly in the folder that are in `without` are
+/// skipped.
 pub(crate) fn bytes_below(path: &Path, without: &[&str]) -> u64 {
     let own = |path: &Path| {
         fs::symlink_metadata(path).map_or(0, |found| found.blocks().saturating_mul(BLOCK_BYTES))

@@ -19,7 +19,7 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
-    /// Somebody else owns it; nothing in it was read.
+    /// Another user owns it; nothing in it was read.
     #[error("{path} belongs to user {owner}, and this is user {user}")]
     OtherOwner {
         /// The file or folder.
@@ -56,7 +56,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Paths inside the folder would be longer than the kernel takes.
-    #[error("the path of the state folder is {length} bytes long; at most {length_max} work")]
+    #[error("the path of the state folder is {length} bytes long; the maximum is {length_max}")]
     PathTooLong {
         /// Bytes of the folder's absolute path.
         length: usize,
@@ -72,7 +72,7 @@ pub enum StoreError {
         length_max: usize,
     },
     /// Another run has this id.
-    #[error("there is a run {run} already")]
+    #[error("run {run} already exists")]
     RunTaken {
         /// The id.
         run: String,
@@ -85,20 +85,20 @@ pub enum StoreError {
         /// Its process; none in the instant before it is written.
         process: Option<u32>,
     },
-    /// The run came to its end; there is nothing to go on with.
+    /// The run has ended, and cannot be resumed.
     #[error("run {run} has ended")]
     RunEnded {
         /// The id.
         run: String,
     },
-    /// The run was broken off and left no journal from which it could go on.
+    /// The run was interrupted and left no journal from which it can be resumed.
     #[error("run {run} left no journal to resume from")]
     RunUnrecorded {
         /// The id.
         run: String,
     },
     /// There is no run of this id.
-    #[error("there is no run {run}")]
+    #[error("run {run} does not exist")]
     RunUnknown {
         /// The id.
         run: String,
@@ -106,7 +106,7 @@ pub enum StoreError {
     /// The budget of the run is used up.
     #[error("{wanted} bytes do not fit: {used} of {limit} are used")]
     Full {
-        /// Bytes asked for.
+        /// Bytes requested.
         wanted: u64,
         /// Bytes in use.
         used: u64,
@@ -120,7 +120,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// No object of this name was committed in this run.
-    #[error("there is no object {name}")]
+    #[error("object {name} does not exist")]
     UnknownObject {
         /// The name.
         name: ObjectName,
@@ -142,7 +142,7 @@ pub enum StoreError {
         name: ObjectName,
     },
     /// An object was committed again with another length.
-    #[error("object {name} was {held} bytes long and came again with {offered}")]
+    #[error("object {name} was {held} bytes long and was written again with {offered}")]
     ObjectDiffers {
         /// The name.
         name: ObjectName,
@@ -157,14 +157,14 @@ pub enum StoreError {
         /// The path offered.
         path: PathBuf,
     },
-    /// A link, folder or device stands where a file was expected, or nothing does.
+    /// A link, a folder, a device or nothing is where a file was expected.
     #[error("{path} is not a regular file")]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// No such spilled bytes are held.
-    #[error("there are no spilled bytes at {extent:?}")]
+    #[error("no spilled bytes are at {extent:?}")]
     UnknownExtent {
         /// The extent.
         extent: Extent,
@@ -263,7 +263,7 @@ impl StoreError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             StoreError::ForeignFolder { .. } => {
-                Some("choose another folder with --state; nothing in this one was touched")
+                Some("choose another folder with --state; this one was not changed")
             }
             StoreError::OtherFormat { .. } => {
                 Some("run `ciel clean` to remove the old state, or choose another with --state")
@@ -271,7 +271,7 @@ impl StoreError {
             StoreError::OtherOwner {
                 is_mounted: true, ..
             } => Some(
-                "owners look foreign in mounted folders and containers: choose a folder on a disk \
+                "owners may differ in mounted folders and containers: choose a folder on a disk \
                  of this machine with --state",
             ),
             StoreError::OtherOwner { .. } => Some(
@@ -279,7 +279,7 @@ impl StoreError {
                  with --state",
             ),
             StoreError::WritableByOthers { .. } => Some(
-                "if you trust all that is in the state folder, `chmod -R go-w` it; else remove it, \
+                "if you trust everything in the state folder, `chmod -R go-w` it; else remove it, \
                  or choose another with --state",
             ),
             StoreError::ReadOnly { .. } => Some("choose a folder you can write with --state"),

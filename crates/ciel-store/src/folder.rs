@@ -1,7 +1,7 @@
 //! The state folder: its format, its runs, and cleaning.
 //!
-//! It does not know what runs compute. Who is alive is told by locks, which die with their
-//! process; nothing has to be cleared by hand. Read next: `run`.
+//! It does not know what runs compute. Locks show which runs are live; the kernel releases them
+//! with their process; nothing has to be cleared by hand. Read next: `run`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -62,7 +62,7 @@ pub enum RunState {
     /// Its lock is free, and it can be resumed: it did not come to its end, and has its description
     /// and its journal; or it did, and its process died before it had shown all of it.
     Unended,
-    /// Its lock is free and nothing can go on, however it ended.
+    /// Its lock is free and it cannot be resumed, however it ended.
     Ended,
 }
 
@@ -95,7 +95,7 @@ impl RunEntry {
         self.read(DESCRIPTION_NAME)
     }
 
-    /// What the run said of its end; none if it did not come to it.
+    /// The record of the run's end; none if it has not ended.
     ///
     /// # Errors
     /// `System` if it cannot be read.
@@ -202,7 +202,7 @@ impl StateFolder {
         self.remove_where(cleaning, |_| true)
     }
 
-    /// Removes those of these runs that have ended, and tells which; others are left alone.
+    /// Removes those of these runs that have ended, and returns them; others are not changed.
     pub fn remove(&self, ids: &[String]) -> Result<Cleaned, StoreError> {
         self.remove_where(Cleaning::Ended, |id| ids.iter().any(|other| other == id))
     }
@@ -260,7 +260,7 @@ impl StateFolder {
         Ok(cleaned)
     }
 
-    /// Says whether the run is gone from its place.
+    /// Returns whether the run is gone from its folder.
     fn take_out_run(&self, id: &str, trash: Option<&Directory>) -> Result<bool, StoreError> {
         let name = format!("{id}.{}", std::process::id());
         match trash.map(|trash| self.runs.move_to(id, trash, &name)) {
@@ -318,7 +318,7 @@ pub(crate) fn is_resumable(run: &Directory) -> Result<bool, StoreError> {
     }
 }
 
-/// Whether a run has what is needed to go on: its description and its journal.
+/// Whether a run has what a resume needs: its description and its journal.
 pub(crate) fn has_record(run: &Directory) -> Result<bool, StoreError> {
     let is = |name, kind| -> Result<bool, StoreError> {
         Ok(run.entry(name)?.is_some_and(|entry| entry.kind == kind))
@@ -368,8 +368,8 @@ fn make_with_parents(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Makes sure that nobody else can read or write a state folder from now on. One that others could
-/// write to until now is taken only if nothing is in it.
+/// Makes sure that no other user can read or write a state folder from now on. One that others
+/// could write to until now is taken only if nothing is in it.
 fn close_to_others(directory: &Directory) -> Result<(), StoreError> {
     let owner = directory.owner()?;
     match owner.is_shared() && is_unused(directory)? {
@@ -383,7 +383,7 @@ fn open_directory(path: &Path) -> Result<Directory, StoreError> {
     Directory::open(path).map_err(|error| in_the_way(path, error))
 }
 
-/// A file where the folder should be is somebody else's.
+/// A file where the folder should be belongs to something else.
 fn in_the_way(path: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::System { source, .. }

@@ -26,7 +26,7 @@ pub const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 pub const OUTCOME_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes of a file up to which its digest is made when it is committed; reading a longer one would
-/// hold up whoever commits it.
+/// delay its commit.
 pub const DIGEST_AT_COMMIT_BYTES_MAX: u64 = 4 << 20;
 
 /// Bytes of objects that are compared with their digests before a run is resumed, the small ones

@@ -1,9 +1,9 @@
-//! Whether files lie on another machine. There, locks may not hold and a mapped file may change
-//! under its reader, so a state folder does not belong there.
+//! Whether files are on another machine. There, locks may be unreliable and a mapped file may
+//! change under its reader, so a state folder does not belong there.
 //!
-//! The kernel tells the kind of a file system by a number; it does not tell one that a program
-//! serves (FUSE) from another, so for these the name of the mount decides. It does not know what
-//! is done about it. Read next: `folder`.
+//! The kernel numbers the kinds of file systems; it does not distinguish one that a program serves
+//! (FUSE) from another, so for these the name of the mount decides. It does not know what is done
+//! about it. Read next: `folder`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// The number of all file systems that programs serve.
 const FUSE: u32 = 0x6573_5546;
 
-/// Numbers of file systems whose files lie on other machines, and what people call them.
+/// Numbers of file systems whose files are on other machines, and their usual names.
 const NETWORK_KINDS: [(u32, &str); 13] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -44,7 +44,7 @@ const NETWORK_MOUNTS: [(&str, &str); 11] = [
     ("fuse.davfs", "WebDAV"),
 ];
 
-/// What people call a file system whose files lie on another machine; none for a local one.
+/// The usual name of a file system whose files are on another machine; none for a local one.
 /// `magic` is the number that `statfs` gives, `mount` the type of the mount, which decides among
 /// those that programs serve; one that is not known there is taken for local.
 pub fn kind_of(magic: u32, mount: Option<&str>) -> Option<&'static str> {
@@ -66,7 +66,7 @@ pub fn mount_type(mounts: &str, major: u32, minor: u32) -> Option<&str> {
     behind.split(' ').next()
 }
 
-/// The same for the file system that a path lies on, or would lie on if it was made. One that
+/// The same for the file system that a path is on, or would be on if it was created. One that
 /// cannot be asked is taken for local.
 pub fn kind_at(path: &Path) -> Option<&'static str> {
     let path = std::path::absolute(path).ok()?;

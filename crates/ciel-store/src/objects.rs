@@ -1,8 +1,8 @@
 //! Objects as files of a run's folder.
 //!
-//! A file becomes an object by a rename, so nobody ever sees half of one; and only what was sealed
-//! or adopted in this run, with the length it had then, is taken for an object. Every process maps
-//! the same pages. Read next: `retained`, for what a former process left; `scratch`.
+//! A file becomes an object by a rename, so no reader ever sees half of one; and only what was
+//! sealed or adopted in this run, with the length it had then, is taken for an object. Every
+//! process maps the same pages. Read next: `retained`, for what a former process left; `scratch`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -68,7 +68,7 @@ impl FileObjects {
         digest_of(&file).map_err(|source| directory.system("read", name, source))
     }
 
-    /// The file of an object, which is there and as long as it was.
+    /// The file of an object, after a check that it exists and has its length.
     fn file_of(&self, name: ObjectName, content: Content) -> Result<File, StoreError> {
         let expected = content.length;
         let damaged = |found| StoreError::DamagedObject {
@@ -167,7 +167,7 @@ impl FileObjects {
         })
     }
 
-    /// A file that stands there without having been committed is nobody's object: it gives way.
+    /// A file of that name that was not committed is no object: it is replaced.
     fn move_in_place(&self, scratch_name: &str, target: &str) -> Result<(), StoreError> {
         let scratch = self.scratch.directory();
         if !scratch.move_to(scratch_name, &self.directory, target)? {

@@ -1,6 +1,6 @@
 //! Whose a state folder is: what another user owns, or could have written, is not trusted.
 //!
-//! A journal holds commands and an object may hold pickles, so whoever can write them can run
+//! A journal holds commands and an object may hold pickles, so a user who can write them can run
 //! anything as the user who resumes the run. It does not know what the files are for. Read next:
 //! [`crate::folder`].
 
@@ -31,7 +31,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// That of what is open as `handle`, which lies at `path`.
+    /// The owner of the open `handle`, whose path is `path`.
     pub(crate) fn of(handle: impl AsFd, path: &Path) -> Result<Owner, StoreError> {
         let stat = fstat(handle).map_err(|errno| failure("look at", path.to_path_buf(), errno))?;
         Ok(Owner {
@@ -40,7 +40,7 @@ impl Owner {
         })
     }
 
-    /// Whether somebody else could have written it.
+    /// Whether another user could have written it.
     pub(crate) fn is_shared(self) -> bool {
         self.mode & WRITE_BY_OTHERS != 0
     }
@@ -90,8 +90,8 @@ impl Owner {
     }
 }
 
-/// Whether owners may look foreign at this path because its files come from elsewhere: another
-/// machine, or the host of a container.
+/// Whether owners may differ at this path because its files come from elsewhere: another machine,
+/// or the host of a container.
 fn is_mounted(path: &Path) -> bool {
     let is_container = CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists());
     is_container || maps_users() || network::kind_at(path).is_some()

@@ -1,6 +1,6 @@
 //! The objects that an earlier process of a run has left.
 //!
-//! What of them is known comes from the records of the run; here it is compared with what is on
+//! Their names and lengths come from the records of the run; here it is compared with what is on
 //! the disk. Read next: `digests`, for those of long files.
 
 use std::collections::{HashMap, HashSet};

@@ -33,7 +33,7 @@ const SINKS_NAME: &str = "sinks";
 const SCRATCH_NAME: &str = "scratch";
 
 /// The folder of a run of this process. Dropping it lets the run go: one that was marked as ended
-/// stays for `why` and `logs` until it is cleaned, another can be taken up again.
+/// stays for `why` and `logs` until it is cleaned, another can be resumed.
 #[derive(Debug)]
 pub struct RunFolder {
     id: String,
@@ -73,10 +73,9 @@ impl RunFolder {
         })
     }
 
-    /// Takes up a run that did not come to its end: its lock is taken without waiting for whoever
-    /// has it, and its scratch is emptied. Its objects and spilled bytes are there but not known
-    /// until `retain` and `restore` have named them. Of several that try at once exactly one gets
-    /// it.
+    /// Opens a run that has not ended, to resume it: takes its lock without waiting, and empties
+    /// its scratch. Its objects and spilled bytes exist but are not known until `retain` and
+    /// `restore` have named them. Of several that try at once exactly one gets it.
     ///
     /// # Errors
     /// `RunAlive`, `RunEnded`, `RunUnrecorded`, `RunUnknown`, `InvalidName`, `ReadOnly`, `System`.
@@ -123,7 +122,7 @@ impl RunFolder {
         self.directory.path()
     }
 
-    /// Where the run's history for people belongs, a folder; it is the caller's to make.
+    /// The folder of the run's history; the caller creates it.
     pub fn history_path(&self) -> PathBuf {
         self.directory.path_of(HISTORY_NAME)
     }
@@ -150,7 +149,8 @@ impl RunFolder {
         self.directory.path_of(OUTPUT_NAME)
     }
 
-    /// Keeps what is needed to know the run again, whole or not at all; the bytes are the caller's.
+    /// Writes the description by which the run is found again, whole or not at all; the bytes are
+    /// the caller's.
     ///
     /// # Errors
     /// `ReadOnly`, `DiskFull`, `System`.
@@ -167,8 +167,8 @@ impl RunFolder {
             .read_file(DESCRIPTION_NAME, DESCRIPTION_BYTES_MAX)
     }
 
-    /// Keeps what is needed to know again where the output went, whole or not at all; the bytes are
-    /// the caller's.
+    /// Writes the description of where the output went, whole or not at all; the bytes are the
+    /// caller's.
     ///
     /// # Errors
     /// `ReadOnly`, `DiskFull`, `System`.
@@ -184,7 +184,8 @@ impl RunFolder {
         self.directory.read_file(SINKS_NAME, DESCRIPTION_BYTES_MAX)
     }
 
-    /// Whether the run could go on if it was broken off now: it has a description and a journal.
+    /// Whether the run could be resumed if it was interrupted now: it has a description and a
+    /// journal.
     ///
     /// # Errors
     /// `System` if the folder cannot be looked at.
@@ -225,8 +226,8 @@ impl RunFolder {
         self.directory.remove_all(OUTCOME_NAME)
     }
 
-    /// Notes that the run has come to its end, whole or not at all; nobody can resume it then,
-    /// unless [`RunFolder::keep_outcome`] came before. The bytes are the caller's.
+    /// Records the end of the run, whole or not at all; it cannot be resumed then, unless
+    /// [`RunFolder::keep_outcome`] came before. The bytes are the caller's.
     ///
     /// # Errors
     /// `ReadOnly`, `DiskFull`, `System`.
@@ -242,8 +243,8 @@ impl RunFolder {
         self.directory.sync_names()
     }
 
-    /// Bytes that the folder takes on the disk, without what these names in it stand for; costs a
-    /// look at every other file.
+    /// Bytes that the folder takes on the disk, without these names in it; costs a look at every
+    /// other file.
     pub fn bytes_on_disk(&self, without: &[&str]) -> u64 {
         disk::bytes_below(self.directory.path(), without)
     }
@@ -297,7 +298,7 @@ pub struct HeldRun {
 }
 
 impl HeldRun {
-    /// Takes the free lock of a run, without waiting for whoever has it.
+    /// Takes the free lock of a run, without waiting.
     ///
     /// # Errors
     /// `RunAlive`, `RunEnded`, `RunUnrecorded`, `RunUnknown`, `InvalidName`, `ReadOnly`, `System`.
@@ -305,7 +306,7 @@ impl HeldRun {
         check_name(id, RUN_ID_BYTES_MAX)?;
         let unknown = || StoreError::RunUnknown { run: id.to_owned() };
         let runs = state.runs_directory();
-        // Under this lock nobody else takes up a run or moves one away.
+        // Under this lock no other process resumes a run or moves one away.
         let _alone = runs.lock(FlockOperation::LockExclusive)?;
         let directory = match runs.inner(id) {
             Err(StoreError::ForeignFolder { .. }) => return Err(unknown()),
@@ -336,7 +337,7 @@ impl HeldRun {
         self.directory.remove_all(SCRATCH_NAME)
     }
 
-    /// The run as it goes on, its scratch empty. `limit` is as in [`RunFolder::create`].
+    /// The resumed run, its scratch empty. `limit` is as in [`RunFolder::create`].
     ///
     /// # Errors
     /// `ReadOnly`, `DiskFull`, `System`.
@@ -354,7 +355,7 @@ fn make_lock(directory: &Directory) -> Result<File, StoreError> {
     Ok(lock)
 }
 
-/// Somebody who lists the runs may hold it for an instant, so this waits.
+/// A process that lists the runs may hold it for an instant, so this waits.
 fn lock_waiting(directory: &Directory, lock: &File) -> Result<(), StoreError> {
     flock(lock, FlockOperation::LockExclusive)
         .map_err(|errno| failure("lock", directory.path_of(LOCK_NAME), errno))
@@ -376,7 +377,7 @@ fn take_free_lock(directory: &Directory, mut lock: File, id: &str) -> Result<Fil
     }
 }
 
-/// Writes the number of this process over whatever stands in a lock.
+/// Writes the number of this process over the content of a lock.
 fn write_process(directory: &Directory, lock: &File) -> Result<(), StoreError> {
     let text = format!("{}\n", std::process::id());
     lock.set_len(0)

@@ -1,8 +1,8 @@
 //! Scratch: files that task attempts write before they are committed.
 //!
-//! The paths are given to tasks, so anything may stand there afterwards: a link, a folder, a
-//! second name of a file of the user's. Nothing is taken over before it has been looked at. It
-//! does not know what becomes of the files. Read next: `objects`, `spill`.
+//! The paths are given to tasks, so anything may be there afterwards: a link, a folder, a second
+//! name of a file of the user's. Nothing is taken over before it has been looked at. It does not
+//! know what becomes of the files. Read next: `objects`, `spill`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -160,7 +160,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Removes all that is there, whoever left it.
+    /// Removes all files, whichever process left them.
     pub(crate) fn clear_all(&self) -> Result<(), StoreError> {
         for name in self.directory.names()? {
             self.directory.remove_all(&name)?;
@@ -172,7 +172,7 @@ impl Scratch {
         &self.directory
     }
 
-    /// A name that nobody else writes.
+    /// A name that no other process writes.
     pub(crate) fn draft_name(&self) -> String {
         format!("draft-{}", self.drafts.fetch_add(1, Ordering::Relaxed))
     }

@@ -57,7 +57,7 @@ impl State {
     }
 }
 
-/// Whether bytes lie within those that were written to their file.
+/// Whether an extent is within the bytes that were written to its file.
 fn is_within(extent: Extent, written: u64) -> bool {
     let end = extent.offset.checked_add(extent.length);
     end.is_some_and(|end| end <= written)

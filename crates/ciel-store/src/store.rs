@@ -2,7 +2,7 @@
 //!
 //! What keeps them is behind [`ObjectStore`]: files of a run's folder ([`crate::FileObjects`]), or
 //! the memory of this process ([`crate::MemoryObjects`]). It does not know who wants an object, nor
-//! when nobody does any more: that is said by `retain` and `release`. Read next: `objects`.
+//! when no caller does any more: callers say so by `retain` and `release`. Read next: `objects`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub trait Draft: fmt::Debug {
 /// compared with its digest once in the life of a process: at its first use, if another process
 /// wrote them.
 pub trait ObjectStore: fmt::Debug + Send + Sync {
-    /// Begins an object that is written piece by piece. Nobody sees it before it is sealed, and
+    /// Begins an object that is written piece by piece. It is invisible before it is sealed, and
     /// nothing is left of one that never is.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
     fn location(&self, name: ObjectName) -> Option<Location>;
 
     /// Compares the bytes of an object with its digest now. An object without a digest has only its
-    /// length to be compared. Changed bytes are discarded, so that nobody reads them later.
+    /// length to be compared. Changed bytes are discarded, so that no reader gets them later.
     ///
     /// # Errors
     /// As [`ObjectStore::map`].
@@ -90,7 +90,7 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
     /// `ReadOnly`, `System`.
     fn release(&self, name: ObjectName) -> Result<bool, StoreError>;
 
-    /// Makes an object of bytes that are all there. Putting a name again keeps the first object.
+    /// Makes an object of complete bytes. Putting a name again keeps the first object.
     ///
     /// # Errors
     /// Those of opening, appending and sealing.

@@ -1,4 +1,4 @@
-//! What goes into the store and comes out of it: names, objects, extents.
+//! The values of the store's interface: names, objects, extents.
 //!
 //! It does not know where bytes are kept. Read next: `store`.
 

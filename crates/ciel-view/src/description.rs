@@ -1,8 +1,8 @@
 //! What a run says of itself at its start and at its end, in files of its folder.
 //!
-//! By the first a later process knows the job again and starts it as it was started; by the second
-//! it knows that there is nothing to go on with. It does not know where the files lie. Read next:
-//! `listing`.
+//! By the first a later process recognises the job and starts it with the same options; by the
+//! second it knows that the run cannot be resumed. It does not know where the files are stored.
+//! Read next: `listing`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct RunDescription {
     /// The number of the format of its records.
     #[serde(default)]
     pub record_format: u32,
-    /// What tells the job from others, and one state of its code from another.
+    /// The identity of the job and of its code.
     pub key: String,
     /// Script and arguments, as they were given.
     pub command: Vec<String>,

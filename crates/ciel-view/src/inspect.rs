@@ -1,7 +1,7 @@
 //! Looking at runs: live ones are asked, ended ones have left their history.
 //!
-//! It costs what is shown: a glance reads the first failures and the counts, and asks a live run
-//! for as many tasks as fit on a page. Read next: [`crate::history`], [`crate::socket`].
+//! A query costs as much as it shows: it reads the first failures and the counts, and asks a live
+//! run for as many tasks as fit on a page. Read next: [`crate::history`], [`crate::socket`].
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::limits::LIVE_TASKS_MAX;
 use crate::records::{CountsRecord, EndRecord, LogRecord, Record, RunRecord, TaskRecord};
 use crate::socket::{self, Request};
 
-/// The folder of a run in which failed Python tasks are kept, so that they can be run again.
+/// The folder of a run in which failed Python tasks are kept, for `ciel replay`.
 pub const FAILED: &str = "failed";
 
-/// A run as it can be seen from outside.
+/// A run as another process sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     /// What was run.
@@ -30,7 +30,7 @@ pub struct RunView {
     pub counts: Option<CountsRecord>,
     /// Tasks: the ended ones in the order of their ends, then the live ones in serial order.
     pub tasks: Vec<TaskRecord>,
-    /// Tasks that belong to them and are not there: not asked for, or not known one by one.
+    /// The number of further tasks that are not listed: not requested, or not known one by one.
     pub left_out: u64,
     /// How it ended; absent while it lives, and when it was killed.
     pub end: Option<EndRecord>,

@@ -1,4 +1,4 @@
-//! What a run has recorded, one entry at a time, as people and programs may see it.
+//! The records of a run as public values, one entry at a time.
 //!
 //! The records are read and folded like in a recovery, so that tasks can be called by their names;
 //! nothing is changed and no lock is taken, so the run may live. It does not know how entries are
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::error::ViewError;
 use reading::Reading;
 
-/// One record of a run, or what stands in the place of others.
+/// One record of a run, or the snapshot that replaces earlier ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     /// The record's number, from 1.
@@ -53,9 +53,9 @@ pub enum Act {
         /// Standard error is ordered like standard output.
         ordered_errors: bool,
     },
-    /// The process of the run was lost, and another one went on.
+    /// The process of the run was lost, and another one resumed the run.
     TakenUp {
-        /// Files of objects that were gone.
+        /// Files of objects that were missing.
         lost: u64,
     },
     /// The root was submitted.
@@ -65,7 +65,7 @@ pub enum Act {
         /// Who runs it.
         executor: String,
     },
-    /// A task got a place and began, or went on after a wait.
+    /// A task got a slot and started, or resumed after a wait.
     Placed {
         /// The task, as it is printed.
         task: String,
@@ -76,9 +76,9 @@ pub enum Act {
     Spawned {
         /// The one that spawned.
         task: String,
-        /// The new one; only its function if it is there already.
+        /// The new task; only its function if it exists already.
         child: String,
-        /// The task that spawns is run again, and had spawned this one before.
+        /// Whether this is a replay of a recorded spawn.
         again: bool,
         /// Who runs it.
         executor: String,
@@ -114,7 +114,7 @@ pub enum Act {
         /// Bytes of the answer.
         length: u64,
     },
-    /// A task can go no further before references are there.
+    /// A task waits until references are resolved.
     Waited {
         /// The task, as it is printed.
         task: String,
@@ -122,12 +122,12 @@ pub enum Act {
         references: u64,
         /// One of them is enough.
         first: bool,
-        /// Microseconds after which it goes on all the same.
+        /// The time limit of the wait in microseconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         limit_us: Option<u64>,
-        /// How it goes on: `live`, `replay` or `saved`.
+        /// How it resumes: `live`, `replay` or `saved`.
         continuation: &'static str,
-        /// Bytes of the state from which it is run again from now on.
+        /// Bytes of the state from which it is replayed from now on.
         #[serde(skip_serializing_if = "Option::is_none")]
         checkpoint: Option<u64>,
     },
@@ -144,7 +144,7 @@ pub enum Act {
         attempt: u32,
         /// How many outputs.
         outputs: u64,
-        /// Bytes of the objects among them that were not there before.
+        /// Bytes of the objects among them that are new.
         length: u64,
     },
     /// A task handed its outputs to a successor.
@@ -170,7 +170,7 @@ pub enum Act {
         /// Which attempt, from 0.
         attempt: u32,
     },
-    /// A task that began again asked for what it had waited for.
+    /// A replayed task requested the resolutions of all that it had waited for.
     Recalled {
         /// The task, as it is printed.
         task: String,
@@ -187,23 +187,23 @@ pub enum Act {
         /// The task, as it is printed.
         task: String,
     },
-    /// Somebody cancelled a task.
+    /// A request to cancel a task.
     CancelRequested {
         /// The task, as it is printed.
         task: String,
     },
-    /// Somebody ended the job.
+    /// A request to cancel the job.
     JobCancelled {
         /// The job's failure.
         failure: String,
     },
     /// A time limit may have come.
     Ticked,
-    /// A task asked for more than there was.
+    /// A task requested more than the machine has.
     Refused {
         /// The task.
         task: String,
-        /// What it asked for.
+        /// The failure, which names the resource.
         failure: String,
     },
     /// A task wrote to an ordered stream.

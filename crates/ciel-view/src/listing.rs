@@ -1,4 +1,4 @@
-//! The runs of a state folder, each in one line: where it stands, what it was, how much it takes.
+//! The runs of a state folder, each in one line: its state, its job, its size.
 //!
 //! Unlike `inspect` it does not look at tasks, so it costs little for each run. Read next:
 //! `description`.
@@ -17,7 +17,7 @@ use crate::inspect::HISTORY;
 pub struct RunSummary {
     /// Its id.
     pub id: String,
-    /// Where it stands.
+    /// Its state.
     pub standing: Standing,
     /// Script and arguments; empty if it did not get as far as to say.
     pub command: Vec<String>,
@@ -33,7 +33,7 @@ pub struct RunSummary {
     pub bytes: u64,
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It lives.
@@ -50,7 +50,7 @@ pub enum Standing {
     },
     /// It did not come to its end, and can be resumed.
     Resumable,
-    /// It did not come to its end, and nothing can go on.
+    /// It has not ended, and cannot be resumed.
     BrokenOff,
 }
 

@@ -1,4 +1,4 @@
-//! Records of a run for people: what `ps`, `why` and `logs` show is a fold over them.
+//! Records of a run: what `ps`, `why` and `logs` show is a fold over them.
 //!
 //! The run's history holds them, one JSON value a line, and the control socket answers with them
 //! while the run lives. It does not know how they are shown. Read next: [`crate::history`].
@@ -17,7 +17,7 @@ pub enum Record {
     Run(RunRecord),
     /// How many tasks there were by now; a later one replaces it.
     Counts(CountsRecord),
-    /// A task, as it stood when the record was made; a later one replaces it.
+    /// The state of a task when the record was made; a later one replaces it.
     Task(Box<TaskRecord>),
     /// Something happened to a task; only for those who follow a live run.
     Moment(MomentRecord),
@@ -45,7 +45,7 @@ pub struct RunRecord {
     pub pid: u32,
     /// The folder it was started in.
     pub folder: String,
-    /// It goes on where a former process of it was lost.
+    /// It was resumed after a former process of it was lost.
     #[serde(default)]
     pub resumed: bool,
 }
@@ -80,9 +80,9 @@ pub struct TaskRecord {
     pub place: String,
     /// Who spawned it.
     pub parent: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: TaskState,
-    /// Why it stands there, one reason each.
+    /// The reasons for its state, one each.
     pub reasons: Vec<String>,
     /// What happened to it: microseconds since the run began, and what.
     pub story: Vec<(u64, String)>,
@@ -94,13 +94,13 @@ pub struct TaskRecord {
     pub failure: Option<String>,
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskState {
-    /// Lazy, not asked for.
+    /// Lazy, not demanded.
     Dormant,
-    /// What it needs is not there.
+    /// Some references that it needs are unresolved.
     #[default]
     Waiting,
     /// It waits for a place.
@@ -118,7 +118,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// As people read it.
+    /// The word that `ciel ps` shows.
     pub fn words(self) -> &'static str {
         match self {
             TaskState::Dormant => "dormant",
@@ -169,7 +169,7 @@ impl From<&Happening> for MomentRecord {
 /// A piece of a task's own output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogRecord {
-    /// Whose, as people name it.
+    /// The label of the task.
     pub task: String,
     /// `stdout` or `stderr`.
     pub stream: String,

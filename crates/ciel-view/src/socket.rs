@@ -1,7 +1,7 @@
 //! Where the control socket of a live run is, and what it answers.
 //!
-//! The socket lies in the user's runtime folder and goes when the run ends. It does not know who
-//! listens.
+//! The socket is in the user's runtime folder and is removed when the run ends. It does not know
+//! who listens.
 
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -34,9 +34,9 @@ fn runtime_folder() -> Option<PathBuf> {
     (found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0).then_some(folder)
 }
 
-/// What a reader asks of a live run, as one line of JSON. The answer is records, a line each: the
-/// counts first, then tasks; who follows the run gets moments after that, until the run ends. A
-/// moment may be in the story of a task already that came before it.
+/// A query to a live run, as one line of JSON. The answer is records, a line each: the counts
+/// first, then tasks; who follows the run gets moments after that, until the run ends. A moment may
+/// be in the story of a task already that came before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-/// The answer of a run; empty if nobody listens, or not for long.
+/// The answer of a run; empty if no process listens, or not for long.
 pub(crate) fn ask(run: &str, request: &Request) -> Vec<Record> {
     let Some(stream) = path_of(run).and_then(|path| UnixStream::connect(path).ok()) else {
         return Vec::new();

@@ -23,7 +23,7 @@ pub use self::row::Spot;
 /// Bytes of a trace.
 pub const TRACE_BYTES_MAX: u64 = 128 << 20;
 
-/// How every trace begins, which tells one from other files.
+/// The beginning of every trace, by which one is recognised.
 pub const BEGINNING: &str = "[\n{\"name\":\"ciel run\"";
 
 /// Tasks that have not started whose spawns are remembered; others get no arrow.
@@ -48,7 +48,7 @@ pub struct Tracer<W> {
     bytes_max: u64,
     rows: Rows,
     running: HashMap<Name, Row>,
-    /// Tasks that wait for references, as people call them.
+    /// Tasks that wait for references, by label.
     waiting: HashMap<Name, String>,
     pending: HashMap<Name, Pending>,
     /// The last task that handed over, and where: its successor is spawned next.
@@ -134,7 +134,7 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// So many moments were not told, because too much happened at once.
+    /// The number of transitions that were left out, because too many happened at once.
     ///
     /// # Errors
     /// As [`Tracer::begin`].
@@ -143,7 +143,7 @@ impl<W: Write> Tracer<W> {
             return Ok(());
         }
         self.close_all(self.last)?;
-        self.say(&format!("{count} moments are missing"))
+        self.say(&format!("{count} events are missing"))
     }
 
     /// The run ended.
@@ -269,7 +269,7 @@ impl<W: Write> Tracer<W> {
     /// There is no room for more.
     fn fill(&mut self) -> io::Result<()> {
         self.close_all(self.last)?;
-        self.say("the trace is full; what follows is missing")?;
+        self.say("the trace is full; later events are missing")?;
         self.pending = HashMap::new();
         self.is_full = true;
         Ok(())

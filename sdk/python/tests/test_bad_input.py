@@ -48,7 +48,7 @@ FAILING: list[tuple[Any, type[BaseException], list[str], list[str]]] = [
     (bad.crash, ciel.WorkerLost, ["killed by SIGSEGV"], []),
     (bad.recurse, RecursionError, ["maximum recursion depth"], ["in task recurse@"]),
     (bad.say_goodbye, SystemExit, ["goodbye"], ["in task say_goodbye@"]),
-    (bad.swallow, ciel.Timeout, ["longer than 0.3 s", "hint: give it more"], []),
+    (bad.swallow, ciel.Timeout, ["time limit of 0.3 s", "hint: raise the limit"], []),
     (bad.pickle_future, ciel.NotSerializable, ["by hand", "pass it as an arg"], ["pickle_future"]),
     (bad.ask_for_truth, ciel.CielError, ["call .result() first"], ["in task ask_for_truth@"]),
 ]

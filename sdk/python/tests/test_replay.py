@@ -172,8 +172,8 @@ def test_root_that_failed_runs_again(tmp_path: Path) -> None:
     ("task", "words"),
     [
         ("nobody", "no run has a task nobody"),
-        ("leaves", "nothing is kept of leaves@"),
-        ("job", "nothing is kept of job@"),
+        ("leaves", "cannot be replayed: its state is failed"),
+        ("job", "cannot be replayed: its state is finished"),
     ],
 )
 def test_task_that_cannot_be_run_again_is_told(folder: Path, task: str, words: str) -> None:

@@ -71,7 +71,7 @@ def test_folder_that_is_not_there_is_told(session: ciel.Session, tmp_path: Path)
 
 def test_python_object_is_no_file(session: ciel.Session) -> None:
     made = session.submit(lambda: {"a": 1})
-    with pytest.raises(ciel.Refused, match="object of Python"):
+    with pytest.raises(ciel.Refused, match="Python object"):
         session.sh("cat {made}", made=made).result()
 
 

@@ -54,7 +54,7 @@ fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunS
     runs.iter().rev().find(has_journal).ok_or_else(|| {
         CliError::usage(
             "journal.none",
-            "no run of this folder lives or can be resumed",
+            "no run of this folder is live or can be resumed",
         )
         .with_hint("`ciel runs` lists the runs; --state names another folder")
     })
@@ -62,9 +62,8 @@ fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunS
 
 fn none(run: &RunSummary) -> CliError {
     let message = format!("run {} has no journal", run.id);
-    let hint = "a run that has ended keeps none, nor does one with --serial or --durable never, \
-                or a session of Python; `ciel ps --all` and `ciel why` tell what is known of its \
-                tasks";
+    let hint = "an ended run has none, nor has one with --serial or --durable never, or a Python \
+                session; `ciel ps --all` and `ciel why` show its tasks";
     CliError::usage("journal.none", message).with_hint(hint)
 }
 
@@ -97,21 +96,21 @@ fn words(act: &Act) -> String {
     match act {
         Act::Snapshot { until, live, tasks } => {
             let tasks = counted(*tasks, "task");
-            format!("snapshot of all up to record {until}: {tasks}, {live} of them live")
+            format!("snapshot of the state up to record {until}: {tasks}, {live} of them live")
         }
         Act::Began {
             keep_going,
             fail_fast,
             ordered_errors,
         } => began([*keep_going, *fail_fast, *ordered_errors]),
-        Act::TakenUp { lost: 0 } => "the run was taken up by another process".to_string(),
+        Act::TakenUp { lost: 0 } => "the run was resumed by another process".to_string(),
         Act::TakenUp { lost } => {
             let lost = counted(*lost, "object");
-            format!("the run was taken up by another process; {lost} lost")
+            format!("the run was resumed by another process; {lost} lost")
         }
         Act::Submitted { task, executor } => format!("{task} submitted, for {executor}"),
-        Act::Placed { task, attempt: 0 } => format!("{task} got a place"),
-        Act::Placed { task, attempt } => format!("{task} got a place, attempt {}", attempt + 1),
+        Act::Placed { task, attempt: 0 } => format!("{task} got a slot"),
+        Act::Placed { task, attempt } => format!("{task} got a slot, attempt {}", attempt + 1),
         Act::Spawned {
             task,
             child,
@@ -119,14 +118,14 @@ fn words(act: &Act) -> String {
             again,
             ..
         } => spawned(task, child, place, *again),
-        Act::Made { task, length } => format!("{task} made an object of {}", size(*length)),
+        Act::Made { task, length } => format!("{task} constructed an object of {}", size(*length)),
         Act::Published { task, length, .. } => format!("{task} published {}", size(*length)),
         Act::Asked {
             task,
             question,
             length,
         } => {
-            format!("{task} asked for {question} and got {}", size(*length))
+            format!("{task} observed {question}: {}", size(*length))
         }
         Act::Waited {
             task,
@@ -144,12 +143,12 @@ fn words(act: &Act) -> String {
         Act::TailSpawned { task, successor } => format!("{task} continues as {successor}"),
         Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
         Act::Lost { task, .. } => format!("{task} lost with its process"),
-        Act::Recalled { task } => format!("{task} asked what it had waited for"),
+        Act::Recalled { task } => format!("{task} fetched the inputs of its replay"),
         Act::RolledBack { task, to } => format!("{task} rolled back to action {to}"),
-        Act::CopyLost { task } => format!("{task} lost the process in which it waited"),
+        Act::CopyLost { task } => format!("{task} lost the process that kept its state"),
         Act::CancelRequested { task } => format!("{task} is to be cancelled"),
         Act::JobCancelled { failure } => format!("job cancelled: {}", first_line(failure)),
-        Act::Ticked => "a time limit was looked at".to_string(),
+        Act::Ticked => "time limits were checked".to_string(),
         Act::Refused { task, failure } => format!("{task} refused: {}", first_line(failure)),
         Act::Wrote {
             task,
@@ -157,7 +156,7 @@ fn words(act: &Act) -> String {
             length,
             beginning,
         } => wrote(task, stream, *length, beginning),
-        Act::Unfinished => "bytes at the end that are no whole record".to_string(),
+        Act::Unfinished => "bytes at the end are not a whole record".to_string(),
     }
 }
 
@@ -166,8 +165,8 @@ fn began(options: [bool; 3]) -> String {
     let given = names.iter().zip(options).filter(|(_, given)| *given);
     let given: Vec<&str> = given.map(|(name, _)| *name).collect();
     match given.is_empty() {
-        true => "the run began".to_string(),
-        false => format!("the run began: {}", given.join(", ")),
+        true => "the run started".to_string(),
+        false => format!("the run started: {}", given.join(", ")),
     }
 }
 
@@ -176,7 +175,7 @@ fn spawned(task: &str, child: &str, place: &str, again: bool) -> String {
         "" => String::new(),
         place => format!(" at {place}"),
     };
-    let again = if again { ", as before" } else { "" };
+    let again = if again { ", replayed" } else { "" };
     format!("{task} spawned {child}{place}{again}")
 }
 

@@ -22,7 +22,7 @@ pub fn show(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, CliError
     }
     if logs.is_empty() {
         eprintln!(
-            "{label} has no log: it is {}, and nothing it wrote is kept",
+            "{label} has no log: it is {}, and none of its output is kept",
             task.state.words()
         );
     }

@@ -1,4 +1,4 @@
-//! Looking at runs: which there are, why a task stands where it stands, what it wrote.
+//! Queries of runs: their list, the reasons for a task's state, its output.
 //!
 //! `ciel-view` brings the records, of live and of ended runs alike; here they are only shown.
 
@@ -40,7 +40,7 @@ fn several(run: &RunView, text: &str) -> CliError {
     let matching = &run.tasks;
     let line = |task: &TaskRecord| format!("\n  {}  {}", task.label(), task.state.words());
     let mut message = format!(
-        "{text} may be any of {} in run {}:",
+        "{text} is ambiguous; it matches {} in run {}:",
         counted(matching.len() as u64, "task"),
         run.run.run
     );
@@ -48,13 +48,13 @@ fn several(run: &RunView, text: &str) -> CliError {
     if matching.len() > LISTED_MAX {
         message.push_str(&format!("\n  … and {} more", matching.len() - LISTED_MAX));
     }
-    CliError::usage("task.several", message).with_hint("give the digits behind the @ too")
+    CliError::usage("task.several", message).with_hint("add the digits after the @")
 }
 
 fn unknown(names: Option<&BTreeSet<String>>, text: &str) -> CliError {
     let Some(names) = names else {
         return CliError::usage("run.none", "there are no runs in this folder's state").with_hint(
-            "go to the folder where the job was started, or name its state with --state",
+            "change to the folder where the job was started, or name its state with --state",
         );
     };
     let complaint = CliError::usage("task.unknown", format!("no run has a task {text}"));

@@ -13,10 +13,10 @@ use crate::display::{self, columns, counted, duration, shortened};
 use crate::options::{PsOptions, Shared};
 use crate::paint::{Paint, paint_output};
 
-/// Tasks of a run that are shown unless all are asked for.
+/// Tasks of a run that are shown unless `--all` is given.
 const TASKS_SHOWN_MAX: usize = 20;
 
-/// Ended runs that are shown unless all are asked for.
+/// Ended runs that are shown unless `--all` is given.
 const ENDED_RUNS_SHOWN_MAX: usize = 10;
 
 /// Characters of a command or reason in the table.

@@ -18,7 +18,10 @@ pub fn start(shared: &Shared, options: &ReplayOptions) -> Result<ExitCode, CliEr
     let (run, task) = find(shared, &options.task)?;
     let label = task.label();
     let Some(file) = inspect::failed_task(&shared.state, &run.run.run, &label) else {
-        let message = format!("nothing is kept of {label}: it is {}", task.state.words());
+        let message = format!(
+            "{label} cannot be replayed: its state is {}",
+            task.state.words()
+        );
         return Err(CliError::usage("replay.none", message).with_hint(
             "only Python tasks that failed themselves can be replayed; see `ciel why`",
         ));

@@ -1,4 +1,4 @@
-//! `ciel why`: the reasons for which a task stands where it stands, and its story.
+//! `ciel why`: the reasons for a task's state, and its story.
 
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ fn told(run: &RunView, task: &TaskRecord, reasons: &[String], paint: Paint) -> S
         facts.push(format!("by {parent}"));
     }
     if task.attempts > 1 {
-        facts.push(format!("begun {} times", task.attempts));
+        facts.push(format!("started {} times", task.attempts));
     }
     text.push_str(&format!("{}\n", paint.faint(&facts.join(", "))));
     for (moment_us, words) in &task.story {

@@ -141,7 +141,10 @@ fn snapshot_is_shown_in_place_of_what_it_covers() {
         .map(|record| record["record"].as_u64().unwrap());
     assert!(numbers.eq((next..).take(records.len() - 1)));
     let shown = folder.ciel(&["journal"]).stdout;
-    assert!(shown.contains("  snapshot of all up to record "), "{shown}");
+    assert!(
+        shown.contains("  snapshot of the state up to record "),
+        "{shown}"
+    );
     assert!(shown.contains(": 3 tasks, "), "{shown}");
     running.signal(Signal::KILL);
     assert_eq!(folder.ended(running.take()).code, None);
@@ -192,7 +195,10 @@ fn lint_without_an_interpreter_or_its_module_says_which_is_missing() {
     // The second ended with the interpreter's own words, which did not say what to do.
     let folder = with_interpreter("exec python3 -I -S \"$@\"");
     for (interpreter, told) in [
-        ("./missing", "no Python interpreter ./missing"),
+        (
+            "./missing",
+            "the Python interpreter ./missing does not exist",
+        ),
         ("./python", "./python has no module ciel"),
     ] {
         let ended = folder.ciel(&["lint", "--python", interpreter, "a.py"]);

@@ -20,7 +20,7 @@ fn waiting(folder: &Folder) -> Running {
         folder
             .ciel(&["why", "wait"])
             .stdout
-            .contains("waiting on sh")
+            .contains("waiting for sh")
     });
     running
 }

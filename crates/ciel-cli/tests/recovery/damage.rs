@@ -90,7 +90,7 @@ fn expect_other_version(broken: &BrokenOff, described: &str, words: &str) {
     let fresh = broken.ciel(&["run", "job.sw"]);
     expect_well(&fresh, &output());
     assert!(
-        fresh.stderr.contains("the job starts afresh"),
+        fresh.stderr.contains("a new run starts"),
         "{}",
         fresh.stderr
     );
@@ -101,7 +101,7 @@ fn run_of_another_version_is_not_taken_up() {
     let broken = BrokenOff::new();
     let described = fs::read_to_string(broken.path("run.json")).unwrap();
     let other = described.replacen("\"version\": \"", "\"version\": \"99.", 1);
-    expect_other_version(&broken, &other, "was begun by version 99.");
+    expect_other_version(&broken, &other, "was started by version 99.");
 }
 
 /// Two builds of one version once spelled records differently: the journal of the older one was

@@ -99,6 +99,6 @@ fn spilled_output_that_is_not_what_it_was_is_recomputed() {
 #[test]
 fn job_with_effects_is_refused_when_its_spilled_output_has_changed() {
     let (ended, times) = resumed_after("{\"pure\": false}", |path| flip(path, 1234));
-    expect_told(&ended, 1, &["held back on disk", "changed", "--new"]);
+    expect_told(&ended, 1, &["spilled output", "changed", "--new"]);
     assert_eq!((ended.stdout.as_str(), times), ("", 1));
 }

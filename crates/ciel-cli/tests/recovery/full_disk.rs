@@ -143,7 +143,7 @@ fn run_that_may_not_write_further_stops_and_goes_on_later() {
         bound_files(&live, bytes);
         gate.release(1);
         let ended = live.end();
-        let words = ["no space is left on the disk for", "a quota or a bound"];
+        let words = ["no space is left on the disk for", "a quota or a limit"];
         expect_told(&ended, 1, &words);
         // The first command may have to wait at the gate once more.
         gate.release(1);

@@ -52,7 +52,7 @@ fn live_run_does_without_files_that_it_has_open() {
 fn live_run_without_its_objects_stops_and_makes_them_again_later() {
     let (place, run, ended) = robbed_while_it_lives("objects");
     let hint = format!("`ciel resume {run}`");
-    expect_told(&ended, 1, &["a file of the run is gone: object ", &hint]);
+    expect_told(&ended, 1, &["a file of the run is missing: object ", &hint]);
     let runs = place.run(&["runs"]);
     assert!(runs.stdout.contains("can be resumed"), "{}", runs.stdout);
     let ended = place.run(&["resume"]);
@@ -63,7 +63,7 @@ fn live_run_without_its_objects_stops_and_makes_them_again_later() {
 fn live_run_without_its_scratch_stops_and_goes_on_later() {
     let (place, run, ended) = robbed_while_it_lives("scratch");
     let hint = format!("`ciel resume {run}`");
-    expect_told(&ended, 1, &["scratch is gone", &hint]);
+    expect_told(&ended, 1, &["scratch is missing", &hint]);
     let gate = fs::File::options()
         .read(true)
         .write(true)
@@ -75,7 +75,7 @@ fn live_run_without_its_scratch_stops_and_goes_on_later() {
 #[test]
 fn live_run_without_its_folder_stops_and_says_that_it_is_gone() {
     let (place, run, ended) = robbed_while_it_lives("");
-    expect_told(&ended, 1, &["is gone", &run, "hint: "]);
+    expect_told(&ended, 1, &["is missing", &run, "hint: "]);
     place.expect_usable();
 }
 

@@ -70,7 +70,7 @@ fn expect_refused(ended: &Ended, words: &str) {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     for words in [
         words,
-        "standard output does not hold what the run wrote to it",
+        "standard output no longer holds the output of the run",
     ] {
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
@@ -152,7 +152,7 @@ fn file_in_which_something_else_stands_is_left_alone() {
     let held = place.read("out");
     let spoiled = place.file("out", format!("{held}done\n"));
     let ended = run_into(&place, end_of(&place, "out"), &[]);
-    expect_refused(&ended, &format!("from byte {} on", held.len()));
+    expect_refused(&ended, &format!("it differs from byte {} on", held.len()));
     assert_eq!(
         std::fs::read_to_string(spoiled).unwrap(),
         format!("{held}done\n")

@@ -17,7 +17,7 @@ pub(crate) struct Members<T> {
     /// None where a member was taken.
     row: Vec<Option<T>>,
     gone: usize,
-    /// Where each member of a long list stands.
+    /// The index of each member of a long list.
     long: Option<Box<FxHashMap<T, Vec<u32>>>>,
 }
 
@@ -46,7 +46,7 @@ impl<T: Copy + Eq + Hash> Members<T> {
         }
     }
 
-    /// Takes a member away wherever it stands.
+    /// Removes a member.
     pub(crate) fn take(&mut self, member: T) {
         let Some(long) = &mut self.long else {
             return self.row.retain(|other| *other != Some(member));

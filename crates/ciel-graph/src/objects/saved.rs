@@ -56,7 +56,7 @@ enum SavedState {
     },
 }
 
-/// A list in which each shared value stands once.
+/// A list that contains each shared value once.
 struct Shared<T> {
     all: Vec<Arc<T>>,
     places: FxHashMap<*const T, u32>,
@@ -154,12 +154,12 @@ impl From<Objects> for Saved {
     }
 }
 
-/// Something refers to what is not there.
+/// A reference to an element that does not exist.
 #[derive(Debug, thiserror::Error)]
-#[error("an object refers to something that is not there")]
+#[error("an object refers to an object that does not exist")]
 pub(super) struct Dangling;
 
-/// The place of `list` that a number stands for.
+/// The index in `list` that a number encodes.
 fn at<T: Clone>(list: &[T], place: u32) -> Result<T, Dangling> {
     list.get(place as usize).cloned().ok_or(Dangling)
 }

@@ -182,7 +182,7 @@ impl Registry {
     /// The answer to a call of an executor that does not exist.
     pub(crate) fn unknown(&self, name: &str) -> Refused {
         let known = self.names().join(", ");
-        Refused::new(format!("there is no executor {name:?}; there are {known}")).hint(format!(
+        Refused::new(format!("unknown executor {name:?}; available: {known}")).hint(format!(
             "an executor of your own is an executable {PLUGIN_PREFIX}{name} in the folder \
              executors beside the script, or on PATH"
         ))

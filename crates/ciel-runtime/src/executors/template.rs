@@ -162,10 +162,8 @@ impl<'a> Template<'a> {
         match self.quotes {
             Quotes::None | Quotes::Double | Quotes::Document => {}
             Quotes::Single => {
-                return Err(
-                    Refused::new(format!("{{{name}}} stands inside single quotes"))
-                        .hint("leave the quotes out: it is quoted already"),
-                );
+                return Err(Refused::new(format!("{{{name}}} is inside single quotes"))
+                    .hint("remove the quotes: Ciel quotes it"));
             }
             Quotes::PlainDocument => {
                 return Err(Refused::new(format!(
@@ -197,7 +195,7 @@ impl<'a> Template<'a> {
             },
             (None, Some(index)) => Ok(self.desk.output(index).into()),
             (Some(_), Some(_)) => Err(Refused::new(format!(
-                "{{{name}}} is an input and an output"
+                "{{{name}}} names both an input and an output"
             ))
             .hint(format!("write {{in.{name}}} or {{out.{name}}}"))),
             (None, None) => Err(self.unknown(name)),
@@ -219,7 +217,7 @@ impl<'a> Template<'a> {
             "its command names {{{name}}}, which it was not given"
         ))
         .hint(format!(
-            "there are: {}; for a brace of the shell itself write {{{{ or }}}}",
+            "available: {}; for a brace of the shell itself write {{{{ or }}}}",
             if known.is_empty() {
                 "none".to_string()
             } else {

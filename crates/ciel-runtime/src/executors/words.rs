@@ -65,12 +65,13 @@ pub(super) fn spelt(word: &Value, desk: &mut dyn Workspace) -> Result<String, Re
     };
     if text.contains('\0') {
         return Err(Refused::new(
-            "a word of its command line contains a zero byte",
+            "an argument of its command line contains a zero byte",
         ));
     }
     match text.len() > WORD_BYTES_MAX {
         true => Err(Refused::new(format!(
-            "a word of its command line has {} bytes; at most {WORD_BYTES_MAX} reach a process",
+            "an argument of its command line has {} bytes; at most {WORD_BYTES_MAX} reach a \
+             process",
             text.len()
         ))
         .hint("pass the object by reference, as a file")),
@@ -88,7 +89,7 @@ pub(super) fn variables(
         match arguments.get(key) {
             None | Some(Value::Null) => {}
             Some(Value::Object(given)) => add_variables(given, desk, &mut variables)?,
-            Some(other) => return Err(wrong(key, "a dictionary by name", other)),
+            Some(other) => return Err(wrong(key, "a dictionary with names as keys", other)),
         }
     }
     Ok(variables)
@@ -105,8 +106,10 @@ fn add_variables(
             || name.starts_with(|c: char| c.is_ascii_digit())
             || name.is_empty()
         {
-            return Err(Refused::new(format!("there can be no variable {name:?}"))
-                .hint("names of variables are made of letters, digits and underscores"));
+            return Err(
+                Refused::new(format!("{name:?} cannot be the name of a variable"))
+                    .hint("names of variables are made of letters, digits and underscores"),
+            );
         }
         variables.push((name.clone(), spelt(value, desk)?.into()));
     }
@@ -143,6 +146,6 @@ pub(super) fn wrong(key: &str, wanted: &str, given: &Value) -> Refused {
         shown.push('…');
     }
     Refused::new(format!(
-        "its argument {key:?} must hold {wanted}, but holds {shown}"
+        "its argument {key:?} must be {wanted}, not {shown}"
     ))
 }

@@ -103,8 +103,7 @@ impl Conversation<'_> {
             WorkerExitReason::TooLarge(bytes) => {
                 let most = held.assignment.descriptor.options.resources.memory_bytes;
                 let (used, most) = (bytes >> 20, most.unwrap_or(0) >> 20);
-                let message =
-                    format!("it used {used} MiB of memory where {most} MiB were declared");
+                let message = format!("it used {used} MiB of memory, but declared {most} MiB");
                 (FailureKind::OutOfMemory, message)
             }
         };

@@ -87,7 +87,7 @@ fn check_outputs(outputs: u32) -> Result<(), Refused> {
     match outputs <= most {
         true => Ok(()),
         false => Err(Refused::new(format!(
-            "it spawned a task with {outputs} outputs; {most} is the most"
+            "it spawned a task with {outputs} outputs; the maximum is {most}"
         ))),
     }
 }

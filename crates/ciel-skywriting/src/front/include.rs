@@ -177,14 +177,14 @@ impl Includer<'_> {
     }
 }
 
-/// What old programs include and what is not there.
+/// Includes of old programs that are not supported.
 fn not_yet(name: &str, span: Span) -> Option<Diagnostic> {
     if name.contains("://") {
         let problem = Diagnostic::new("include", "a URL cannot be included", span);
         return Some(problem.with_hint("download the file and include it by its path"));
     }
     if name.strip_suffix(".sw").unwrap_or(name) == "java" {
-        let problem = Diagnostic::new("include", "there is no Java executor yet", span);
+        let problem = Diagnostic::new("include", "Ciel has no Java executor", span);
         return Some(problem.with_hint(
             "run the program as a command: \
              include \"environ\"; environ([input], [\"java\", \"-cp\", \"job.jar\", \"Main\"], 1)",
@@ -198,6 +198,8 @@ fn cannot_load(name: &str, why: &str, span: Span) -> Diagnostic {
         .iter()
         .map(|library| format!("{:?}", library.name))
         .collect();
-    Diagnostic::new("include", format!("cannot include {name:?}: {why}"), span)
-        .with_hint(format!("the standard library has {}", names.join(", ")))
+    Diagnostic::new("include", format!("cannot include {name:?}: {why}"), span).with_hint(format!(
+        "the standard library contains {}",
+        names.join(", ")
+    ))
 }

@@ -60,7 +60,7 @@ fn not_unicode(bytes: &[u8], error: std::str::Utf8Error, source: u16) -> Diagnos
 
 /// A script without a single character that could be seen.
 pub fn nothing_in_it(name: &str, source: u16) -> Diagnostic {
-    let message = format!("{name} has nothing in it");
+    let message = format!("{name} contains no program");
     Diagnostic::new(
         "file",
         message,

@@ -1,11 +1,11 @@
-//! What a string literal stands for.
+//! The value of a string literal.
 //!
 //! It knows one literal at a time. Read next: `lexer`.
 
 use crate::diagnostic::Diagnostic;
 use crate::hir::Span;
 
-/// The text that a string token stands for, from the token with its quotes at `span`.
+/// The text of a string token, from the token with its quotes at `span`.
 pub fn unescape(raw: &str, span: Span) -> Result<String, Diagnostic> {
     let inner = &raw[1..raw.len() - 1];
     let mut text = String::with_capacity(inner.len());
@@ -55,7 +55,7 @@ fn one_escape(text: &str) -> Result<(char, usize), BadEscape> {
         _ => {
             return Err(BadEscape {
                 length: 1 + letter.len_utf8(),
-                message: "there is no such escape",
+                message: "unknown escape",
                 hint: "the escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four hex \
                        digits; a backslash itself is written \\\\",
             });

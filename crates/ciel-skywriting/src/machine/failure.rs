@@ -6,7 +6,7 @@
 use crate::host::{Handle, Thrown};
 use crate::value::Value;
 
-/// Why an instruction did not complete. It is tried again after the first two.
+/// Why an instruction did not complete. It is retried after the first two.
 #[derive(Debug)]
 pub(crate) enum Pause {
     /// These references must be answered first.

@@ -1,6 +1,6 @@
 //! How a value leaves a machine, by the role of its script.
 //!
-//! Each way may have to wait; then it is tried again from the beginning. Read next: `force`.
+//! Each way may have to wait; then it is retried from the beginning. Read next: `force`.
 
 use super::failure::{Failure, Pause};
 use super::{Ended, Machine, Returned, Role};
@@ -43,9 +43,9 @@ impl Machine {
         match self.encoded(self.heap.settled(self.top()))? {
             Returned::Value { bytes, .. } if bytes[1] == WITH_FUNCTIONS => Err(Failure::new(
                 "TypeError",
-                "a script cannot give a function to its caller",
+                "a script cannot return a function",
             )
-            .hint("return what the function gives; functions stay in their own program")
+            .hint("return the result of a call; a function stays in its own program")
             .into()),
             plain => Ok(plain),
         }
@@ -70,7 +70,7 @@ impl Machine {
         })
     }
 
-    /// Whether a reference is known to stand for plain bytes.
+    /// Whether the object of a reference is known to be plain bytes.
     fn is_bytes(&self, handle: Handle) -> bool {
         let answered = self.answered(handle);
         answered.is_some_and(|it| matches!(it.answer, Answer::Bytes { .. } | Answer::Large { .. }))

@@ -1,6 +1,6 @@
 //! Waiting: what `*reference` makes, and what strict uses do with it.
 //!
-//! Operands are forced from left to right; all that are not there are waited for together, and the
+//! Operands are forced from left to right; all unresolved ones are waited for together, and the
 //! failure of one is thrown only when nothing before it is missing. So the order in which answers
 //! arrive never shows. Read next: the README beside this file.
 
@@ -27,7 +27,8 @@ impl Machine {
             let failure = Failure::new("TypeError", message);
             return Err(match value {
                 Value::List(_) => failure.hint("dereference its elements, one by one"),
-                _ => failure.hint("`*` goes with what spawn(…) gives; this is a value already"),
+                _ => failure
+                    .hint("`*` applies to references, which spawn(…) returns; this is a value"),
             }
             .into());
         };
@@ -101,7 +102,7 @@ impl Machine {
         self.table.get(handle)
     }
 
-    /// A fresh copy of what a reference stands for.
+    /// A fresh copy of the value of a reference.
     fn fetch(&mut self, handle: Handle, shown: bool) -> Result<Value, Pause> {
         let Some(Answered { answer, references }) = self.answered(handle) else {
             return Err(Pause::Blocked(vec![handle]));
@@ -277,7 +278,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// The value, if it is there. A failure counts only when nothing before it is missing.
+    /// The value, if it is resolved. A failure counts only when nothing before it is missing.
     fn take(&mut self, forced: Result<Value, Pause>) -> Result<Option<Value>, Pause> {
         match forced {
             Ok(value) => Ok(Some(value)),

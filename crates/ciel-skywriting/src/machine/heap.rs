@@ -393,7 +393,7 @@ impl Heap {
             let budget = self.bytes_max / (1024 * 1024);
             let message = format!("the script needs more than its {budget} MiB of memory");
             let failure = Failure::new("OutOfMemory", message)
-                .hint("keep less alive at once, or give it more with --heap");
+                .hint("keep fewer values at once, or raise the limit with --heap");
             return Err(Box::new(failure));
         }
         Ok(self.objects.len())

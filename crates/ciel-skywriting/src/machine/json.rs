@@ -27,7 +27,7 @@ const NUMBER_KEY: &str = "$serde_json::private::Number";
 pub(crate) enum Style<'a> {
     /// For people: `<reference>` and `<function f>`.
     Shown,
-    /// The job's result: functions are an error, references are gone.
+    /// The job's result: functions are an error, references are replaced by their values.
     Result,
     /// The text that `to_json` gives: references and functions are an error.
     Written,
@@ -182,7 +182,7 @@ impl Tree<'_, '_> {
             Style::Shown | Style::Result => return Ok(Json::from("<reference>")),
             Style::Written => {
                 return Err(Failure::new("TypeError", "a reference has no JSON form")
-                    .hint("`*` in front of the reference gives its value")
+                    .hint("dereference it to get its value: *reference")
                     .into());
             }
             Style::Numbered => handle.0 as usize,
@@ -204,7 +204,7 @@ impl Tree<'_, '_> {
                 let text = function_text(self.heap, value);
                 let message = format!("a function cannot be the job's result: {text}");
                 Err(Failure::new("TypeError", message)
-                    .hint("return what a call of it gives: f(…)")
+                    .hint("return the result of a call: f(…)")
                     .into())
             }
             Style::Written => {
@@ -213,9 +213,9 @@ impl Tree<'_, '_> {
             }
             Style::Spelled(_) | Style::Numbered => {
                 let text = function_text(self.heap, value);
-                let message = format!("a function cannot be handed to another language: {text}");
+                let message = format!("a function cannot be passed to another language: {text}");
                 Err(Failure::new("TypeError", message)
-                    .hint("hand over the values it gives, or spawn(f, […]) a script function")
+                    .hint("pass the result of a call, or spawn the function: spawn(f, […])")
                     .into())
             }
         }

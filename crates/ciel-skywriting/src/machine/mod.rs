@@ -1,9 +1,9 @@
 //! The virtual machine: a running script as a value.
 //!
 //! All its state is frames, operands, handlers and heap objects that name each other by index, so
-//! it can be saved at every point where it waits and go on elsewhere, any number of times. It does
-//! not know who runs its spawns or where the answers come from. Read next: the README beside this
-//! file, then `step`.
+//! it can be saved at every wait and resumed elsewhere, any number of times. It does not know who
+//! runs its spawns or where the answers come from. Read next: the README beside this file, then
+//! `step`.
 
 mod builtins;
 mod calls;
@@ -39,13 +39,13 @@ use table::Table;
 
 pub use save::Saved;
 
-/// The heap budget unless somebody sets another: 256 MiB.
+/// The default heap budget: 256 MiB.
 pub const HEAP_BYTES_MAX_DEFAULT: usize = 256 * 1024 * 1024;
 
 /// Whose result it is that a machine ends with, which decides what may be left open in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// A spawned function's: it may hand over to another task, and hold what is not there yet.
+    /// A spawned function's: it may delegate to another task, and contain unresolved references.
     #[default]
     Function,
     /// That of a whole script which another program called. It is waited for deeply, since its
@@ -56,7 +56,7 @@ pub enum Role {
     Job,
 }
 
-/// What a script is told from outside. Shared by all machines of a program.
+/// The environment of a script. Shared by all machines of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptEnvironment {
     /// `argv()`
@@ -85,12 +85,12 @@ impl Default for ScriptEnvironment {
 pub enum Step {
     /// The script has ended; the machine is of no more use.
     Finished(Ended),
-    /// It goes on when all of these have been answered. Never empty, without repetition.
+    /// It resumes when all of these have been answered. Never empty, without repetition.
     Blocked {
         /// The references it needs now.
         on: Vec<Handle>,
     },
-    /// The fuel is used up; run it again.
+    /// The fuel is used up; call `run` again.
     Preempted,
     /// It failed; the machine is of no more use.
     Failed {
@@ -274,7 +274,7 @@ impl Machine {
         self.heap.used()
     }
 
-    /// Tells what became of a reference; those inside the answer join the task's table. A second
+    /// Passes the resolution of a reference; references inside it join the task's table. A second
     /// answer to the same reference takes the place of the first.
     ///
     /// # Panics

@@ -204,7 +204,7 @@ pub(crate) fn mismatch(
     let (shown_left, shown_right) = (brief(heap, left), brief(heap, right));
     let sign = operator.sign();
     let message = format!(
-        "`{sign}` does not go with {} and {}: {shown_left} {sign} {shown_right}",
+        "`{sign}` cannot be applied to {} and {}: {shown_left} {sign} {shown_right}",
         left.a_type(),
         right.a_type()
     );
@@ -212,11 +212,11 @@ pub(crate) fn mismatch(
     let is_reference = |value| matches!(value, Value::Reference(_));
     Err(match (left, right) {
         _ if is_reference(left) || is_reference(right) => {
-            failure.hint("a reference is a promise of a value; `*` in front of it gives the value")
+            failure.hint("dereference the reference to get its value: *reference")
         }
-        _ if operator == Operator::Add && (left.is_text() || right.is_text()) => {
-            failure.hint("str(x) makes a string of any value, int(x) and float(x) read a number")
-        }
+        _ if operator == Operator::Add && (left.is_text() || right.is_text()) => failure.hint(
+            "str(x) converts a value to a string, int(x) and float(x) convert a string to a number",
+        ),
         (Value::List(_), _) if operator == Operator::Add => {
             failure.hint("write list + [element], or list += element")
         }

@@ -31,7 +31,7 @@ impl Machine {
             Value::Builtin(Builtin::Argv) => self.argument(key),
             _ => {
                 let shown = brief(&self.heap, base);
-                let message = format!("cannot take an element of {}: {shown}", base.a_type());
+                let message = format!("cannot index {}: {shown}", base.a_type());
                 let failure = Failure::new("TypeError", message);
                 Err(match base {
                     Value::Reference(_) => failure.hint("dereference it first: (*reference)[…]"),
@@ -102,7 +102,7 @@ impl Machine {
                     value.a_type()
                 );
                 Err(Failure::new("TypeError", message)
-                    .hint("str(x) makes a string of any value")
+                    .hint("str(x) converts a value to a string")
                     .into())
             },
             Ok,
@@ -111,7 +111,10 @@ impl Machine {
 
     pub(super) fn missing_key(&self, dictionary: Index, key: KeyView<'_>) -> Failure {
         let spelling: String = key.spelling().chars().take(80).collect();
-        let failure = Failure::new("KeyError", format!("there is no key {spelling:?}"));
+        let failure = Failure::new(
+            "KeyError",
+            format!("the dictionary has no key {spelling:?}"),
+        );
         let names = self
             .heap
             .entries(dictionary)
@@ -121,7 +124,7 @@ impl Machine {
             });
         match super::failure::closest(&spelling, names) {
             Some(name) => failure.hint(format!("did you mean {name:?}?")),
-            None => failure.hint("get_key(dictionary, key, otherwise) does not fail"),
+            None => failure.hint("get_key(dictionary, key, default) does not fail"),
         }
     }
 

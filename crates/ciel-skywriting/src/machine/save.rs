@@ -1,7 +1,7 @@
 //! A machine as bytes.
 //!
 //! A checksum, the hash of the code, frames and handlers, then the stack with everything it
-//! reaches. Answers are not saved: a loaded machine that still needs one waits for it again. Read
+//! reaches. Answers are not saved: a loaded machine that still needs one requests it anew. Read
 //! next: `graph`, and `references` for their renumbering.
 
 use std::sync::Arc;

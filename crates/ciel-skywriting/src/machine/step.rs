@@ -1,8 +1,8 @@
 //! One instruction after the other.
 //!
-//! An instruction looks at its operands where they are and takes them only when nothing can stop
-//! it any more, so after a wait or a collection it is simply run again. Read next: `force` for
-//! waiting, `places` for indexing, `builtins`.
+//! An instruction looks at its operands where they are and takes them only when nothing can stop it
+//! any more, so after a wait or a collection it is simply rerun. Read next: `force` for waiting,
+//! `places` for indexing, `builtins`.
 
 use super::compare::{Comparison, is_true, satisfies};
 use super::failure::{Failure, Pause};
@@ -366,10 +366,10 @@ impl Machine {
             }
             _ => {
                 let shown = brief(&self.heap, value);
-                let message = format!("cannot walk over {}: {shown}", value.a_type());
+                let message = format!("cannot iterate over {}: {shown}", value.a_type());
                 Err(Failure::new("TypeError", message)
                     .hint(
-                        "`for` walks over lists, the keys of dictionaries and the characters of \
+                        "`for` iterates over lists, the keys of dictionaries and the characters of \
                            strings; range(n) gives a list of numbers",
                     )
                     .into())

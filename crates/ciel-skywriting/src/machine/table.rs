@@ -40,7 +40,7 @@ impl Table {
         Handle(u32::try_from(self.own.len()).expect("the budget bounds the table"))
     }
 
-    /// Where a handle stands among [`Table::handles`].
+    /// The index of a handle in [`Table::handles`].
     pub(super) fn index(&self, handle: Handle) -> usize {
         match handle.0.checked_sub(Handle::DELIVERED_MIN) {
             Some(index) => self.own.len() + index as usize,

@@ -83,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// One line per activation, innermost first; `None` stands for those left out.
+    /// One line per activation, innermost first; `None` means lines that were left out.
     fn own_trace(&self) -> Lines {
         let depth = self.frames.len();
         let line = |frame: &Frame| {

@@ -102,12 +102,10 @@ pub(super) fn unset<T>(function: &Function, slot: u32) -> Result<T, Pause> {
     let failure = Failure::new("NameError", format!("`{name}` has no value yet"));
     Err(match captured {
         true => failure.hint(format!(
-            "the function took `{name}` from around it before `{name}` was assigned; assign it \
+            "the function captured `{name}` before `{name}` was assigned; assign it \
                 first"
         )),
-        false => failure.hint(format!(
-            "`{name}` is assigned later, or only on another way here"
-        )),
+        false => failure.hint(format!("`{name}` is assigned later, or on another branch")),
     }
     .into())
 }

@@ -1,4 +1,4 @@
-//! Advice for what people write who come from other languages.
+//! Hints for syntax of other languages.
 //!
 //! It only looks at tokens around the error. Read next: `parser`.
 
@@ -6,7 +6,7 @@ use super::Parser;
 use crate::lexer::{Token, TokenKind};
 
 impl Parser<'_> {
-    /// What to do about the next token, which stands where `expected` should.
+    /// What to do about the next token, which is where `expected` should be.
     pub(super) fn hint(&self, expected: &str) -> Option<String> {
         let hint = self
             .operator_hint()
@@ -22,21 +22,23 @@ impl Parser<'_> {
         let touching = last.span.end == found.span.start;
         Some(match (last.kind, found.kind) {
             (TokenKind::Equal | TokenKind::NotEqual, TokenKind::Assign) if touching => {
-                "there is no `===` or `!==`; `==` and `!=` compare values"
+                "Skywriting has no `===` or `!==`; `==` and `!=` compare values"
             }
-            (TokenKind::Plus, TokenKind::Plus) if touching => "there is no `++`; write `x += 1`",
+            (TokenKind::Plus, TokenKind::Plus) if touching => {
+                "Skywriting has no `++`; write `x += 1`"
+            }
             (TokenKind::Minus, TokenKind::Semicolon | TokenKind::RightParenthesis)
                 if self
                     .before(2)
                     .is_some_and(|token| token.kind == TokenKind::Minus) =>
             {
-                "there is no `--`; write `x -= 1`"
+                "Skywriting has no `--`; write `x -= 1`"
             }
             (TokenKind::Star | TokenKind::Slash | TokenKind::Percent, TokenKind::Assign) => {
-                "of these there are only `+=` and `-=`; write `x = x * y`"
+                "the compound assignments are `+=` and `-=`; write `x = x * y`"
             }
             (TokenKind::Name, TokenKind::Assign) if self.is_after_for() => {
-                "`for` goes over a list: `for (i in range(10)) { … }`"
+                "`for` iterates over a list: `for (i in range(10)) { … }`"
             }
             (_, TokenKind::Assign) => "to compare, write `==`; an assignment is a statement",
             _ => return None,
@@ -57,7 +59,7 @@ impl Parser<'_> {
         let begins_with_two_words = self.at == self.start + 1 && self.is_at(TokenKind::Name);
         Some(match self.text_of(first) {
             "var" | "let" | "const" if begins_with_two_words => {
-                "variables are not declared: leave this word out"
+                "variables are not declared: remove this word"
             }
             "def" | "fn" | "func" if begins_with_two_words => "write `function name(x) { … }`",
             "import" | "from" | "require" | "use" => "write `include \"name\";`",
@@ -83,7 +85,7 @@ impl Parser<'_> {
 
 fn place_hint(expected: &str, found: TokenKind) -> Option<&'static str> {
     Some(match (expected, found) {
-        ("`{`", _) => "the body stands in braces: `{ … }`",
+        ("`{`", _) => "the body is enclosed in braces: `{ … }`",
         ("`:`", TokenKind::Comma | TokenKind::RightBrace) => {
             "a dictionary is written {\"key\": value, …}"
         }

@@ -1,4 +1,4 @@
-//! Statements and blocks, and where to go on after an error.
+//! Statements and blocks, and where parsing continues after an error.
 //!
 //! Read next: `expressions`.
 
@@ -117,7 +117,7 @@ impl Parser<'_> {
             return Abort;
         }
         let problem = Diagnostic::new("syntax", "this `}` closes nothing", self.token().span)
-            .with_hint("take it out, or look for a missing `{` before it");
+            .with_hint("remove it, or look for a missing `{` before it");
         self.report(problem)
     }
 
@@ -171,7 +171,7 @@ impl Parser<'_> {
             self.problems.push(
                 Diagnostic::new(
                     "include",
-                    "`include` cannot stand inside a function",
+                    "`include` is not allowed inside a function",
                     keyword,
                 )
                 .with_hint("move it to the top of the file"),
@@ -199,17 +199,16 @@ impl Parser<'_> {
 
     fn cannot_assign(&mut self, wrong: Expr) -> Abort {
         let (what, hint) = match wrong.kind {
-            ExprKind::Call { .. } => ("the result of a call", "put it into a variable first"),
+            ExprKind::Call { .. } => ("the result of a call", "assign it to a variable first"),
             ExprKind::Dereference(_) => (
-                "what a reference stands for",
+                "the value of a reference",
                 "objects never change; assign to a variable",
             ),
             ExprKind::Closure(_) => ("a function", "write `name = function (x) { … };`"),
             ExprKind::Slice { .. } => ("a slice", "assign to its elements, one by one"),
-            ExprKind::Name(_) | ExprKind::Index { .. } => (
-                "this",
-                "a variable stands first, without parentheses around anything",
-            ),
+            ExprKind::Name(_) | ExprKind::Index { .. } => {
+                ("this", "begin with a variable, without parentheses")
+            }
             ExprKind::Null | ExprKind::Bool(_) => ("a keyword", "choose another name"),
             ExprKind::Int(_)
             | ExprKind::Float(_)
@@ -222,13 +221,9 @@ impl Parser<'_> {
             | ExprKind::And(..)
             | ExprKind::Or(..) => ("a computed value", "to compare, write `==`"),
         };
-        let problem = Diagnostic::new(
-            "assignment",
-            format!("{what} cannot be assigned to"),
-            wrong.span,
-        )
-        .with_label("a variable, `x[key]` or `x.name` must stand here")
-        .with_hint(hint);
+        let problem = Diagnostic::new("assignment", format!("cannot assign to {what}"), wrong.span)
+            .with_label("expected a variable, `x[key]` or `x.name`")
+            .with_hint(hint);
         self.report(problem)
     }
 

@@ -160,7 +160,7 @@ impl Resolver<'_> {
                 let problem = Diagnostic::new("declaration", message, name.span)
                     .with_label("again here")
                     .with_also(earlier, "first here")
-                    .with_hint("rename one of them, or take it out");
+                    .with_hint("rename or remove one of them");
                 self.report(problem);
             }
         }

@@ -99,7 +99,7 @@ impl Resolver<'_> {
             None if Builtin::by_name(&name.text).is_some() => {
                 let message = format!("the builtin function `{}` cannot be changed", name.text);
                 let problem = Diagnostic::new("assignment", message, name.span)
-                    .with_hint("a variable of that name must first get a value with `=`");
+                    .with_hint("to make it a variable, assign a value with `=` first");
                 self.report(problem);
                 Slot(0)
             }
@@ -113,7 +113,7 @@ impl Resolver<'_> {
 
     fn in_loop(&mut self, word: &str, kind: hir::StmtKind, span: Span) -> hir::StmtKind {
         if self.scope().loops == 0 {
-            let problem = Diagnostic::new("loop", format!("`{word}` stands outside a loop"), span)
+            let problem = Diagnostic::new("loop", format!("`{word}` is outside a loop"), span)
                 .with_hint("`return` ends a function, or the script");
             self.report(problem);
         }

@@ -1,4 +1,4 @@
-//! What somebody may have meant by a name that is not there.
+//! Suggestions for unknown names.
 //!
 //! Read next: `scope`.
 
@@ -37,22 +37,18 @@ impl Resolver<'_> {
     }
 
     pub(super) fn unknown_name(&self, name: &Arc<str>, span: Span) -> Diagnostic {
-        let problem = Diagnostic::new(
-            "unknown-name",
-            format!("the name `{name}` is unknown"),
-            span,
-        );
+        let problem = Diagnostic::new("unknown-name", format!("unknown name `{name}`"), span);
         if let Some(library) = library_with(name) {
             let hint = format!("write `include {:?};` at the top of the file", library.name);
             return problem
-                .with_label("of the standard library")
+                .with_label("defined in the standard library")
                 .with_hint(hint);
         }
         match self.similar(name) {
             Some(similar) => problem.with_hint(format!("did you mean `{similar}`?")),
             None => problem,
         }
-        .with_label("has no value anywhere")
+        .with_label("never assigned")
     }
 
     /// The nearest visible name, if one is near.

@@ -1,4 +1,4 @@
-//! Reads a history, as far as somebody wants to know it.
+//! Reads a history, as far as a query needs it.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -19,7 +19,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a history, or goes on with one of the same run, whose process was lost.
+    /// Starts a history, or continues that of a resumed run.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -43,7 +43,7 @@ impl Writer {
     /// A task ended.
     ///
     /// # Errors
-    /// The disk is full, or the folder is gone; so with all that follow.
+    /// The disk is full, or the folder is missing; also for all later methods.
     pub fn task(&mut self, mut task: TaskRecord) -> io::Result<()> {
         if let Some(failure) = &mut task.failure {
             shorten(failure);

@@ -1,6 +1,6 @@
 //! The fold over the records of a run that says of each what it means.
 //!
-//! It does not know where the records lie. Read next: `ciel_coordinator`, which folds.
+//! It does not know where the records are stored. Read next: `ciel_coordinator`, which folds.
 
 use std::collections::HashMap;
 
@@ -101,7 +101,7 @@ impl Reading {
         }
     }
 
-    /// What the graph was told; `born` is the task that this made.
+    /// The event for the graph; `born` is the task that it made.
     fn told(&self, event: &Event, born: Option<TaskKey>) -> Act {
         let name = |task: &TaskKey| self.name(*task);
         match event {

@@ -170,7 +170,7 @@ fn trace_is_bounded_whole_and_says_where_it_ends() {
     let shown = check::read(&text);
     assert_eq!(
         shown.instants.last().unwrap(),
-        "the trace is full; what follows is missing"
+        "the trace is full; later events are missing"
     );
 }
 
@@ -188,6 +188,6 @@ fn missing_moments_end_what_runs_and_are_told() {
         .unwrap();
     tracer.finish(4).unwrap();
     let shown = check::read(&String::from_utf8(out).unwrap());
-    assert_eq!(shown.instants, ["ciel run", "3 moments are missing"]);
+    assert_eq!(shown.instants, ["ciel run", "3 events are missing"]);
     assert_eq!(shown.slices.len(), 2);
 }

@@ -60,7 +60,7 @@ impl Machine {
     fn dictionary_argument(&mut self, builtin: Builtin, value: Value) -> Result<Index, Pause> {
         match self.as_container(value)? {
             Value::Dictionary(index) => Ok(index),
-            _ => self.wrong_argument(builtin, "a dictionary first", value),
+            _ => self.wrong_argument(builtin, "a dictionary as first argument", value),
         }
     }
 

@@ -37,7 +37,7 @@ impl Machine {
     pub(super) fn format(&mut self, first: usize) -> Result<Value, Pause> {
         let template = self.stack[first];
         if !template.is_text() {
-            return self.wrong_argument(Builtin::Format, "a string first", template);
+            return self.wrong_argument(Builtin::Format, "a string as first argument", template);
         }
         let mut rest = self.heap.text(template);
         let mut out = String::new();

@@ -1,9 +1,8 @@
 //! The builtin functions: which does what.
 //!
 //! Each looks at its arguments on the stack and gives a result; the caller takes the arguments. A
-//! builtin that asks the host does so last, when nothing can stop it any more. Read next: `tasks`,
-//! `objects`,
-//! `collections`, `slices`, `strings`, `scalars`.
+//! builtin that calls the host does so last, when it cannot fail any more. Read next: `tasks`,
+//! `objects`, `collections`, `slices`, `strings`, `scalars`.
 
 mod collections;
 mod format;
@@ -142,7 +141,7 @@ impl Machine {
         let message = format!("`{name}` takes {wanted}, not {}: {shown}", value.a_type());
         let failure = Failure::new("TypeError", message);
         Err(match value {
-            Value::Reference(_) => failure.hint("`*` in front of the reference gives its value"),
+            Value::Reference(_) => failure.hint("dereference it to get its value: *reference"),
             _ => failure,
         }
         .into())
@@ -169,7 +168,7 @@ impl Machine {
         }
         let name = self.heap.text(value);
         let Some(handle) = host.package(name) else {
-            let message = format!("the job was given nothing under the name {name:?}");
+            let message = format!("the job has no package {name:?}");
             return Err(Failure::new("KeyError", message)
                 .hint(format!("start it with --package {name}=FILE"))
                 .into());
@@ -181,7 +180,7 @@ impl Machine {
         Ok(Value::Reference(handle))
     }
 
-    /// `env` and `argv` without a call stand for what they give without arguments.
+    /// `env` and `argv` without a call mean their value without arguments.
     pub(in crate::machine) fn as_container(&mut self, value: Value) -> Result<Value, Pause> {
         match value {
             Value::Builtin(Builtin::Env) => self.all_variables(),
@@ -210,7 +209,7 @@ impl Machine {
         Ok(self.heap.new_dictionary(dictionary))
     }
 
-    /// One variable of the environment, or what is to stand for it if there is none.
+    /// One variable of the environment, or the default if it is not set.
     pub(in crate::machine) fn environment_variable(
         &mut self,
         name: Value,
@@ -266,7 +265,7 @@ impl Machine {
             None => fail(
                 "IndexError",
                 format!(
-                    "there is no argument {number}: the script got {}",
+                    "argument {number} does not exist: the script got {}",
                     argv.len()
                 ),
             ),

@@ -68,14 +68,14 @@ pub(super) fn check(options: &Json) -> Result<(), Pause> {
         return match options.is_null() {
             true => Ok(()),
             false => {
-                Err(Failure::new("TypeError", "the options of a spawn are a dictionary").into())
+                Err(Failure::new("TypeError", "the options of a spawn must be a dictionary").into())
             }
         };
     };
     for (name, value) in entries {
         let Some((_, takes)) = OPTIONS.iter().find(|(known, _)| known == name) else {
             let names: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
-            let failure = Failure::new("ArgumentError", format!("there is no option {name:?}"))
+            let failure = Failure::new("ArgumentError", format!("unknown option {name:?}"))
                 .hint(format!("the options are {}", names.join(", ")));
             return Err(failure.hint_closest(name, names.into_iter()).into());
         };

@@ -13,7 +13,7 @@ impl Machine {
     pub(super) fn join(&mut self, first: usize) -> Result<Value, Pause> {
         let (list, separator) = (self.stack[first], self.stack[first + 1]);
         let Value::List(index) = list else {
-            return self.wrong_argument(Builtin::Join, "a list first", list);
+            return self.wrong_argument(Builtin::Join, "a list as first argument", list);
         };
         if !separator.is_text() {
             return self.wrong_argument(Builtin::Join, "a string as second argument", separator);
@@ -34,7 +34,7 @@ impl Machine {
         let value = self.stack[first];
         let separator = self.stack.get(first + 1).copied();
         if !value.is_text() {
-            return self.wrong_argument(Builtin::Split, "a string first", value);
+            return self.wrong_argument(Builtin::Split, "a string as first argument", value);
         }
         if let Some(separator) = separator
             && !separator.is_text()
@@ -45,9 +45,11 @@ impl Machine {
         let pieces: Vec<(usize, usize)> = match separator.map(|separator| self.heap.text(separator))
         {
             Some("") => {
-                return Err(Failure::new("ValueError", "`split` at an empty string")
-                    .hint("`for` walks over the characters of a string")
-                    .into());
+                return Err(
+                    Failure::new("ValueError", "`split` with an empty separator")
+                        .hint("`for` iterates over the characters of a string")
+                        .into(),
+                );
             }
             Some(separator) => {
                 self.heap

@@ -76,7 +76,7 @@ impl Machine {
         Err(match callee {
             Value::Builtin(builtin) => {
                 let name = builtin.name();
-                failure.hint(format!("put it into one: spawn(lambda x: {name}(x), […])"))
+                failure.hint(format!("wrap it in one: spawn(lambda x: {name}(x), […])"))
             }
             _ => failure.hint("write spawn(f, [arguments]), without calling f"),
         }
@@ -169,7 +169,7 @@ impl Machine {
             match (name.as_str(), value) {
                 ("options", Json::Object(entries)) => options.extend(entries),
                 ("options", _) => {
-                    return fail("TypeError", "the options of a spawn are a dictionary");
+                    return fail("TypeError", "the options of a spawn must be a dictionary");
                 }
                 (_, value) => {
                     options.insert(name, value);
@@ -191,7 +191,7 @@ impl Machine {
             Value::Int(number) if (1..=OUTPUTS_MAX).contains(&number) => Ok(number as u32),
             Value::Int(number) => fail(
                 "ArgumentError",
-                format!("`{name}` gives between 1 and 10,000 outputs, not {number}"),
+                format!("`{name}` takes between 1 and 10,000 outputs, not {number}"),
             ),
             _ => self.wrong_argument(builtin, "an integer as the number of outputs", value),
         }
@@ -213,7 +213,11 @@ impl Machine {
     ) -> Result<Value, Pause> {
         let executor = self.stack[first];
         if !executor.is_text() {
-            return self.wrong_argument(builtin, "the name of an executor first", executor);
+            return self.wrong_argument(
+                builtin,
+                "the name of an executor as first argument",
+                executor,
+            );
         }
         if !arguments.is_object() {
             let shown = brief(&self.heap, self.stack[first + 1]);

@@ -180,16 +180,16 @@ pub enum Step {
     },
     /// New data, which is an output before the task ends.
     Publish {
-        /// Which action this is, or a part of which.
+        /// The action, or the part of one.
         at: ActionKey,
-        /// Its handle.
+        /// The handle that the task gives the object.
         handle: Handle,
-        /// Which output.
+        /// The index of the output.
         index: u32,
-        /// The data.
+        /// The content of the object.
         value: Value<Handle>,
     },
-    /// The environment was asked and answered.
+    /// The task observed its environment, and records the answer.
     Input {
         /// The action, or the part of one.
         at: ActionKey,

@@ -105,7 +105,7 @@ pub enum Act {
         /// Bytes of the object.
         length: u64,
     },
-    /// A task asked the outside.
+    /// A task observed its environment.
     Asked {
         /// The task, as it is printed.
         task: String,

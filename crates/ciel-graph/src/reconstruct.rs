@@ -249,7 +249,7 @@ impl Graph {
     fn remaking_mut(&mut self) -> &mut Reconstruction {
         self.remaking
             .as_mut()
-            .expect("files are made again between its beginning and its end")
+            .expect("files are recomputed between its start and its end")
     }
 }
 

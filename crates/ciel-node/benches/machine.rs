@@ -42,7 +42,7 @@ impl Driver {
     fn tell(&mut self, event: Event) {
         self.node.handle(0, [event], &mut self.actions);
         for action in self.actions.drain(..) {
-            if let Action::Slot { run, .. } = &action {
+            if let Action::Place { run, .. } = &action {
                 self.placed.push(*run);
             }
             black_box(action);

@@ -21,9 +21,9 @@ pub struct WorkerKey(pub u64);
 /// What happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A task may run as soon as there is a place.
+    /// A task may run as soon as there is a slot.
     TaskOffered {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
         /// Its place in the serial order.
         label: OrderLabel,
@@ -37,84 +37,83 @@ pub enum Event {
     },
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
         /// Its label; an older one than the known one changes nothing.
         label: OrderLabel,
     },
-    /// It is not to be run any more.
+    /// An offered task is not to run any more.
     TaskWithdrawn {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
     },
-    /// A placed task is over, or suspended; its place is free.
+    /// A placed task is over, or suspended; its slot is free.
     TaskLeft {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
         /// Its live copy stays in its worker.
         parked: bool,
     },
-    /// A placed task is over, and its worker has gone on by itself with one that is ready now: that
-    /// one has its place.
+    /// A placed task is over, and its worker has begun by itself one that is ready now: that one
+    /// has its slot.
     TaskFollowed {
-        /// Which is over.
+        /// The attempt that is over.
         run: AttemptKey,
-        /// Which has begun; it was lent to that worker, or is in no queue.
+        /// The attempt that has begun; it was reserved for that worker, or is in no queue.
         next: AttemptKey,
     },
-    /// What was lent to a worker has not begun there, and is ready as before.
+    /// What was reserved for a worker has not begun there, and is ready as before.
     TaskReturned {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
     },
     /// A script has used up its turn and wants another.
     TaskPreempted {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
     },
     /// A parked strand is not wanted any more.
     TaskForgotten {
-        /// Which task.
+        /// The task.
         task: TaskKey,
     },
     /// A worker said hello, or is free after its task left.
     WorkerReady {
-        /// Which.
+        /// The worker.
         worker: WorkerKey,
     },
-    /// A worker is used up: it gets no new task, goes on with what is parked in it, and ends after
-    /// the last of that.
+    /// A worker gets no new task, resumes what is parked in it, and ends after the last of that.
     WorkerRetired {
-        /// Which.
+        /// The worker.
         worker: WorkerKey,
     },
     /// A worker process is gone, with what was parked in it.
     WorkerGone {
-        /// Which.
+        /// The worker.
         worker: WorkerKey,
     },
     /// Time passed; see [`next_deadline`](crate::Node::next_deadline).
     Ticked,
 }
 
-/// What the shell has to do.
+/// What has to be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// The task has its place.
-    Slot {
-        /// Which.
+    /// The task has a slot.
+    Place {
+        /// The attempt.
         run: AttemptKey,
-        /// Where.
+        /// Its slot.
         place: Slot,
     },
     /// A preempted script has its next turn.
     NextTurn {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
     },
     /// No machine of this size can ever run it.
     Refuse {
-        /// Which.
+        /// The attempt.
         run: AttemptKey,
         /// What is lacking, in words.
         lacking: String,
@@ -128,19 +127,19 @@ pub enum Action {
     },
     /// A worker process is not wanted any more.
     StopWorker {
-        /// Which.
+        /// The worker.
         worker: WorkerKey,
     },
     /// The live copy of a task that is not wanted any more can go.
     DropParked {
-        /// Where it is.
+        /// The worker that keeps it.
         worker: WorkerKey,
-        /// Which task.
+        /// The task.
         task: TaskKey,
     },
     /// The live copy of a suspended task went with its worker.
     ContinuationLost {
-        /// Which task.
+        /// The task.
         task: TaskKey,
     },
 }

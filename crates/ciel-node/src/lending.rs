@@ -89,7 +89,7 @@ impl Node {
             self.pools.on_taken(worker, next.task);
         }
         self.placed.insert(next, placed);
-        actions.push(Action::Slot { run: next, place });
+        actions.push(Action::Place { run: next, place });
     }
 
     pub(crate) fn on_task_returned(&mut self, run: AttemptKey) {

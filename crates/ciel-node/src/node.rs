@@ -389,7 +389,7 @@ impl Node {
             self.queued.remove(&run);
             self.seat(run);
             let place = Slot::Thread;
-            actions.push(Action::Slot { run, place });
+            actions.push(Action::Place { run, place });
             return true;
         }
         false
@@ -516,7 +516,7 @@ impl Node {
                 resources: ready.resources.clone(),
             },
         );
-        actions.push(Action::Slot {
+        actions.push(Action::Place {
             run: ready.run,
             place,
         });

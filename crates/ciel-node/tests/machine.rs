@@ -141,7 +141,7 @@ fn cores_of(cores: u32) -> Resources {
 
 fn word(action: &Action) -> String {
     match action {
-        Action::Slot { run, place } => {
+        Action::Place { run, place } => {
             let place = match place {
                 Slot::Thread => "thread".to_string(),
                 Slot::Process => "process".to_string(),

@@ -155,6 +155,7 @@ fn modules_that_comments_name_are_there() {
 #[test]
 fn files_that_architecture_names_are_there() {
     assert_none(claims::missing_files(&TREE));
+    assert_none(claims::long_page(&TREE));
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Site {
     pub(super) fn perform_on_node(&mut self, call: &mut Call<'_>, action: node::Action) {
         use node::Action;
         match action {
-            Action::Slot { run, place } => self.place(call, run, place),
+            Action::Place { run, place } => self.place(call, run, place),
             Action::NextTurn { run } => self.next_turn(call, run),
             Action::Refuse { run, lacking } => call.to_home.push(ToHome::TooSmall {
                 attempt: run,

@@ -16,9 +16,8 @@ const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// The words after which the opening of a module names other modules.
 const NAMING: &[&str] = &["Read next:", "The parts:"];
 
-/// A file of machine types whose fields are about to be grouped into structs; a one-word doc
-/// comment is left alone there.
-const GROUPED_LATER: &str = "crates/ciel-node/src/event.rs";
+/// Lines of ARCHITECTURE.md at most: it is to be read at one sitting.
+const ARCHITECTURE_LINES_MAX: usize = 400;
 
 /// Names in the openings of modules, after "Read next:" or "The parts:", that are neither a module
 /// of the same crate, nor a crate, nor a file.
@@ -61,6 +60,17 @@ pub fn missing_files(sources: &[Source]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether ARCHITECTURE.md is too long.
+pub fn long_page(sources: &[Source]) -> Vec<Finding> {
+    let page = sources.iter().find(|one| one.path == ARCHITECTURE);
+    let lines = page.map_or(0, |page| page.text.lines().count());
+    let message = format!("{lines} lines, at most {ARCHITECTURE_LINES_MAX}");
+    match lines > ARCHITECTURE_LINES_MAX {
+        true => vec![Finding::new(ARCHITECTURE, 0, message)],
+        false => Vec::new(),
+    }
 }
 
 /// Pure crates that the invariants of ARCHITECTURE.md leave out, and crates there that are not
@@ -112,7 +122,7 @@ pub fn unused_limits(sources: &[Source]) -> Vec<Finding> {
 
 /// Doc comments of one word, such as "Which."; code in backquotes is an example and says something.
 pub fn vacuous_docs(source: &Source) -> Vec<Finding> {
-    if source.language() != Language::Rust || source.path == GROUPED_LATER {
+    if source.language() != Language::Rust {
         return Vec::new();
     }
     let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
@@ -215,6 +225,16 @@ mod tests {
         for bad in ["`three`", "the `two`, then `wo`", "`Three`", "`no.py`"] {
             assert_eq!(missing_modules(&tree(bad)).len(), 1, "{bad}");
         }
+    }
+
+    #[test]
+    fn page_of_the_house_has_a_bound() {
+        let page = |lines: usize| Source {
+            path: ARCHITECTURE.to_owned(),
+            text: "line\n".repeat(lines),
+        };
+        assert!(long_page(&[page(ARCHITECTURE_LINES_MAX)]).is_empty());
+        assert_eq!(long_page(&[page(ARCHITECTURE_LINES_MAX + 1)]).len(), 1);
     }
 
     #[test]

@@ -230,7 +230,7 @@ fn definition_that_was_never_sent_fails_its_task() {
 
 #[test]
 fn action_with_an_earlier_index_fails_its_task() {
-    let told = ["it gave the index 0 to an action; the least is 1"];
+    let told = ["it gave the index 0 to an action; the minimum is 1"];
     expect_failure("{\"do\": \"backwards\"}", &told);
 }
 

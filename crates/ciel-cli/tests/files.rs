@@ -161,7 +161,7 @@ fn commands_get_the_variables_that_they_are_given() {
     let wrong =
         "return text(spawn_exec(\"environ\", {\"command_line\": [\"true\"], \"env\": [1]}, 1)[0]);";
     let ended = place.script(&["-q"], wrong);
-    let told = "its argument \"env\" must hold a dictionary with names as keys";
+    let told = "its argument \"env\" must be a dictionary with names as keys";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
 

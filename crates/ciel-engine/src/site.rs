@@ -12,7 +12,7 @@ mod prefetch;
 mod succession;
 
 use ciel_graph as graph;
-use ciel_model::Micros;
+use ciel_model::{KeyMap, Micros};
 use ciel_node::{self as node, AttemptKey, Capacity, Node, Slot, WorkerKey};
 use rustc_hash::FxHashMap;
 
@@ -51,10 +51,10 @@ impl TakenSlot {
 pub struct Site {
     node: Node,
     /// Attempts that have a slot and have not left it.
-    slots: FxHashMap<AttemptKey, TakenSlot>,
+    slots: KeyMap<AttemptKey, TakenSlot>,
     /// Attempts that workers have begun by themselves, and those that they followed, until the home
     /// has replied.
-    followers: FxHashMap<AttemptKey, AttemptKey>,
+    followers: KeyMap<AttemptKey, AttemptKey>,
     /// Workers that have said hello.
     lines: FxHashMap<WorkerKey, Line>,
     job_ended: bool,
@@ -194,8 +194,8 @@ impl Site {
     pub fn new(node: Node) -> Site {
         Site {
             node,
-            slots: FxHashMap::default(),
-            followers: FxHashMap::default(),
+            slots: KeyMap::default(),
+            followers: KeyMap::default(),
             lines: FxHashMap::default(),
             job_ended: false,
             for_node: Vec::new(),

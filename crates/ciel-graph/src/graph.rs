@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, CallKey, Failure, FailureKind, Handle, Mark, Micros, ObjectKey, SerialOrder,
-    TaskKey,
+    AttemptNumber, CallKey, Failure, FailureKind, Handle, KeyMap, Mark, Micros, ObjectKey,
+    SerialOrder, TaskKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -34,7 +34,7 @@ pub struct Graph {
     pub(crate) policy: Policy,
     pub(crate) order: SerialOrder,
     /// Boxed, so that the table can grow without moving or doubling what is large.
-    pub(crate) tasks: FxHashMap<TaskKey, Box<Task>>,
+    pub(crate) tasks: KeyMap<TaskKey, Box<Task>>,
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
@@ -71,7 +71,7 @@ impl Graph {
         Graph {
             policy,
             order: SerialOrder::default(),
-            tasks: FxHashMap::default(),
+            tasks: KeyMap::default(),
             objects: Objects::default(),
             next_task: 0,
             calls: FxHashMap::default(),

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciel_model::{Content, Digest, Failure, FileContent, Handle, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{
+    Content, Digest, Failure, FileContent, Handle, KeyMap, Name, ObjectKey, TaskKey, Value,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lineage::Origin;
@@ -91,7 +93,7 @@ const SOURCES_MIN: usize = 64;
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(into = "saved::Saved", try_from = "saved::Saved")]
 pub(crate) struct Objects {
-    table: FxHashMap<ObjectKey, Object>,
+    table: KeyMap<ObjectKey, Object>,
     next: u64,
     /// How many stored values are that file.
     files: FxHashMap<Name, u32>,

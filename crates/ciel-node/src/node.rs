@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ciel_model::{Class, Micros, OrderLabel, Resources, TaskKey, limits};
-use rustc_hash::FxHashMap;
+use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey, limits};
 
 use crate::event::{Action, AttemptKey, Event, Slot, WorkerKey};
 use crate::lending::Lent;
@@ -51,7 +50,7 @@ impl Placed {
 pub struct Node {
     pub(crate) capacity: Capacity,
     pub(crate) free: Resources,
-    pub(crate) placed: FxHashMap<AttemptKey, Placed>,
+    pub(crate) placed: KeyMap<AttemptKey, Placed>,
     pub(crate) threads_busy: u32,
     /// Scripts that wait for their first turn or go on after waiting.
     coordination: Queue,
@@ -62,9 +61,9 @@ pub struct Node {
     /// Everything that takes resources.
     pub(crate) computation: Queue,
     /// What is in either queue. Entries of the queues that are not here are out of date.
-    pub(crate) queued: FxHashMap<AttemptKey, Box<Ready>>,
+    pub(crate) queued: KeyMap<AttemptKey, Box<Ready>>,
     /// Ready tasks in no queue: a worker may begin them by itself.
-    pub(crate) lent: FxHashMap<AttemptKey, Lent>,
+    pub(crate) lent: KeyMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
     /// When a strand that waits for its worker loses patience.
@@ -80,14 +79,14 @@ impl Node {
         let slots = slots_of(&capacity);
         Node {
             free: capacity.resources.clone(),
-            placed: FxHashMap::default(),
+            placed: KeyMap::default(),
             threads_busy: 0,
             coordination: Queue::default(),
             turns: VecDeque::new(),
             turn_next: false,
             computation: Queue::default(),
-            queued: FxHashMap::default(),
-            lent: FxHashMap::default(),
+            queued: KeyMap::default(),
+            lent: KeyMap::default(),
             overtaken: 0,
             settled: false,
             deadline: None,
@@ -524,7 +523,7 @@ impl Node {
 }
 
 /// Whether an entry of a queue is that of a task as it is now.
-pub(crate) fn is_current(queued: &FxHashMap<AttemptKey, Box<Ready>>, (label, run): &Entry) -> bool {
+pub(crate) fn is_current(queued: &KeyMap<AttemptKey, Box<Ready>>, (label, run): &Entry) -> bool {
     queued.get(run).is_some_and(|ready| ready.label == *label)
 }
 

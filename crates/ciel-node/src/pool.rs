@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use ciel_model::{Pool, TaskKey};
+use ciel_model::{KeyMap, Pool, TaskKey};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Action, WorkerKey};
@@ -41,7 +41,7 @@ impl Worker {
 #[derive(Clone, Debug)]
 pub(crate) struct Pools {
     pub(crate) workers: FxHashMap<WorkerKey, Worker>,
-    homes: FxHashMap<TaskKey, WorkerKey>,
+    homes: KeyMap<TaskKey, WorkerKey>,
     /// The worker that a task left last: awake, and with warm data.
     warm: Option<WorkerKey>,
     most: usize,
@@ -52,7 +52,7 @@ impl Pools {
     pub(crate) fn new(most: usize) -> Pools {
         Pools {
             workers: FxHashMap::default(),
-            homes: FxHashMap::default(),
+            homes: KeyMap::default(),
             warm: None,
             most,
             next: 0,

@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 
 use ciel_graph::Graph;
-use ciel_model::{AttemptNumber, Class, TaskKey};
+use ciel_model::{AttemptNumber, Class, KeyMap, TaskKey};
 use ciel_node::{AttemptKey, Capacity, Slot};
-use rustc_hash::FxHashMap;
 
 use crate::message::{Offer, SiteKey};
 
@@ -54,7 +53,7 @@ struct Site {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Placement {
     sites: BTreeMap<SiteKey, Site>,
-    tasks: FxHashMap<TaskKey, Entry>,
+    tasks: KeyMap<TaskKey, Entry>,
     /// Attempts that the graph has ended in this event.
     ended: Vec<AttemptKey>,
 }

@@ -100,9 +100,17 @@ fn full_disk_can_be_looked_at_and_cleaned() {
     let on_it = |words: &[&str]| place.run(&[words, &state].concat());
     let runs = on_it(&["runs"]);
     assert!(runs.stdout.contains("can be resumed"), "{}", runs.stdout);
-    for words in [&["ps"][..], &["why", "part0"], &["logs", "part0"]] {
-        let ended = on_it(words);
-        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.stderr);
+    let shown = on_it(&["ps"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for words in [["why", "part0"], ["logs", "part0"]] {
+        let ended = on_it(&words);
+        // How quickly the disk fills decides whether the task's record still found room.
+        let is_lost = ended.code == Some(2) && ended.stderr.contains("no run has a task part0");
+        assert!(
+            ended.code == Some(0) || is_lost,
+            "{words:?}: {}",
+            ended.stderr
+        );
     }
     let resumed = on_it(&["resume"]);
     expect_told(

@@ -209,23 +209,26 @@ fn marks(place: &Place) -> BTreeMap<String, usize> {
 
 /// Names of the tasks whose end is in the journal of the one run of this place.
 fn committed(place: &Place) -> BTreeSet<String> {
-    let Some(original) = journal(place) else {
-        return BTreeSet::new();
-    };
-    let copy = tempfile::tempdir().unwrap();
-    copy_files(&original, copy.path());
-    let (_journal, recorded) = Journal::open(copy.path(), Options::default()).unwrap();
     let mut known = BTreeSet::new();
+    let state = folded(place, |state| known.extend(pending(state)));
+    let left = state.as_ref().map(pending).unwrap_or_default();
+    // Without a state it died before the first record was written.
+    known.retain(|name| state.is_some() && !left.contains(name));
+    known
+}
+
+/// The state that a copy of the journal of the one run of this place gives, which is not running;
+/// `look` sees it after each record. None if there is no record.
+pub fn folded(place: &Place, mut look: impl FnMut(&Coordinator)) -> Option<Coordinator> {
+    let copy = tempfile::tempdir().unwrap();
+    copy_files(&journal(place)?, copy.path());
+    let (_journal, recorded) = Journal::open(copy.path(), Options::default()).unwrap();
     let look = |state: &mut Coordinator, _: &[_]| {
-        known.extend(pending(state));
+        look(state);
         Ok::<(), FoldError>(())
     };
     let records = recorded.records.iter().map(|(_, record)| record);
-    match Coordinator::fold(recorded.snapshot.as_deref(), records, look) {
-        // It died before the first record was written.
-        Err(_) => BTreeSet::new(),
-        Ok(state) => known.difference(&pending(&state)).cloned().collect(),
-    }
+    Coordinator::fold(recorded.snapshot.as_deref(), records, look).ok()
 }
 
 fn pending(state: &Coordinator) -> BTreeSet<String> {

@@ -12,27 +12,32 @@ use ciel_view::records::{LogRecord, RunRecord, TaskRecord};
 
 use crate::history::{Gathered, Log};
 
-/// The history, until it cannot be written any more.
-pub(crate) struct HistoryFile(Mutex<io::Result<Writer>>);
+/// The history, and whether a part of it is missing.
+pub(crate) struct HistoryFile(Mutex<State>);
+
+struct State {
+    writer: Option<Writer>,
+    is_incomplete: bool,
+}
 
 impl HistoryFile {
     /// That of a run, which may have one already.
     pub(crate) fn begin(folder: &Path, run: &RunRecord) -> HistoryFile {
-        HistoryFile(Mutex::new(Writer::begin(folder, Bounds::default(), run)))
+        HistoryFile(Mutex::new(State {
+            writer: Writer::begin(folder, Bounds::default(), run).ok(),
+            is_incomplete: false,
+        }))
     }
 
-    /// Writes; after a failure all that comes is dropped. False if it failed now.
+    /// Writes. False at the first failure: the history is incomplete then, and later records are
+    /// still written where that is possible.
     pub(crate) fn write(&self, act: impl FnOnce(&mut Writer) -> io::Result<()>) -> bool {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(writer) = &mut *open else {
-            return true;
-        };
-        let written = act(writer);
-        let is_written = written.is_ok();
-        if let Err(error) = written {
-            *open = Err(error);
-        }
-        is_written
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_written = state
+            .writer
+            .as_mut()
+            .is_some_and(|writer| act(writer).is_ok());
+        is_written || std::mem::replace(&mut state.is_incomplete, true)
     }
 }
 

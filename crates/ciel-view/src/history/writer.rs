@@ -1,12 +1,20 @@
-//! Writes a history: appends, and lets the oldest go where a bound is met.
+//! Writes a history: appends, and drops the oldest lines where a bound is met.
+//!
+//! Disk space for the first ended tasks is reserved at the begin: when a disk fills up, they are
+//! what a person looks for.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FallocateFlags, fallocate};
+
 use super::{Bounds, COUNTS, FAILED, LOGS, RUN, Reader, TASKS, old};
 use crate::limits::FAILURE_BYTES_MAX;
 use crate::records::{CountsRecord, EndRecord, LogRecord, Record, RunRecord, TaskRecord};
+
+/// Bytes of disk space that a file of ended tasks reserves at the begin.
+const RESERVED_BYTES: u64 = 16 << 10;
 
 /// The one that writes a run's history. Lines reach the disk with [`Writer::flush`].
 #[derive(Debug)]
@@ -31,19 +39,23 @@ impl Writer {
             ..run.clone()
         };
         write_whole(folder, RUN, &Record::Run(run))?;
-        Ok(Writer {
+        let writer = Writer {
             failed: Part::open(folder, FAILED)?,
             tasks: Part::open(folder, TASKS)?,
             logs: Part::open(folder, LOGS)?,
             folder: folder.to_path_buf(),
             bounds,
-        })
+        };
+        writer.failed.reserve();
+        writer.tasks.reserve();
+        Ok(writer)
     }
 
     /// A task ended.
     ///
     /// # Errors
-    /// The disk is full, or the folder is missing; also for all later methods.
+    /// The disk is full, or the folder is missing; also for all later methods. Lines that could not
+    /// be written are lost; later ones are not affected.
     pub fn task(&mut self, mut task: TaskRecord) -> io::Result<()> {
         if let Some(failure) = &mut task.failure {
             shorten(failure);
@@ -88,6 +100,8 @@ impl Writer {
     /// As [`Writer::task`].
     pub fn end(&mut self, end: EndRecord) -> io::Result<()> {
         self.flush()?;
+        self.failed.release()?;
+        self.tasks.release()?;
         let path = self.folder.join(RUN);
         let mut file = OpenOptions::new().append(true).open(path)?;
         file.write_all(&line_of(&Record::End(end)))
@@ -98,9 +112,8 @@ impl Writer {
     /// # Errors
     /// As [`Writer::task`].
     pub fn flush(&mut self) -> io::Result<()> {
-        self.failed.flush()?;
-        self.tasks.flush()?;
-        self.logs.flush()
+        let written = [self.failed.flush(), self.tasks.flush(), self.logs.flush()];
+        written.into_iter().collect()
     }
 }
 
@@ -112,6 +125,8 @@ struct Part {
     /// Bytes of it, those that are not written yet among them.
     bytes: u64,
     gathered: Vec<u8>,
+    /// Whether the last line of the file may be incomplete.
+    is_torn: bool,
 }
 
 impl Part {
@@ -119,17 +134,28 @@ impl Part {
         let path = folder.join(name);
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         let bytes = file.metadata()?.len();
-        let mut part = Part {
+        Ok(Part {
             name,
             file,
             bytes,
             gathered: Vec::new(),
-        };
-        if bytes > 0 {
-            // The last line of a process that was killed may not be whole.
-            part.append(b"\n");
+            // That of a process that was killed.
+            is_torn: bytes > 0,
+        })
+    }
+
+    /// Reserves disk space past the end of the file; a file system that cannot do it, or has no
+    /// room, is left as it is.
+    fn reserve(&self) {
+        let missing = RESERVED_BYTES.saturating_sub(self.bytes);
+        if missing > 0 {
+            let _ = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.bytes, missing);
         }
-        Ok(part)
+    }
+
+    /// Gives back what is reserved and unused.
+    fn release(&self) -> io::Result<()> {
+        self.file.set_len(self.file.metadata()?.len())
     }
 
     fn append(&mut self, line: &[u8]) {
@@ -139,7 +165,16 @@ impl Part {
 
     fn flush(&mut self) -> io::Result<()> {
         let gathered = std::mem::take(&mut self.gathered);
-        self.file.write_all(&gathered)
+        if gathered.is_empty() {
+            return Ok(());
+        }
+        if self.is_torn {
+            self.file.write_all(b"\n")?;
+        }
+        self.is_torn = true;
+        self.file.write_all(&gathered)?;
+        self.is_torn = false;
+        Ok(())
     }
 
     /// Lets all lines but those of this file go if another one does not fit.

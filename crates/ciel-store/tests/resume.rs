@@ -272,15 +272,22 @@ fn restored_objects_are_known_and_what_is_lost_or_foreign_is_told_or_removed() {
     assert_eq!(run.budget().used(), 9);
 }
 
+/// A recorded run with the objects 1 and 2, each of them `whole`.
+fn run_with_two_objects(state: &StateFolder) -> (RunFolder, [Object; 2]) {
+    let run = recorded_run(state, "run");
+    run.record(false);
+    let names = [ObjectName(1), ObjectName(2)];
+    let written = names.map(|name| run.objects().put(name, b"whole").unwrap());
+    (run, written)
+}
+
 /// A flipped bit that kept the length once went unnoticed, and the job's result was wrong.
 #[test]
 fn restored_object_with_other_bytes_is_lost() {
     let home = TempDir::new().unwrap();
     let state = state_in(&home);
-    let run = recorded_run(&state, "run");
-    run.record(false);
+    let (run, written) = run_with_two_objects(&state);
     let names = [ObjectName(1), ObjectName(2)];
-    let written = names.map(|name| run.objects().put(name, b"whole").unwrap());
     flip(&object_path(&run, names[1]));
     drop(run);
 
@@ -306,10 +313,8 @@ fn restored_object_with_other_bytes_is_lost() {
 fn object_that_was_not_compared_at_the_resume_is_compared_at_its_first_use() {
     let home = TempDir::new().unwrap();
     let state = state_in(&home);
-    let run = recorded_run(&state, "run");
-    run.record(false);
+    let (run, written) = run_with_two_objects(&state);
     let names = [ObjectName(1), ObjectName(2)];
-    let written = names.map(|name| run.objects().put(name, b"whole").unwrap());
     drop(run);
 
     let run = reopened(&state, "run");

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
+use super::prose::prose;
 use super::tree::{Language, Source};
 
 /// Links of Markdown files that lead nowhere; `sources` is the whole tree, and `exists` tells
@@ -61,21 +62,6 @@ fn links(text: &str) -> Vec<(usize, String)> {
         }
     }
     found
-}
-
-/// The lines outside code, with their numbers and without the code inside them.
-fn prose(text: &str) -> Vec<(usize, String)> {
-    let mut inside_code = false;
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let is_fence = line.trim_start().starts_with("```");
-        inside_code ^= is_fence;
-        if !inside_code && !is_fence {
-            let outside: Vec<&str> = line.split('`').step_by(2).collect();
-            lines.push((index + 1, outside.join("`")));
-        }
-    }
-    lines
 }
 
 /// The names under which the headings of a page can be reached.

@@ -72,8 +72,8 @@ pub fn vague_phrases(source: &Source) -> Vec<Finding> {
     found
 }
 
-/// The lines of a page outside code, with their numbers.
-fn prose(text: &str) -> Vec<(usize, String)> {
+/// The lines of a page outside code, with their numbers and without the code inside them.
+pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
     let mut inside_code = false;
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -64,7 +64,12 @@ impl Job {
             descriptor: Descriptor::plain("s", Class::Coordination, "s", b"s".as_slice()),
         };
         job.tell(event, Caller::Nobody);
-        job.tell(Event::TurnTaken { run: run(0) }, Caller::Thread);
+        job.tell(
+            Event::TurnTaken {
+                attempt: attempt_of(0),
+            },
+            Caller::Thread,
+        );
         job
     }
 
@@ -75,7 +80,7 @@ impl Job {
         self.took.push(start.elapsed());
         if let (Caller::Worker { worker, .. }, Reply::Begin(begun)) = (caller, reply) {
             self.running
-                .push_back((worker, run(begun.assignment.task.0)));
+                .push_back((worker, attempt_of(begun.assignment.task.0)));
         }
         for effect in std::mem::take(&mut self.effects) {
             match effect {
@@ -85,7 +90,7 @@ impl Job {
                 }
                 Effect::StartInWorker { worker, begun } => {
                     self.running
-                        .push_back((worker, run(begun.assignment.task.0)));
+                        .push_back((worker, attempt_of(begun.assignment.task.0)));
                 }
                 _ => {}
             }
@@ -103,7 +108,10 @@ impl Job {
                 b"payload".as_slice(),
             )
         };
-        let AttemptKey { task, attempt } = run(0);
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = attempt_of(0);
         let step = Step::Spawn {
             action: u64::from(number),
             first: Handle(number),
@@ -121,18 +129,18 @@ impl Job {
 
     /// Ends the task that has run for longest; false if none runs.
     fn end_one(&mut self) -> bool {
-        let Some((worker, run)) = self.running.pop_front() else {
+        let Some((worker, attempt)) = self.running.pop_front() else {
             return false;
         };
         let end = Some(graph::Event::TaskFinished {
-            task: run.task,
-            attempt: run.attempt,
+            task: attempt.task,
+            attempt: attempt.number,
             outputs: vec![Output::Value(Value::inline(Form::Json, b"7".as_slice()))],
             printed: false,
         });
         let follows = None;
         self.tell(
-            Event::TurnEnded { run, end },
+            Event::TurnEnded { attempt, end },
             Caller::Worker { worker, follows },
         );
         true
@@ -151,10 +159,10 @@ impl Job {
     }
 }
 
-const fn run(task: u64) -> AttemptKey {
+const fn attempt_of(task: u64) -> AttemptKey {
     AttemptKey {
         task: TaskKey(task),
-        attempt: AttemptNumber(0),
+        number: AttemptNumber(0),
     }
 }
 

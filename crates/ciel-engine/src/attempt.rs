@@ -159,7 +159,10 @@ impl Attempt {
     }
 
     fn step(&self, step: Step) -> Event {
-        let AttemptKey { task, attempt } = self.key;
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = self.key;
         Event::Graph(graph::Event::TaskStepped {
             task,
             attempt,
@@ -169,7 +172,10 @@ impl Attempt {
 
     /// It has failed.
     pub fn failed(&self, failure: Failure) -> graph::Event {
-        let AttemptKey { task, attempt } = self.key;
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = self.key;
         graph::Event::TaskFailed {
             task,
             attempt,
@@ -179,7 +185,10 @@ impl Attempt {
 
     /// Whatever ran it is gone.
     pub fn lost(&self, failure: Failure) -> graph::Event {
-        let AttemptKey { task, attempt } = self.key;
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = self.key;
         graph::Event::TaskLost {
             task,
             attempt,
@@ -189,7 +198,10 @@ impl Attempt {
 
     /// It wants to be told when that is resolved, and continues.
     pub fn watch(&self, handle: Handle) -> graph::Event {
-        let AttemptKey { task, attempt } = self.key;
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = self.key;
         graph::Event::TaskWatched {
             task,
             attempt,
@@ -199,13 +211,13 @@ impl Attempt {
 
     /// It has ended so, and has left its slot.
     pub fn left_with(&self, end: graph::Event) -> Event {
-        let (run, end) = (self.key, Some(end));
-        Event::TurnEnded { run, end }
+        let (attempt, end) = (self.key, Some(end));
+        Event::TurnEnded { attempt, end }
     }
 
     /// It has left its slot, and the graph knows of its end.
     pub fn left(&self) -> Event {
-        let (run, end) = (self.key, None);
-        Event::TurnEnded { run, end }
+        let (attempt, end) = (self.key, None);
+        Event::TurnEnded { attempt, end }
     }
 }

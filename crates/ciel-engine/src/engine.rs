@@ -145,13 +145,13 @@ impl Engine {
     }
 
     /// Whether the graph has ended an attempt that has not left its slot.
-    pub fn is_stopping(&self, run: AttemptKey) -> bool {
-        self.site.is_stopping(run)
+    pub fn is_stopping(&self, attempt: AttemptKey) -> bool {
+        self.site.is_stopping(attempt)
     }
 
     /// Where an attempt runs.
-    pub fn place_of(&self, run: AttemptKey) -> Option<Slot> {
-        self.site.place_of(run)
+    pub fn slot_of(&self, attempt: AttemptKey) -> Option<Slot> {
+        self.site.slot_of(attempt)
     }
 
     /// Of the tasks in their slots, the one that was spawned first.

@@ -18,19 +18,19 @@ pub enum Event {
     /// An attempt has left its slot.
     TurnEnded {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// How it ended; nothing if the graph ended it, or knows.
         end: Option<graph::Event>,
     },
     /// A thread takes up a task of which [`Effect::TurnOffered`] told.
     TurnTaken {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// A script has used up its fuel and waits for another turn.
     TaskPreempted {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// A worker can run tasks.
     WorkerReady {
@@ -54,7 +54,7 @@ pub enum Event {
         /// The worker.
         worker: WorkerKey,
         /// The attempts.
-        runs: Vec<AttemptKey>,
+        attempts: Vec<AttemptKey>,
     },
     /// Time passed; see [`Engine::next_deadline`](crate::Engine::next_deadline).
     Ticked,
@@ -122,12 +122,12 @@ pub enum Effect {
     /// A task waits for a thread, which tells `TurnTaken` when it takes it up.
     TurnOffered {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// A preempted script has its next turn.
     NextTurn {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// The state of a script that waits or was preempted is not wanted any more.
     DropScript {
@@ -162,21 +162,21 @@ pub enum Effect {
         /// The worker.
         worker: WorkerKey,
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// What a task that runs in that worker watches is ready, or failed.
     NotifyWatcher {
         /// The worker.
         worker: WorkerKey,
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// What it watches.
         handle: Handle,
     },
     /// What an attempt of this site has asked for, if its home is in another process.
     ReplyLate {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// What it has to do.
         reply: Reply,
     },
@@ -185,7 +185,7 @@ pub enum Effect {
         /// The worker.
         worker: WorkerKey,
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// Each follows the one before it, and what the worker has received already.
         starts: Vec<Ahead>,
     },
@@ -214,7 +214,7 @@ pub enum Effect {
         /// The moment, and the task that it belongs to.
         happening: Box<Happening>,
         /// Where the task runs, if it does.
-        place: Option<Slot>,
+        slot: Option<Slot>,
     },
     /// A task ended.
     TaskEnded(Box<TaskSummary>),
@@ -228,6 +228,6 @@ pub enum Effect {
 pub(crate) fn attempt_of(assignment: &Assignment) -> AttemptKey {
     AttemptKey {
         task: assignment.task,
-        attempt: assignment.attempt,
+        number: assignment.attempt,
     }
 }

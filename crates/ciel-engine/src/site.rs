@@ -110,16 +110,16 @@ impl<'a> Call<'a> {
     }
 
     /// The caller receives a reply about its own attempt; others have been waiting for theirs.
-    fn answer(&mut self, run: AttemptKey, reply: Reply) {
-        match self.asks == Some(run) {
+    fn answer(&mut self, attempt: AttemptKey, reply: Reply) {
+        match self.asks == Some(attempt) {
             true => self.reply = reply,
-            false => self.effects.push(Effect::ReplyLate { run, reply }),
+            false => self.effects.push(Effect::ReplyLate { attempt, reply }),
         }
     }
 
     /// An attempt does not begin in its worker, if that has not heard of it.
-    fn forget_begun(&mut self, run: AttemptKey) -> bool {
-        let is_its = |(_, begun): &(WorkerKey, Begun)| attempt_of(&begun.assignment) == run;
+    fn forget_begun(&mut self, attempt: AttemptKey) -> bool {
+        let is_its = |(_, begun): &(WorkerKey, Begun)| attempt_of(&begun.assignment) == attempt;
         let Some(index) = self.begun.iter().position(is_its) else {
             return false;
         };
@@ -178,10 +178,10 @@ impl Site {
     }
 
     /// An attempt writes to its ordered output, when its strand has done `after` actions.
-    pub fn write(&self, run: AttemptKey, after: u64, text: &[u8], to_home: &mut Vec<ToHome>) {
-        if !self.is_stopping(run) {
+    pub fn write(&self, attempt: AttemptKey, after: u64, text: &[u8], to_home: &mut Vec<ToHome>) {
+        if !self.is_stopping(attempt) {
             to_home.push(ToHome::Wrote {
-                attempt: run,
+                attempt,
                 after,
                 bytes: bytes::Bytes::copy_from_slice(text),
             });
@@ -206,9 +206,9 @@ impl Site {
     pub(crate) fn on_event(&mut self, call: &mut Call<'_>, event: Event) {
         match event {
             Event::Graph(event) => self.on_act(call, event),
-            Event::TurnEnded { run, end } => self.on_turn_ended(call, run, end),
-            Event::TurnTaken { run } => self.on_turn_taken(call, run),
-            Event::TaskPreempted { run } => self.on_task_preempted(run),
+            Event::TurnEnded { attempt, end } => self.on_turn_ended(call, attempt, end),
+            Event::TurnTaken { attempt } => self.on_turn_taken(call, attempt),
+            Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
             Event::WorkerReady { worker, prefetches } => {
                 self.lines.insert(worker, Line::new(prefetches));
                 self.for_node.push(node::Event::WorkerReady { worker });
@@ -218,7 +218,9 @@ impl Site {
                 self.for_node.push(node::Event::WorkerRetired { worker });
             }
             Event::WorkerGone { worker } => self.on_worker_gone(call, worker),
-            Event::PrefetchReturned { worker, runs } => self.on_prefetch_returned(worker, &runs),
+            Event::PrefetchReturned { worker, attempts } => {
+                self.on_prefetch_returned(worker, &attempts)
+            }
             Event::Ticked => self.for_node.push(node::Event::Ticked),
         }
     }
@@ -226,11 +228,19 @@ impl Site {
     /// An attempt acts, or waits.
     fn on_act(&mut self, call: &mut Call<'_>, event: graph::Event) {
         match event {
-            graph::Event::TaskBlocked { task, attempt, .. } => {
-                self.on_task_blocked(call, AttemptKey { task, attempt }, event)
-            }
+            graph::Event::TaskBlocked { task, attempt, .. } => self.on_task_blocked(
+                call,
+                AttemptKey {
+                    task,
+                    number: attempt,
+                },
+                event,
+            ),
             graph::Event::TaskRecalled { task, attempt } => {
-                call.asks = Some(AttemptKey { task, attempt });
+                call.asks = Some(AttemptKey {
+                    task,
+                    number: attempt,
+                });
                 call.to_home.push(ToHome::Acted(event));
             }
             _ => call.to_home.push(ToHome::Acted(event)),
@@ -273,13 +283,15 @@ impl Site {
     }
 
     /// Whether the graph has ended an attempt that has not left its slot.
-    pub fn is_stopping(&self, run: AttemptKey) -> bool {
-        self.slots.get(&run).is_some_and(|slot| slot.is_stopping)
+    pub fn is_stopping(&self, attempt: AttemptKey) -> bool {
+        self.slots
+            .get(&attempt)
+            .is_some_and(|slot| slot.is_stopping)
     }
 
     /// Where an attempt runs.
-    pub fn place_of(&self, run: AttemptKey) -> Option<Slot> {
-        self.slots.get(&run).map(|slot| slot.slot)
+    pub fn slot_of(&self, attempt: AttemptKey) -> Option<Slot> {
+        self.slots.get(&attempt).map(|slot| slot.slot)
     }
 
     /// Of the attempts in their slots, that of the task that was spawned first.
@@ -295,11 +307,11 @@ impl Site {
     /// Asserts all invariants, those of the node as well; linear in what it holds.
     pub fn check_all(&self) {
         self.node.check_all();
-        for (run, slot) in &self.slots {
+        for (attempt, slot) in &self.slots {
             let is_slow = slot.slot == Slot::Thread && slot.is_preempted;
             assert!(
-                is_slow || self.node.is_placed(*run),
-                "{run:?} has a slot that the node does not know"
+                is_slow || self.node.is_placed(*attempt),
+                "{attempt:?} has a slot that the node does not know"
             );
         }
         for before in self.followers.values() {

@@ -16,14 +16,14 @@ use ciel_node::AttemptKey;
 
 const RUN: AttemptKey = AttemptKey {
     task: TaskKey(3),
-    attempt: AttemptNumber(1),
+    number: AttemptNumber(1),
 };
 
 /// An assignment of a task with two inputs, as the fifth action of its strand.
 fn assignment(entry: Entry) -> Assignment {
     Assignment {
         task: RUN.task,
-        attempt: RUN.attempt,
+        attempt: RUN.number,
         strand: StrandKey(2),
         label: label("f"),
         position: Name(7),
@@ -92,7 +92,7 @@ fn position(act: &Act) -> (ActionKey, Option<Handle>) {
     else {
         panic!("a step: {act:?}");
     };
-    assert_eq!((*task, *attempt), (RUN.task, RUN.attempt));
+    assert_eq!((*task, *attempt), (RUN.task, RUN.number));
     match step {
         Step::Spawn { action, first, .. } => (ActionKey::action(*action), Some(*first)),
         Step::Construct { at, handle, .. } => (*at, Some(*handle)),
@@ -104,7 +104,7 @@ fn position(act: &Act) -> (ActionKey, Option<Handle>) {
 fn end(act: Act) -> graph::Event {
     match act.event {
         Event::TurnEnded {
-            run: RUN,
+            attempt: RUN,
             end: Some(end),
         } => end,
         other => panic!("an end: {other:?}"),
@@ -143,7 +143,7 @@ fn output_stands_after_the_actions_before_it_and_is_told_with_the_end() {
         let outputs = vec![Output::Value(value())];
         let finished = graph::Event::TaskFinished {
             task: RUN.task,
-            attempt: RUN.attempt,
+            attempt: RUN.number,
             outputs: outputs.clone(),
             printed: writes,
         };
@@ -154,7 +154,7 @@ fn output_stands_after_the_actions_before_it_and_is_told_with_the_end() {
 #[test]
 fn every_end_leaves_the_slot() {
     let failure = || Failure::new(FailureKind::TaskError, label("f"), "no");
-    let (task, number) = (RUN.task, RUN.attempt);
+    let (task, number) = (RUN.task, RUN.number);
     let mut attempt = attempt();
     attempt.act(construct(At::Action));
     let tail = graph::Event::TaskTailSpawned {
@@ -175,12 +175,21 @@ fn every_end_leaves_the_slot() {
         attempt: number,
         failure: failure(),
     });
-    let run = RUN;
+    let key = RUN;
     assert_eq!(
         attempt.left_with(attempt.lost(failure())),
-        Event::TurnEnded { run, end: lost }
+        Event::TurnEnded {
+            attempt: key,
+            end: lost
+        }
     );
-    assert_eq!(attempt.left(), Event::TurnEnded { run, end: None });
+    assert_eq!(
+        attempt.left(),
+        Event::TurnEnded {
+            attempt: key,
+            end: None
+        }
+    );
 }
 
 /// What a wait for those handles is told as: what is kept, and what it waits for.
@@ -228,7 +237,7 @@ fn what_is_not_renumbered_stays_as_it_was() {
             .event(None);
         let expected = graph::Event::TaskBlocked {
             task: RUN.task,
-            attempt: RUN.attempt,
+            attempt: RUN.number,
             kept: None,
             on: vec![Handle(1)],
             wait: Wait::ALL,
@@ -309,7 +318,7 @@ fn wait_is_over_suspended_or_stopped() {
     };
     let (answers, ended) = (Vec::new(), None);
     assert_eq!(attempt.waited(over), Waited::Over { answers, ended });
-    assert_eq!(attempt.waited(Reply::Suspended), Waited::Suspended(None));
+    assert_eq!(attempt.waited(Reply::Suspended), Waited::Suspended);
     for reply in [Reply::Stopped, Reply::Nothing] {
         assert_eq!(attempt.waited(reply), Waited::Stopped);
     }

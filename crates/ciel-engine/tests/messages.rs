@@ -33,7 +33,7 @@ impl Seed {
     fn attempt(&self) -> AttemptKey {
         AttemptKey {
             task: TaskKey(self.number),
-            attempt: AttemptNumber(self.small),
+            number: AttemptNumber(self.small),
         }
     }
 
@@ -185,7 +185,7 @@ impl Seed {
             },
             2 => ToHome::Acted(graph::Event::TaskFinished {
                 task: attempt.task,
-                attempt: attempt.attempt,
+                attempt: attempt.number,
                 outputs: vec![Output::Value(Value::inline(Form::Json, self.bytes.clone()))],
                 printed: self.flag,
             }),

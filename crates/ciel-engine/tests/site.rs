@@ -14,10 +14,10 @@ use ciel_model::{
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
-const fn attempt(task: u64) -> AttemptKey {
+const fn attempt_of(task: u64) -> AttemptKey {
     AttemptKey {
         task: TaskKey(task),
-        attempt: AttemptNumber(0),
+        number: AttemptNumber(0),
     }
 }
 
@@ -38,7 +38,7 @@ fn offer(task: u64) -> ToSite {
         epoch: 0,
     };
     ToSite::Offer(Offer {
-        attempt: attempt(task),
+        attempt: attempt_of(task),
         label,
         class: class(),
         resources: cores(1),
@@ -112,18 +112,18 @@ impl Alone {
 
     /// A task in a worker ends; perhaps that worker has begun another one by itself.
     fn exit(&mut self, task: u64, worker: u64, follows: Option<u64>) -> String {
-        let run = attempt(task);
+        let attempt = attempt_of(task);
         let end = Some(graph::Event::TaskFinished {
-            task: run.task,
-            attempt: run.attempt,
+            task: attempt.task,
+            attempt: attempt.number,
             outputs: Vec::new(),
             printed: false,
         });
         let caller = Caller::Worker {
             worker: WorkerKey(worker),
-            follows: follows.map(attempt),
+            follows: follows.map(attempt_of),
         };
-        self.tell(Event::TurnEnded { run, end }, caller)
+        self.tell(Event::TurnEnded { attempt, end }, caller)
     }
 }
 
@@ -133,11 +133,13 @@ fn words(effects: &[Effect], to_home: &[ToHome]) -> String {
         Effect::StartInWorker { worker, begun } => {
             format!("start {} in worker{}", begun.assignment.task.0, worker.0)
         }
-        Effect::StopInWorker { run, .. } => format!("stop {}", run.task.0),
-        Effect::SendStarts { run, starts, .. } => {
-            format!("send {} starts behind {}", starts.len(), run.task.0)
+        Effect::StopInWorker { attempt, .. } => format!("stop {}", attempt.task.0),
+        Effect::SendStarts {
+            attempt, starts, ..
+        } => {
+            format!("send {} starts behind {}", starts.len(), attempt.task.0)
         }
-        Effect::ReplyLate { run, reply } => format!("reply {reply:?} to {}", run.task.0),
+        Effect::ReplyLate { attempt, reply } => format!("reply {reply:?} to {}", attempt.task.0),
         effect => format!("{effect:?}"),
     });
     let said = to_home.iter().map(|message| match message {
@@ -166,7 +168,7 @@ fn with_a_start_ahead() -> Alone {
         awaited: Vec::new(),
     };
     let starts = ToSite::Prefetch {
-        behind: attempt(1),
+        behind: attempt_of(1),
         starts: vec![ahead],
     };
     assert_eq!(alone.receive([starts]), "send 1 starts behind 1");
@@ -180,7 +182,7 @@ fn attempt_that_is_stopped_in_the_batch_in_which_it_begins_never_reaches_its_wor
     assert_eq!(alone.exit(900, 0, None), "finished 900");
     assert_eq!(alone.receive([offer(1)]), "placed 1");
     let stop = ToSite::Stop {
-        attempt: attempt(1),
+        attempt: attempt_of(1),
     };
     assert_eq!(alone.receive([begin(1), stop]), "");
     assert_eq!(alone.receive([offer(2)]), "placed 2");
@@ -206,12 +208,12 @@ fn follower_that_the_home_refuses_stops_and_its_slot_is_free_when_it_has_left() 
     let mut alone = with_a_start_ahead();
     assert_eq!(alone.exit(1, 0, Some(2)), "finished 1, placed 2");
     let refuse = ToSite::Refuse {
-        attempt: attempt(2),
+        attempt: attempt_of(2),
     };
     assert_eq!(alone.receive([refuse]), "reply FollowerStopped to 1");
     assert_eq!(alone.receive([offer(3)]), "");
     let left = Event::TurnEnded {
-        run: attempt(1),
+        attempt: attempt_of(1),
         end: None,
     };
     assert_eq!(alone.tell(left, Caller::Nobody), "placed 3");
@@ -233,12 +235,12 @@ fn live_copy_of_a_task_that_ended_with_its_worker_is_reported_lost() {
     let worker = WorkerKey(0);
     assert_eq!(alone.tell(Event::WorkerGone { worker }, Caller::Nobody), "");
     let left = Event::TurnEnded {
-        run: attempt(900),
+        attempt: attempt_of(900),
         end: None,
     };
     assert_eq!(alone.tell(left, Caller::Nobody), "");
     let suspend = ToSite::Suspend {
-        attempt: attempt(900),
+        attempt: attempt_of(900),
         parked: true,
     };
     assert_eq!(alone.receive([suspend]), "no live copy of 900");

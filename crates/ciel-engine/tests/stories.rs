@@ -8,7 +8,7 @@ use ciel_engine::{Caller, Event};
 use ciel_graph as graph;
 use ciel_model::{ActionKey, Form, Handle, Value};
 use ciel_node::WorkerKey;
-use house::{House, ROOT, failure, finished, on_cores, pooled, run, script, spawn, worker};
+use house::{House, ROOT, attempt_of, failure, finished, on_cores, pooled, script, spawn, worker};
 
 #[test]
 fn task_made_ready_by_one_that_ends_begins_in_its_slot_with_the_reply() {
@@ -61,7 +61,7 @@ fn ready_tasks_are_lent_in_shares_and_given_back() {
     assert_eq!(house.exit(1, None), "begin 2 ahead 3 4");
     let event = Event::PrefetchReturned {
         worker: WorkerKey(0),
-        runs: vec![run(3)],
+        attempts: vec![attempt_of(3)],
     };
     assert_eq!(house.tell(event), "");
     assert_eq!(house.exit(2, None), "begin 3 ahead 4");
@@ -102,11 +102,14 @@ fn start_that_its_worker_never_got_to_goes_to_another_when_the_worker_is_gone() 
     let worker = WorkerKey(0);
     assert_eq!(house.tell(Event::WorkerGone { worker }), "");
     let end = Some(graph::Event::TaskLost {
-        task: run(2).task,
-        attempt: run(2).attempt,
+        task: attempt_of(2).task,
+        attempt: attempt_of(2).number,
         failure: failure("gone"),
     });
-    let lost = Event::TurnEnded { run: run(2), end };
+    let lost = Event::TurnEnded {
+        attempt: attempt_of(2),
+        end,
+    };
     assert_eq!(house.tell(lost), "start worker1");
     assert_eq!(house.ready(1), "start 2 in worker1");
 }
@@ -142,7 +145,7 @@ fn thread_that_comes_too_late_for_a_task_gets_nothing() {
 fn script_knows_all_that_is_ready_when_its_thread_comes() {
     let mut house = House::with_worker(2);
     assert_eq!(house.spawn(script()), "offer 2");
-    assert_eq!(house.engine.place_of(run(2)), None);
+    assert_eq!(house.engine.slot_of(attempt_of(2)), None);
     assert_eq!(house.take_turn(2), "begin 2");
 }
 
@@ -151,7 +154,10 @@ fn preempted_script_that_is_stopped_leaves_at_once() {
     let mut house = House::new(1);
     assert_eq!(house.spawn(script()), "");
     // One thread: the root steps aside for its child.
-    assert_eq!(house.tell(Event::TaskPreempted { run: ROOT }), "offer 1");
+    assert_eq!(
+        house.tell(Event::TaskPreempted { attempt: ROOT }),
+        "offer 1"
+    );
     let cancelled = graph::Event::JobCancelled {
         failure: failure("interrupted"),
     };
@@ -165,7 +171,7 @@ fn preempted_script_that_is_stopped_leaves_at_once() {
 #[test]
 fn preempted_script_has_its_next_turn_when_nothing_else_waits() {
     let mut house = House::new(1);
-    let event = Event::TaskPreempted { run: ROOT };
+    let event = Event::TaskPreempted { attempt: ROOT };
     assert_eq!(house.tell(event), "next turn 0");
 }
 
@@ -173,8 +179,8 @@ fn preempted_script_has_its_next_turn_when_nothing_else_waits() {
 fn waiting_task_frees_its_slot_and_what_begins_there_is_the_reply() {
     let mut house = House::with_worker(1);
     let child = spawn(0, pooled(&[]));
-    assert_eq!(house.step(run(1), child), "");
-    assert_eq!(house.block(run(1), 0, worker(0, None)), "begin 2");
+    assert_eq!(house.step(attempt_of(1), child), "");
+    assert_eq!(house.block(attempt_of(1), 0, worker(0, None)), "begin 2");
     // The one that waited is ready, and its worker is where its copy is.
     assert_eq!(house.exit(2, None), "begin 1");
 }
@@ -189,44 +195,47 @@ fn wait_for_what_is_ready_keeps_the_slot() {
     };
     assert_eq!(house.step(ROOT, made), "");
     assert_eq!(house.block(ROOT, 0, Caller::Thread), "continue with 1");
-    assert!(house.engine.place_of(ROOT).is_some());
+    assert!(house.engine.slot_of(ROOT).is_some());
 }
 
 #[test]
 fn wait_for_what_the_task_does_not_have_stops_it_and_frees_its_slot() {
     let mut house = House::with_worker(1);
     assert_eq!(
-        house.block(run(1), 9, worker(0, None)),
+        house.block(attempt_of(1), 9, worker(0, None)),
         "stopped, stop 1 in worker0"
     );
-    assert_eq!(house.engine.place_of(run(1)), None);
+    assert_eq!(house.engine.slot_of(attempt_of(1)), None);
 }
 
 #[test]
 fn event_of_an_attempt_that_was_stopped_only_frees_its_slot() {
     let mut house = House::with_worker(1);
     assert_eq!(house.cancel(1), "stop 1 in worker0");
-    assert!(house.engine.is_stopping(run(1)));
+    assert!(house.engine.is_stopping(attempt_of(1)));
     let finished_before = house.engine.graph().counts().finished;
     assert_eq!(house.exit(1, None), "");
     assert_eq!(house.engine.graph().counts().finished, finished_before);
-    assert_eq!(house.engine.place_of(run(1)), None);
+    assert_eq!(house.engine.slot_of(attempt_of(1)), None);
 }
 
 #[test]
 fn watcher_in_a_worker_is_notified() {
     let mut house = House::with_worker(2);
     let child = spawn(0, pooled(&[]));
-    assert_eq!(house.step(run(1), child), "start worker1");
+    assert_eq!(house.step(attempt_of(1), child), "start worker1");
     assert_eq!(house.ready(1), "start 2 in worker1");
     let watched = graph::Event::TaskWatched {
-        task: run(1).task,
-        attempt: run(1).attempt,
+        task: attempt_of(1).task,
+        attempt: attempt_of(1).number,
         handle: Handle(0),
     };
     assert_eq!(house.tell(watched), "");
-    let end = Some(finished(run(2)));
-    let ended = Event::TurnEnded { run: run(2), end };
+    let end = Some(finished(attempt_of(2)));
+    let ended = Event::TurnEnded {
+        attempt: attempt_of(2),
+        end,
+    };
     assert_eq!(house.ask(ended, worker(1, None)), "notify 1 in worker0");
 }
 
@@ -238,7 +247,7 @@ fn job_that_has_ended_is_quiet_when_the_last_slot_is_free() {
     };
     assert_eq!(house.tell(cancelled), "stop 1 in worker0, job ended");
     let root = Event::TurnEnded {
-        run: ROOT,
+        attempt: ROOT,
         end: None,
     };
     assert_eq!(house.tell(root), "");

@@ -42,8 +42,8 @@ impl Driver {
     fn tell(&mut self, event: Event) {
         self.node.handle(0, [event], &mut self.actions);
         for action in self.actions.drain(..) {
-            if let Action::Place { run, .. } = &action {
-                self.placed.push(*run);
+            if let Action::Place { attempt, .. } = &action {
+                self.placed.push(*attempt);
             }
             black_box(action);
         }
@@ -52,20 +52,23 @@ impl Driver {
     /// Offers every task, then lets each placed one go until none is left.
     fn run(&mut self, class: &Class) {
         for position in 0..self.tasks {
-            let run = AttemptKey {
+            let attempt = AttemptKey {
                 task: TaskKey(position),
-                attempt: AttemptNumber(0),
+                number: AttemptNumber(0),
             };
             self.tell(Event::TaskOffered {
-                run,
+                attempt,
                 label: OrderLabel { position, epoch: 0 },
                 class: class.clone(),
                 resources: Resources::default(),
                 resumed: None,
             });
         }
-        while let Some(run) = self.placed.pop() {
-            self.tell(Event::TaskLeft { run, parked: false });
+        while let Some(attempt) = self.placed.pop() {
+            self.tell(Event::TaskLeft {
+                attempt,
+                parked: false,
+            });
         }
     }
 }

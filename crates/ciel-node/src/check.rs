@@ -9,15 +9,15 @@ impl Node {
     pub fn check_all(&self) {
         let mut free = self.capacity.resources.clone();
         let mut threads = 0;
-        for (run, placed) in &self.placed {
-            match placed.place {
+        for (attempt, placed) in &self.placed {
+            match placed.slot {
                 Slot::Thread => threads += 1,
                 Slot::Process => free.take(&placed.resources),
                 Slot::Worker(worker) => {
                     free.take(&placed.resources);
                     // A worker that has just died is already gone from the pool.
                     if let Some(worker) = self.pools.workers.get(&worker) {
-                        assert_eq!(worker.state, WorkerState::Busy(run.task));
+                        assert_eq!(worker.state, WorkerState::Busy(attempt.task));
                     }
                 }
             }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct AttemptKey {
     /// The task.
     pub task: TaskKey,
-    /// The attempt.
-    pub attempt: AttemptNumber,
+    /// Which try of it.
+    pub number: AttemptNumber,
 }
 
 /// The node's key of a pooled worker process; never reused within a run.
@@ -24,7 +24,7 @@ pub enum Event {
     /// A task may run as soon as there is a slot.
     TaskOffered {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// Its place in the serial order.
         label: OrderLabel,
         /// How it is run.
@@ -38,19 +38,19 @@ pub enum Event {
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// Its label; an older one than the known one changes nothing.
         label: OrderLabel,
     },
     /// An offered task is not to run any more.
     TaskWithdrawn {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// A placed task is over, or suspended; its slot is free.
     TaskLeft {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// Its live copy stays in its worker.
         parked: bool,
     },
@@ -58,19 +58,19 @@ pub enum Event {
     /// has its slot.
     TaskFollowed {
         /// The attempt that is over.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// The attempt that has begun; it was reserved for that worker, or is in no queue.
         next: AttemptKey,
     },
     /// What was reserved for a worker has not begun there, and is ready as before.
     TaskReturned {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// A script has used up its turn and wants another.
     TaskPreempted {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// A parked strand is not wanted any more.
     TaskForgotten {
@@ -102,19 +102,19 @@ pub enum Action {
     /// The task has a slot.
     Place {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// Its slot.
-        place: Slot,
+        slot: Slot,
     },
     /// A preempted script has its next turn.
     NextTurn {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
     },
     /// No machine of this size can ever run it.
     Refuse {
         /// The attempt.
-        run: AttemptKey,
+        attempt: AttemptKey,
         /// What is lacking, in words.
         lacking: String,
     },

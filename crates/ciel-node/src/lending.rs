@@ -37,12 +37,12 @@ impl Node {
         }
     }
 
-    /// Lends the first ready task, if it can take the place of `run`, which runs in a worker.
-    pub fn lend(&mut self, run: AttemptKey) -> Option<AttemptKey> {
+    /// Lends the first ready task, if it can take the place of `attempt`, which runs in a worker.
+    pub fn lend(&mut self, attempt: AttemptKey) -> Option<AttemptKey> {
         let Placed {
-            place: Slot::Worker(worker),
+            slot: Slot::Worker(worker),
             resources,
-        } = self.placed.get(&run)?
+        } = self.placed.get(&attempt)?
         else {
             return None;
         };
@@ -69,31 +69,34 @@ impl Node {
     }
 
     /// Whether a worker has that task and has not begun it.
-    pub fn is_lent(&self, run: AttemptKey) -> bool {
-        self.lent.contains_key(&run)
+    pub fn is_lent(&self, attempt: AttemptKey) -> bool {
+        self.lent.contains_key(&attempt)
     }
 
     /// The place passes on as it is: who follows needs as much as who was there.
     pub(crate) fn on_task_followed(
         &mut self,
-        run: AttemptKey,
+        attempt: AttemptKey,
         next: AttemptKey,
         actions: &mut Vec<Action>,
     ) {
         self.lent.remove(&next);
-        let placed = self.placed.remove(&run);
+        let placed = self.placed.remove(&attempt);
         let placed = placed.expect("only a placed task is followed");
-        let place = placed.place;
-        if let Slot::Worker(worker) = place {
-            self.pools.on_left(worker, run.task, false);
+        let slot = placed.slot;
+        if let Slot::Worker(worker) = slot {
+            self.pools.on_left(worker, attempt.task, false);
             self.pools.on_taken(worker, next.task);
         }
         self.placed.insert(next, placed);
-        actions.push(Action::Place { run: next, place });
+        actions.push(Action::Place {
+            attempt: next,
+            slot,
+        });
     }
 
-    pub(crate) fn on_task_returned(&mut self, run: AttemptKey) {
-        if let Some(Lent { ready, .. }) = self.lent.remove(&run) {
+    pub(crate) fn on_task_returned(&mut self, attempt: AttemptKey) {
+        if let Some(Lent { ready, .. }) = self.lent.remove(&attempt) {
             self.enqueue(ready);
         }
     }
@@ -101,10 +104,10 @@ impl Node {
     /// A worker is gone, with what it was lent.
     pub(crate) fn take_back(&mut self, worker: WorkerKey) {
         let lent = self.lent.iter().filter(|(_, lent)| lent.worker == worker);
-        let mut runs: Vec<AttemptKey> = lent.map(|(run, _)| *run).collect();
-        runs.sort_unstable();
-        for run in runs {
-            self.on_task_returned(run);
+        let mut attempts: Vec<AttemptKey> = lent.map(|(attempt, _)| *attempt).collect();
+        attempts.sort_unstable();
+        for attempt in attempts {
+            self.on_task_returned(attempt);
         }
     }
 }

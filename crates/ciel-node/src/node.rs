@@ -23,7 +23,7 @@ pub struct Capacity {
 /// A ready task in a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
-    pub(crate) run: AttemptKey,
+    pub(crate) attempt: AttemptKey,
     pub(crate) label: OrderLabel,
     pub(crate) class: Class,
     pub(crate) resources: Resources,
@@ -34,14 +34,14 @@ pub(crate) struct Ready {
 /// A task in its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
-    pub(crate) place: Slot,
+    pub(crate) slot: Slot,
     pub(crate) resources: Resources,
 }
 
 impl Placed {
     /// Whether it does nothing but listen, as the root of a session does.
     pub(crate) fn only_listens(&self) -> bool {
-        matches!(self.place, Slot::Worker(_)) && self.resources.millicores == 0
+        matches!(self.slot, Slot::Worker(_)) && self.resources.millicores == 0
     }
 }
 
@@ -131,8 +131,8 @@ impl Node {
     }
 
     /// Whether this run waits in a queue, and if so for want of what.
-    pub fn waits_for(&self, run: AttemptKey, need: &Resources) -> Option<String> {
-        let waits = self.queued.contains_key(&run) || self.lent.contains_key(&run);
+    pub fn waits_for(&self, attempt: AttemptKey, need: &Resources) -> Option<String> {
+        let waits = self.queued.contains_key(&attempt) || self.lent.contains_key(&attempt);
         waits.then(|| {
             self.free
                 .awaited(need)
@@ -141,8 +141,8 @@ impl Node {
     }
 
     /// Whether a task is in its place; a preempted script is not.
-    pub fn is_placed(&self, run: AttemptKey) -> bool {
-        self.placed.contains_key(&run)
+    pub fn is_placed(&self, attempt: AttemptKey) -> bool {
+        self.placed.contains_key(&attempt)
     }
 
     /// Takes what has happened by now, then looks for places once, and appends what has to be done
@@ -169,7 +169,7 @@ impl Node {
     fn note(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::TaskOffered {
-                run,
+                attempt,
                 label,
                 class,
                 resources,
@@ -177,7 +177,7 @@ impl Node {
             } => {
                 let since = now;
                 let ready = Ready {
-                    run,
+                    attempt,
                     label,
                     class,
                     resources,
@@ -186,12 +186,12 @@ impl Node {
                 };
                 self.on_task_offered(Box::new(ready), actions)
             }
-            Event::TaskRelabeled { run, label } => self.on_task_relabeled(run, label),
-            Event::TaskWithdrawn { run } => self.on_task_withdrawn(run, actions),
-            Event::TaskLeft { run, parked } => self.on_task_left(run, parked),
-            Event::TaskFollowed { run, next } => self.on_task_followed(run, next, actions),
-            Event::TaskReturned { run } => self.on_task_returned(run),
-            Event::TaskPreempted { run } => self.on_task_preempted(run),
+            Event::TaskRelabeled { attempt, label } => self.on_task_relabeled(attempt, label),
+            Event::TaskWithdrawn { attempt } => self.on_task_withdrawn(attempt, actions),
+            Event::TaskLeft { attempt, parked } => self.on_task_left(attempt, parked),
+            Event::TaskFollowed { attempt, next } => self.on_task_followed(attempt, next, actions),
+            Event::TaskReturned { attempt } => self.on_task_returned(attempt),
+            Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
             Event::WorkerReady { worker } => self.pools.on_ready(worker),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
@@ -207,7 +207,7 @@ impl Node {
         }
         if let Some(lacking) = self.capacity.resources.lacking(&ready.resources) {
             return actions.push(Action::Refuse {
-                run: ready.run,
+                attempt: ready.attempt,
                 lacking,
             });
         }
@@ -221,23 +221,23 @@ impl Node {
             Class::Coordination => &mut self.coordination,
             Class::Process | Class::Pooled(_) => &mut self.computation,
         };
-        queue.push((ready.label, ready.run));
-        self.queued.insert(ready.run, ready);
+        queue.push((ready.label, ready.attempt));
+        self.queued.insert(ready.attempt, ready);
     }
 
     /// A task that is in no queue and not lent has its place, or has lost it.
-    fn on_task_relabeled(&mut self, run: AttemptKey, label: OrderLabel) {
-        if let Some(lent) = self.lent.get_mut(&run) {
+    fn on_task_relabeled(&mut self, attempt: AttemptKey, label: OrderLabel) {
+        if let Some(lent) = self.lent.get_mut(&attempt) {
             lent.relabel(label);
         }
-        if let Some(mut ready) = self.queued.remove(&run) {
+        if let Some(mut ready) = self.queued.remove(&attempt) {
             let is_newer = ready.label.epoch < label.epoch;
             if is_newer && ready.label.position != label.position {
                 ready.label = label;
                 self.enqueue(ready);
                 return self.sweep();
             }
-            self.queued.insert(run, ready);
+            self.queued.insert(attempt, ready);
         }
     }
 
@@ -255,14 +255,14 @@ impl Node {
         }
     }
 
-    fn on_task_withdrawn(&mut self, run: AttemptKey, actions: &mut Vec<Action>) {
-        self.on_task_forgotten(run.task, actions);
-        if self.lent.remove(&run).is_some() {
+    fn on_task_withdrawn(&mut self, attempt: AttemptKey, actions: &mut Vec<Action>) {
+        self.on_task_forgotten(attempt.task, actions);
+        if self.lent.remove(&attempt).is_some() {
             return;
         }
-        if self.queued.remove(&run).is_none() {
+        if self.queued.remove(&attempt).is_none() {
             // Placed in the same instant; nobody will begin it.
-            return self.on_task_left(run, false);
+            return self.on_task_left(attempt, false);
         }
         self.sweep();
     }
@@ -277,25 +277,25 @@ impl Node {
         }
     }
 
-    fn on_task_left(&mut self, run: AttemptKey, parked: bool) {
-        self.turns.retain(|waiting| *waiting != run);
-        let Some(Placed { place, resources }) = self.placed.remove(&run) else {
+    fn on_task_left(&mut self, attempt: AttemptKey, parked: bool) {
+        self.turns.retain(|waiting| *waiting != attempt);
+        let Some(Placed { slot, resources }) = self.placed.remove(&attempt) else {
             return;
         };
-        match place {
+        match slot {
             Slot::Thread => self.threads_busy -= 1,
             Slot::Process => self.free.give_back(&resources),
             Slot::Worker(worker) => {
                 self.free.give_back(&resources);
-                self.pools.on_left(worker, run.task, parked);
+                self.pools.on_left(worker, attempt.task, parked);
             }
         }
     }
 
-    fn on_task_preempted(&mut self, run: AttemptKey) {
-        if self.placed.remove(&run).is_some() {
+    fn on_task_preempted(&mut self, attempt: AttemptKey) {
+        if self.placed.remove(&attempt).is_some() {
             self.threads_busy -= 1;
-            self.turns.push_back(run);
+            self.turns.push_back(attempt);
         }
     }
 
@@ -339,9 +339,9 @@ impl Node {
                 self.first_turn(actions);
             }
             (None, None) => {
-                if let Some(run) = self.turns.pop_back() {
-                    self.seat(run);
-                    actions.push(Action::NextTurn { run });
+                if let Some(attempt) = self.turns.pop_back() {
+                    self.seat(attempt);
+                    actions.push(Action::NextTurn { attempt });
                 }
             }
         }
@@ -371,11 +371,11 @@ impl Node {
     }
 
     fn next_turn(&mut self, actions: &mut Vec<Action>) -> bool {
-        let Some(run) = self.turns.pop_front() else {
+        let Some(attempt) = self.turns.pop_front() else {
             return false;
         };
-        self.seat(run);
-        actions.push(Action::NextTurn { run });
+        self.seat(attempt);
+        actions.push(Action::NextTurn { attempt });
         true
     }
 
@@ -384,26 +384,26 @@ impl Node {
             if !is_current(&self.queued, &entry) {
                 continue;
             }
-            let (_, run) = entry;
-            self.queued.remove(&run);
-            self.seat(run);
-            let place = Slot::Thread;
-            actions.push(Action::Place { run, place });
+            let (_, attempt) = entry;
+            self.queued.remove(&attempt);
+            self.seat(attempt);
+            let slot = Slot::Thread;
+            actions.push(Action::Place { attempt, slot });
             return true;
         }
         false
     }
 
-    fn seat(&mut self, run: AttemptKey) {
+    fn seat(&mut self, attempt: AttemptKey) {
         self.threads_busy += 1;
         let resources = Resources {
             millicores: 0,
             ..Resources::default()
         };
         self.placed.insert(
-            run,
+            attempt,
             Placed {
-                place: Slot::Thread,
+                slot: Slot::Thread,
                 resources,
             },
         );
@@ -423,11 +423,11 @@ impl Node {
             if !is_current(&self.queued, &entry) {
                 continue;
             }
-            let (_, run) = entry;
-            let ready = self.queued.remove(&run).expect("it is in its queue");
+            let (_, attempt) = entry;
+            let ready = self.queued.remove(&attempt).expect("it is in its queue");
             match self.place_for(now, &ready, &passed, actions) {
-                Some(place) => {
-                    self.settle(&ready, place, actions);
+                Some(slot) => {
+                    self.settle(&ready, slot, actions);
                     self.overtaken = if passed.is_empty() {
                         0
                     } else {
@@ -460,7 +460,9 @@ impl Node {
         }
         match &ready.class {
             Class::Pooled(pool) => {
-                let home = ready.resumed.and_then(|_| self.pools.home(ready.run.task));
+                let home = ready
+                    .resumed
+                    .and_then(|_| self.pools.home(ready.attempt.task));
                 let busy = home.filter(|home| !self.pools.is_idle(*home));
                 if busy.is_some() && !self.is_impatient(now, ready) {
                     return None;
@@ -475,7 +477,7 @@ impl Node {
                 let wanting = (same.count() + 1).min(room as usize);
                 let worker = self.pools.worker_for(pool, home, wanting, actions)?;
                 if let Some(worker) = busy {
-                    self.move_away(worker, ready.run.task, actions);
+                    self.move_away(worker, ready.attempt.task, actions);
                 }
                 Some(Slot::Worker(worker))
             }
@@ -503,28 +505,33 @@ impl Node {
         actions.push(Action::ContinuationLost { task });
     }
 
-    fn settle(&mut self, ready: &Ready, place: Slot, actions: &mut Vec<Action>) {
+    fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {
         self.free.take(&ready.resources);
-        if let Slot::Worker(worker) = place {
-            self.pools.on_taken(worker, ready.run.task);
+        if let Slot::Worker(worker) = slot {
+            self.pools.on_taken(worker, ready.attempt.task);
         }
         self.placed.insert(
-            ready.run,
+            ready.attempt,
             Placed {
-                place,
+                slot,
                 resources: ready.resources.clone(),
             },
         );
         actions.push(Action::Place {
-            run: ready.run,
-            place,
+            attempt: ready.attempt,
+            slot,
         });
     }
 }
 
 /// Whether an entry of a queue is that of a task as it is now.
-pub(crate) fn is_current(queued: &KeyMap<AttemptKey, Box<Ready>>, (label, run): &Entry) -> bool {
-    queued.get(run).is_some_and(|ready| ready.label == *label)
+pub(crate) fn is_current(
+    queued: &KeyMap<AttemptKey, Box<Ready>>,
+    (label, attempt): &Entry,
+) -> bool {
+    queued
+        .get(attempt)
+        .is_some_and(|ready| ready.label == *label)
 }
 
 fn slots_of(capacity: &Capacity) -> usize {

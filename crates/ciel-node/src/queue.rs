@@ -71,8 +71,8 @@ mod tests {
             let mut queue = Queue::default();
             for position in &picks {
                 let label = OrderLabel { position: *position, epoch: 0 };
-                let run = AttemptKey { task: TaskKey(*position), attempt: AttemptNumber(0) };
-                queue.push((label, run));
+                let attempt = AttemptKey { task: TaskKey(*position), number: AttemptNumber(0) };
+                queue.push((label, attempt));
             }
             let mut out = Vec::new();
             while let Some(first) = queue.first() {

@@ -207,11 +207,14 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             )
         }
         Situation::Ready(_) => {
-            let run = AttemptKey {
+            let attempt = AttemptKey {
                 task: view.task,
-                attempt: AttemptNumber(view.attempts - 1),
+                number: AttemptNumber(view.attempts - 1),
             };
-            let lacking = core.engine().node().waits_for(run, &view.options.resources);
+            let lacking = core
+                .engine()
+                .node()
+                .waits_for(attempt, &view.options.resources);
             let reason = lacking.unwrap_or_else(|| "its turn".to_string());
             (TaskState::Ready, vec![format!("waiting for {reason}")])
         }
@@ -223,17 +226,17 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {
-    let run = AttemptKey {
+    let attempt = AttemptKey {
         task: view.task,
-        attempt: AttemptNumber(view.attempts - 1),
+        number: AttemptNumber(view.attempts - 1),
     };
-    let place = core.engine().place_of(run);
+    let slot = core.engine().slot_of(attempt);
     let seconds = engine.now().saturating_sub(since) as f64 / 1e6;
-    let pid = match place {
+    let pid = match slot {
         Some(Slot::Worker(worker)) => core.worker_pids.get(&worker),
         _ => core.pids.get(&view.task),
     };
-    match (place, pid) {
+    match (slot, pid) {
         (Some(Slot::Process | Slot::Worker(_)), Some(pid)) => {
             format!("running in process {pid} for {seconds:.1} s")
         }

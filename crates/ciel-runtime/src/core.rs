@@ -158,9 +158,12 @@ impl Core {
     }
 
     /// What is known of all that a task had asked for that was begun again and has done nothing.
-    pub(crate) fn recall(&mut self, now: Micros, run: AttemptKey) -> Known {
-        let AttemptKey { task, attempt } = run;
-        let event = graph::Event::TaskRecalled { task, attempt };
+    pub(crate) fn recall(&mut self, now: Micros, attempt: AttemptKey) -> Known {
+        let AttemptKey { task, number } = attempt;
+        let event = graph::Event::TaskRecalled {
+            task,
+            attempt: number,
+        };
         match self.ask(now, event, Caller::Nobody) {
             Reply::Recalled(known) => known,
             _ => Known::new(),
@@ -169,33 +172,33 @@ impl Core {
 
     fn perform(&mut self, now: Micros, effect: Effect) {
         let order = match effect {
-            Effect::TurnOffered { run } => {
-                return self.turns.push(now, Pace::Fresh, Due::Begin(run));
+            Effect::TurnOffered { attempt } => {
+                return self.turns.push(now, Pace::Fresh, Due::Begin(attempt));
             }
-            Effect::NextTurn { run } => return self.next_turn(now, run),
+            Effect::NextTurn { attempt } => return self.next_turn(now, attempt),
             Effect::DropScript { task } => return drop(self.scripts.remove(&task)),
             Effect::TaskEnded(summary) => return self.summarise(summary),
-            Effect::Happened { happening, place } => return self.note(happening, place),
+            Effect::Happened { happening, slot } => return self.note(happening, slot),
             Effect::JobEnded(ending) => {
                 self.ending = Some(*ending);
                 Order::JobEnded
             }
             Effect::StartProcess(assignment) => Order::StartProcess(assignment),
-            Effect::StopProcess(run) => Order::StopProcess(run),
+            Effect::StopProcess(attempt) => Order::StopProcess(attempt),
             Effect::StartWorker { worker, pool } => Order::StartWorker { worker, pool },
             Effect::StopWorker { worker } => Order::StopWorker(worker),
             Effect::StartInWorker { worker, begun } => Order::StartInWorker { worker, begun },
-            Effect::StopInWorker { worker, run } => {
+            Effect::StopInWorker { worker, attempt } => {
                 self.stops.fetch_add(1, Ordering::Release);
-                Order::StopInWorker { worker, run }
+                Order::StopInWorker { worker, attempt }
             }
             Effect::NotifyWatcher {
                 worker,
-                run,
+                attempt,
                 handle,
             } => Order::NotifyWatcher {
                 worker,
-                run,
+                attempt,
                 handle,
             },
             Effect::DropParked { worker, task } => Order::DropParked { worker, task },
@@ -222,8 +225,8 @@ impl Core {
         let _ = self.orders.send(order);
     }
 
-    fn next_turn(&mut self, now: Micros, run: AttemptKey) {
-        let script = self.scripts.remove(&run.task);
+    fn next_turn(&mut self, now: Micros, attempt: AttemptKey) {
+        let script = self.scripts.remove(&attempt.task);
         let script = script.expect("a preempted script is kept until its next turn or its end");
         self.turns.push(now, Pace::Long, Due::Next(script));
     }
@@ -237,11 +240,12 @@ impl Core {
         registry: &Registry,
     ) -> Option<Turn> {
         loop {
-            let run = match self.turns.take(now, hand)? {
+            let attempt = match self.turns.take(now, hand)? {
                 Due::Next(script) => return Some(Turn::Next(script)),
-                Due::Begin(run) => run,
+                Due::Begin(attempt) => attempt,
             };
-            if let Reply::Begin(begun) = self.ask(now, Event::TurnTaken { run }, Caller::Thread) {
+            if let Reply::Begin(begun) = self.ask(now, Event::TurnTaken { attempt }, Caller::Thread)
+            {
                 return Some(self.turn_of(hand, registry, begun.assignment));
             }
             self.turns.put_down(now, hand);
@@ -352,8 +356,8 @@ impl Core {
     }
 
     /// Whether that attempt is to end.
-    pub(crate) fn is_stopping(&self, run: AttemptKey) -> bool {
-        self.engine.is_stopping(run)
+    pub(crate) fn is_stopping(&self, attempt: AttemptKey) -> bool {
+        self.engine.is_stopping(attempt)
     }
 
     /// Raised whenever an attempt in a worker is to be stopped: who has seen no change need not
@@ -373,7 +377,7 @@ impl Core {
 /// The task whose turn may be over with that event.
 fn speaker_of(event: &Event) -> Option<TaskKey> {
     match event {
-        Event::TurnEnded { run, .. } => Some(run.task),
+        Event::TurnEnded { attempt, .. } => Some(attempt.task),
         Event::Graph(graph::Event::TaskBlocked { task, .. }) => Some(*task),
         _ => None,
     }

@@ -152,16 +152,16 @@ impl IoThread {
                 let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
                 tokio::task::spawn_local(processes::run(engine, spawning, assignment));
             }
-            Order::StopProcess(run) => self.spawning.ask_to_stop(run),
+            Order::StopProcess(attempt) => self.spawning.ask_to_stop(attempt),
             Order::StartWorker { worker, pool } => self.workers.start(worker, pool),
             Order::StopWorker(worker) => self.workers.dismiss(worker),
             Order::StartInWorker { worker, begun } => self.workers.begin(worker, begun),
-            Order::StopInWorker { worker, run } => self.workers.stop(worker, run),
+            Order::StopInWorker { worker, attempt } => self.workers.stop(worker, attempt),
             Order::NotifyWatcher {
                 worker,
-                run,
+                attempt,
                 handle,
-            } => self.workers.tell_watcher(worker, run, handle),
+            } => self.workers.tell_watcher(worker, attempt, handle),
             Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
             Order::DropObject(name) => self.drop_object(name),
             Order::JournalFailed => self.on_journal_failed(),

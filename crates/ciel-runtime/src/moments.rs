@@ -18,7 +18,7 @@ const WAITING_MOMENTS_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) happening: Box<Happening>,
-    pub(crate) place: Option<Slot>,
+    pub(crate) slot: Option<Slot>,
 }
 
 /// What has gathered.
@@ -32,12 +32,12 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// Something happened. True if the input/output thread has to be asked to hand it on now.
-    pub(crate) fn add(&mut self, happening: Box<Happening>, place: Option<Slot>) -> bool {
+    pub(crate) fn add(&mut self, happening: Box<Happening>, slot: Option<Slot>) -> bool {
         if self.seen.len() == WAITING_MOMENTS_MAX {
             self.seen.pop_front();
             self.lost += 1;
         }
-        self.seen.push_back(Seen { happening, place });
+        self.seen.push_back(Seen { happening, slot });
         self.seen.len() == GATHERED_MOMENTS
     }
 

@@ -25,11 +25,14 @@ pub(crate) enum Order {
         begun: Box<Begun>,
     },
     /// End a task that runs in that worker.
-    StopInWorker { worker: WorkerKey, run: AttemptKey },
+    StopInWorker {
+        worker: WorkerKey,
+        attempt: AttemptKey,
+    },
     /// What a task that runs in that worker watched is ready, or failed.
     NotifyWatcher {
         worker: WorkerKey,
-        run: AttemptKey,
+        attempt: AttemptKey,
         handle: Handle,
     },
     /// Forget a parked strand.

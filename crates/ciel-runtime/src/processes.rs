@@ -48,8 +48,8 @@ enum ProcessEnd {
 pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment: Box<Assignment>) {
     let mut attempt = Attempt::new(&assignment);
     let mut desk = TaskWorkspace::new(&engine, &assignment);
-    let run = attempt.key();
-    match run_to_end(&engine, &spawning, &assignment, run, &mut desk).await {
+    let key = attempt.key();
+    match run_to_end(&engine, &spawning, &assignment, key, &mut desk).await {
         Ok(Conclusion::Outputs { outputs, printed }) => {
             commit(&engine, &assignment, &mut attempt, outputs, printed)
         }
@@ -114,12 +114,12 @@ async fn run_to_end(
     engine: &Arc<Engine>,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
-    run: AttemptKey,
+    attempt: AttemptKey,
     desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Conclusion> {
     let plan = plan(engine, assignment, desk)?;
     let stdin = desk.standard_input(&plan.stdin).await?;
-    if engine.lock().is_stopping(run) {
+    if engine.lock().is_stopping(attempt) {
         return Ok(Conclusion::Stopped);
     }
     let live = assignment.descriptor.options.live && plan.stdout == Stdout::Printed;
@@ -131,10 +131,18 @@ async fn run_to_end(
     }
     let borrowed: Vec<_> = writers.iter().map(AsFd::as_fd).collect();
     let mut events = spawning
-        .start(run, start, &borrowed)
+        .start(attempt, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
     drop(writers);
-    let ended = watch(engine, spawning, assignment, run, &mut events, &mut pipes).await;
+    let ended = watch(
+        engine,
+        spawning,
+        assignment,
+        attempt,
+        &mut events,
+        &mut pipes,
+    )
+    .await;
     pipes.drain(engine, assignment);
     conclude(engine, assignment, &plan, desk, &pipes, ended)
 }
@@ -220,7 +228,7 @@ async fn watch(
     engine: &Engine,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
-    run: AttemptKey,
+    attempt: AttemptKey,
     events: &mut UnboundedReceiver<ProcessEvent>,
     pipes: &mut Pipes,
 ) -> Option<ProcessEnd> {
@@ -235,13 +243,13 @@ async fn watch(
             event = events.recv() => match event {
                 Some(ProcessEvent::Report(Report::Started { pid: started, .. })) => {
                     pid = Some(started);
-                    engine.lock().pids.insert(run.task, started);
+                    engine.lock().pids.insert(attempt.task, started);
                 }
                 Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
                     return Some(ProcessEnd::Refused(refusal));
                 }
                 Some(ProcessEvent::Report(Report::Exited { exit, left, left_count, .. })) => {
-                    engine.lock().spent(run.task, exit.user_us + exit.system_us);
+                    engine.lock().spent(attempt.task, exit.user_us + exit.system_us);
                     return match (stopped, too_large) {
                         (true, _) => None,
                         (false, Some(bytes)) => Some(ProcessEnd::TooLarge { bytes }),
@@ -250,10 +258,10 @@ async fn watch(
                 }
                 Some(ProcessEvent::Stop) => {
                     stopped = true;
-                    spawning.stop(run);
+                    spawning.stop(attempt);
                 }
                 Some(ProcessEvent::Lost) | None => {
-                    engine.lock().spent(run.task, 0);
+                    engine.lock().spent(attempt.task, 0);
                     return if stopped { None } else { Some(ProcessEnd::Lost) };
                 }
             },
@@ -262,7 +270,7 @@ async fn watch(
                 let bytes = pid.map_or(0, |pid| ciel_spawner::resident_anonymous(&[pid])[0]);
                 if limit.is_some_and(|limit| bytes > limit) {
                     too_large = Some(bytes);
-                    spawning.kill(run);
+                    spawning.kill(attempt);
                 }
             }
         }

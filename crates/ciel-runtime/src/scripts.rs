@@ -374,7 +374,7 @@ fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Blocked) ->
     let reply = core.ask(now, blocked.event(checkpoint), Caller::Thread);
     match script.attempt.waited(reply) {
         Waited::Over { answers, .. } => Some(Next::Answered(script, answers)),
-        Waited::Suspended(_) => {
+        Waited::Suspended => {
             core.scripts.insert(script.assignment.task, script);
             None
         }
@@ -389,12 +389,12 @@ fn step_aside(
     hand: &mut ThreadState,
     script: Box<Script>,
 ) -> Option<Next> {
-    let run = script.attempt.key();
+    let attempt = script.attempt.key();
     core.script_lines
-        .insert(run.task, script.machine.location().to_string());
-    core.scripts.insert(run.task, script);
-    core.tell(now, Event::TaskPreempted { run });
-    let mine = |due: &Due| matches!(due, Due::Next(script) if script.attempt.key() == run);
+        .insert(attempt.task, script.machine.location().to_string());
+    core.scripts.insert(attempt.task, script);
+    core.tell(now, Event::TaskPreempted { attempt });
+    let mine = |due: &Due| matches!(due, Due::Next(script) if script.attempt.key() == attempt);
     match core.turns.retake(now, hand, mine)? {
         Due::Next(script) => Some(Next::Again(script)),
         Due::Begin(_) => unreachable!("it is the script's own turn"),

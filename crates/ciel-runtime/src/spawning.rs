@@ -34,14 +34,14 @@ pub(crate) enum ProcessEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// It is an attempt of a task.
-    Run(AttemptKey),
+    Attempt(AttemptKey),
     /// It runs tasks of an executor.
     Worker(WorkerKey),
 }
 
 impl From<AttemptKey> for Owner {
-    fn from(run: AttemptKey) -> Owner {
-        Owner::Run(run)
+    fn from(attempt: AttemptKey) -> Owner {
+        Owner::Attempt(attempt)
     }
 }
 
@@ -110,8 +110,8 @@ impl Spawning {
     }
 
     /// The process is to end; whoever runs it hears of it first.
-    pub(crate) fn ask_to_stop(&self, run: AttemptKey) {
-        let id = self.ids.borrow().get(&Owner::Run(run)).copied();
+    pub(crate) fn ask_to_stop(&self, attempt: AttemptKey) {
+        let id = self.ids.borrow().get(&Owner::Attempt(attempt)).copied();
         if let Some(id) = id
             && let Some(running) = self.running.borrow().get(&id)
         {
@@ -121,11 +121,11 @@ impl Spawning {
     }
 
     /// Asks the process group to end, and kills what is left of it after the time of grace.
-    pub(crate) fn stop(self: &Rc<Self>, run: AttemptKey) {
+    pub(crate) fn stop(self: &Rc<Self>, attempt: AttemptKey) {
         if self.hurried.get() {
-            return self.kill(run);
+            return self.kill(attempt);
         }
-        self.tell(run.into(), |id| Request::Kill {
+        self.tell(attempt.into(), |id| Request::Kill {
             id,
             signal: libc::SIGTERM,
             group: true,
@@ -133,7 +133,7 @@ impl Spawning {
         let spawning = self.clone();
         tokio::task::spawn_local(async move {
             tokio::time::sleep(Duration::from_millis(limits::KILL_GRACE_MS)).await;
-            spawning.kill(run);
+            spawning.kill(attempt);
         });
     }
 

@@ -42,7 +42,7 @@ impl Trace {
                 tracer.missed(moments.lost)?;
             }
             for seen in &moments.seen {
-                tracer.happened(&seen.happening, seen.place.map(spot))?;
+                tracer.happened(&seen.happening, seen.slot.map(spot))?;
             }
             tracer.flush()
         })
@@ -70,8 +70,8 @@ impl Trace {
     }
 }
 
-fn spot(place: Slot) -> Spot {
-    match place {
+fn spot(slot: Slot) -> Spot {
+    match slot {
         Slot::Thread => Spot::Script,
         Slot::Process => Spot::Command,
         Slot::Worker(worker) => Spot::Worker(worker.0),

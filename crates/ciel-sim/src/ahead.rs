@@ -38,13 +38,13 @@ impl World<'_> {
     }
 
     /// Of starts that do not begin the engine is told the first: those behind it go with it.
-    fn return_starts(&mut self, worker: WorkerKey, runs: Vec<AttemptKey>) {
-        self.submit(Event::PrefetchReturned { worker, runs });
+    fn return_starts(&mut self, worker: WorkerKey, attempts: Vec<AttemptKey>) {
+        self.submit(Event::PrefetchReturned { worker, attempts });
     }
 
     /// What a worker received to follow a task does not begin.
-    pub(crate) fn forget_starts(&mut self, place: Slot) {
-        if let Slot::Worker(worker) = place
+    pub(crate) fn forget_starts(&mut self, slot: Slot) {
+        if let Slot::Worker(worker) = slot
             && let Some(starts) = self.workers.get_mut(&worker)
         {
             starts.clear();
@@ -52,7 +52,12 @@ impl World<'_> {
     }
 
     /// A task in a worker ends; perhaps the worker has begun the next one.
-    pub(crate) fn end_in_worker(&mut self, worker: WorkerKey, run: AttemptKey, end: graph::Event) {
+    pub(crate) fn end_in_worker(
+        &mut self,
+        worker: WorkerKey,
+        attempt: AttemptKey,
+        end: graph::Event,
+    ) {
         let goes_on = gives_plain_values(&end) && !self.random.one_in(4);
         let starts = self.workers.get_mut(&worker).expect("it runs a task");
         let follower = match goes_on {
@@ -67,7 +72,7 @@ impl World<'_> {
             follows: follower.as_ref().map(|ahead| attempt_of(&ahead.assignment)),
         };
         let end = Some(end);
-        match self.tell(Event::TurnEnded { run, end }, caller) {
+        match self.tell(Event::TurnEnded { attempt, end }, caller) {
             Reply::Begin(begun) => {
                 if let Some(ahead) = follower {
                     self.followed += 1;
@@ -75,8 +80,8 @@ impl World<'_> {
                 }
                 self.begin_in_worker(worker, *begun);
             }
-            Reply::FollowerStopped => self.leave(run, Slot::Worker(worker)),
-            reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
+            Reply::FollowerStopped => self.leave(attempt, Slot::Worker(worker)),
+            reply => assert_eq!(reply, Reply::Nothing, "{attempt:?}"),
         }
     }
 }
@@ -100,7 +105,7 @@ pub(crate) fn assert_sent(ahead: &Ahead, now: &Assignment) {
 pub(crate) fn attempt_of(assignment: &Assignment) -> AttemptKey {
     AttemptKey {
         task: assignment.task,
-        attempt: assignment.attempt,
+        number: assignment.attempt,
     }
 }
 

@@ -128,7 +128,10 @@ impl World<'_> {
                 .acts
                 .iter()
                 .any(|act| matches!(act, Act::Publish(_)));
-            let spawned = noted.spawned.contains(&AttemptKey { task, attempt });
+            let spawned = noted.spawned.contains(&AttemptKey {
+                task,
+                number: attempt,
+            });
             definition.replayable || (held || !spawned) && !(raced && gave)
         })
     }

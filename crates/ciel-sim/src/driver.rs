@@ -54,29 +54,38 @@ impl World<'_> {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::TurnOffered { run } => self.schedule_soon(Happening::Turn(run)),
-            Effect::NextTurn { run } => {
-                let process = self.processes.get_mut(&run).expect("it was preempted");
+            Effect::TurnOffered { attempt } => self.schedule_soon(Happening::Turn(attempt)),
+            Effect::NextTurn { attempt } => {
+                let process = self.processes.get_mut(&attempt).expect("it was preempted");
                 process.mood = Mood::Acting;
-                self.schedule_soon(Happening::Act(run));
+                self.schedule_soon(Happening::Act(attempt));
             }
             Effect::DropScript { task } => {
                 self.parked.remove(&task);
-                self.processes
-                    .retain(|run, process| run.task != task || process.mood != Mood::Preempted);
+                self.processes.retain(|attempt, process| {
+                    attempt.task != task || process.mood != Mood::Preempted
+                });
             }
             Effect::StartProcess(assignment) => self.begin(assignment, Slot::Process),
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(worker, *begun),
-            Effect::StopProcess(run) | Effect::StopInWorker { run, .. } => self.stop(run),
+            Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {
+                self.stop(attempt)
+            }
             Effect::StartWorker { worker, .. } => {
                 self.workers.insert(worker, VecDeque::new());
                 self.schedule_soon(Happening::Hello(worker));
             }
             Effect::StopWorker { worker } => drop(self.workers.remove(&worker)),
-            Effect::NotifyWatcher { run, handle, .. } => {
+            Effect::NotifyWatcher {
+                attempt, handle, ..
+            } => {
                 let graph = self.engine.graph();
-                let is_settled = graph.is_settled(run.task, run.attempt, handle);
-                assert_ne!(is_settled, Some(false), "{run:?} was told of {handle:?}");
+                let is_settled = graph.is_settled(attempt.task, attempt.number, handle);
+                assert_ne!(
+                    is_settled,
+                    Some(false),
+                    "{attempt:?} was told of {handle:?}"
+                );
             }
             Effect::DropParked { task, .. } => drop(self.parked.remove(&task)),
             Effect::AttemptFailed { task, .. } => self.attempts.failed(&task),
@@ -95,10 +104,10 @@ impl World<'_> {
     }
 
     /// A thread takes up a task, if it has not been given up meanwhile.
-    pub(crate) fn take_turn(&mut self, run: AttemptKey) {
-        match self.tell(Event::TurnTaken { run }, Caller::Thread) {
+    pub(crate) fn take_turn(&mut self, attempt: AttemptKey) {
+        match self.tell(Event::TurnTaken { attempt }, Caller::Thread) {
             Reply::Begin(begun) => self.begin(begun.assignment, Slot::Thread),
-            reply => assert_eq!(reply, Reply::Nothing, "{run:?}"),
+            reply => assert_eq!(reply, Reply::Nothing, "{attempt:?}"),
         }
     }
 
@@ -109,32 +118,32 @@ impl World<'_> {
         starts.extend(begun.ahead);
     }
 
-    fn begin(&mut self, assignment: Box<Assignment>, place: Slot) {
+    fn begin(&mut self, assignment: Box<Assignment>, slot: Slot) {
         self.attempts.begun(&assignment);
-        let run = AttemptKey {
+        let attempt = AttemptKey {
             task: assignment.task,
-            attempt: assignment.attempt,
+            number: assignment.attempt,
         };
         let process = Process {
             strand: assignment.strand,
-            script: self.enter(run, *assignment, place),
-            place,
+            script: self.enter(attempt, *assignment, slot),
+            slot,
             mood: Mood::Acting,
             continuation: Continuation::Live,
             stopped: false,
         };
-        let before = self.processes.insert(run, process);
-        assert!(before.is_none(), "{run:?} began twice");
-        self.schedule_soon(Happening::Act(run));
+        let before = self.processes.insert(attempt, process);
+        assert!(before.is_none(), "{attempt:?} began twice");
+        self.schedule_soon(Happening::Act(attempt));
     }
 
-    fn enter(&mut self, run: AttemptKey, assignment: Assignment, place: Slot) -> Script {
+    fn enter(&mut self, attempt: AttemptKey, assignment: Assignment, slot: Slot) -> Script {
         let name = assignment.label.name;
         let live = self.parked.remove(&assignment.task);
         let (mut script, beginning) = entry::enter(assignment, live, &self.saved);
         match beginning {
             Beginning::Start => self.kept.note_done(Note::Began(name)),
-            Beginning::Replay => script.recall(self.recall(run, place)),
+            Beginning::Replay => script.recall(self.recall(attempt, slot)),
             Beginning::Restore { checkpoint } => self.restored += u64::from(checkpoint),
             Beginning::Resume => {}
         }
@@ -143,16 +152,22 @@ impl World<'_> {
 
     /// What a task that replays in a worker is told of what it had asked for; scripts on threads
     /// ask again.
-    fn recall(&mut self, run: AttemptKey, place: Slot) -> Known {
-        let Slot::Worker(worker) = place else {
+    fn recall(&mut self, attempt: AttemptKey, slot: Slot) -> Known {
+        let Slot::Worker(worker) = slot else {
             return Known::new();
         };
-        let AttemptKey { task, attempt } = run;
+        let AttemptKey { task, number } = attempt;
         let caller = Caller::Worker {
             worker,
             follows: None,
         };
-        match self.tell(graph::Event::TaskRecalled { task, attempt }, caller) {
+        match self.tell(
+            graph::Event::TaskRecalled {
+                task,
+                attempt: number,
+            },
+            caller,
+        ) {
             Reply::Recalled(known) => {
                 self.recalled += known.len() as u64;
                 known
@@ -162,21 +177,24 @@ impl World<'_> {
     }
 
     /// An attempt waits; what it keeps while it does is parked.
-    pub(crate) fn suspend(&mut self, run: AttemptKey) {
-        let process = self.processes.remove(&run).expect("it asked");
+    pub(crate) fn suspend(&mut self, attempt: AttemptKey) {
+        let process = self.processes.remove(&attempt).expect("it asked");
         if process.continuation == Continuation::Live {
-            self.parked.insert(run.task, process.script);
+            self.parked.insert(attempt.task, process.script);
         }
-        self.forget_starts(process.place);
+        self.forget_starts(process.slot);
     }
 
-    fn stop(&mut self, run: AttemptKey) {
-        let process = self.processes.get_mut(&run).expect("what is stopped runs");
+    fn stop(&mut self, attempt: AttemptKey) {
+        let process = self
+            .processes
+            .get_mut(&attempt)
+            .expect("what is stopped runs");
         process.stopped = true;
         if self.random.one_in(2) {
             process.mood = Mood::Asking;
         }
-        self.schedule_soon(Happening::Dead(run));
+        self.schedule_soon(Happening::Dead(attempt));
     }
 
     pub(crate) fn write(&mut self, strand: StrandKey, after: u64, text: String) {

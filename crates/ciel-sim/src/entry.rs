@@ -78,24 +78,24 @@ pub(crate) fn enter(
 }
 
 /// What the graph is told of the last move of a script.
-pub(crate) fn end_of(run: AttemptKey, last: Move, printed: bool) -> graph::Event {
-    let AttemptKey { task, attempt } = run;
+pub(crate) fn end_of(attempt: AttemptKey, last: Move, printed: bool) -> graph::Event {
+    let AttemptKey { task, number } = attempt;
     match last {
         Move::Finish(outputs) => graph::Event::TaskFinished {
             task,
-            attempt,
+            attempt: number,
             outputs,
             printed,
         },
         Move::Tail(descriptor, after) => graph::Event::TaskTailSpawned {
             task,
-            attempt,
+            attempt: number,
             descriptor,
             after,
         },
         Move::Fail(failure) => graph::Event::TaskFailed {
             task,
-            attempt,
+            attempt: number,
             failure,
         },
         _ => unreachable!("not an end"),

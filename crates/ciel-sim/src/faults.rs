@@ -40,7 +40,7 @@ impl World<'_> {
                     .for_each(|worker| self.lose_worker(worker));
                 self.in_processes()
                     .into_iter()
-                    .for_each(|run| self.kill_process(run));
+                    .for_each(|attempt| self.kill_process(attempt));
             }
             Fault::KillEngine => self.kill_engine(),
             Fault::RollBack(index) => self.roll_back(index),
@@ -53,8 +53,8 @@ impl World<'_> {
         let living = self
             .processes
             .iter()
-            .filter(|(_, process)| process.place == Slot::Process && !process.stopped);
-        living.map(|(run, _)| *run).collect()
+            .filter(|(_, process)| process.slot == Slot::Process && !process.stopped);
+        living.map(|(attempt, _)| *attempt).collect()
     }
 
     /// Whether the oracle can still say what the job does when this task loses its process.
@@ -75,17 +75,17 @@ impl World<'_> {
         }
     }
 
-    fn kill_process(&mut self, run: AttemptKey) {
-        if self.may_lose(run.task, &self.processes[&run].script) {
-            self.processes.remove(&run);
-            self.lose(run);
+    fn kill_process(&mut self, attempt: AttemptKey) {
+        if self.may_lose(attempt.task, &self.processes[&attempt].script) {
+            self.processes.remove(&attempt);
+            self.lose(attempt);
         }
     }
 
     fn lose_worker(&mut self, worker: WorkerKey) {
-        let busy = |process: &&Process| process.place == Slot::Worker(worker);
-        let allowed = self.processes.iter().all(|(run, process)| {
-            !busy(&process) || process.stopped || self.may_lose(run.task, &process.script)
+        let busy = |process: &&Process| process.slot == Slot::Worker(worker);
+        let allowed = self.processes.iter().all(|(attempt, process)| {
+            !busy(&process) || process.stopped || self.may_lose(attempt.task, &process.script)
         });
         if allowed && self.workers.contains_key(&worker) {
             self.kill_worker(worker);
@@ -98,29 +98,29 @@ impl World<'_> {
         let victims: Vec<AttemptKey> = self
             .processes
             .iter()
-            .filter(|(_, process)| process.place == Slot::Worker(worker))
-            .map(|(run, _)| *run)
+            .filter(|(_, process)| process.slot == Slot::Worker(worker))
+            .map(|(attempt, _)| *attempt)
             .collect();
         self.submit(Event::WorkerGone { worker });
-        for run in victims {
-            let process = self.processes.remove(&run);
+        for attempt in victims {
+            let process = self.processes.remove(&attempt);
             match process.is_some_and(|process| !process.stopped) {
-                true => self.lose(run),
-                false => self.submit(Event::TurnEnded { run, end: None }),
+                true => self.lose(attempt),
+                false => self.submit(Event::TurnEnded { attempt, end: None }),
             }
         }
     }
 
-    fn lose(&mut self, run: AttemptKey) {
-        self.kept.note(Note::Lost(run.task));
-        let failure = Failure::new(FailureKind::WorkerLost, self.label(run.task), "it died");
-        let AttemptKey { task, attempt } = run;
+    fn lose(&mut self, attempt: AttemptKey) {
+        self.kept.note(Note::Lost(attempt.task));
+        let failure = Failure::new(FailureKind::WorkerLost, self.label(attempt.task), "it died");
+        let AttemptKey { task, number } = attempt;
         let end = Some(graph::Event::TaskLost {
             task,
-            attempt,
+            attempt: number,
             failure,
         });
-        self.submit(Event::TurnEnded { run, end });
+        self.submit(Event::TurnEnded { attempt, end });
     }
 
     pub(crate) fn label(&self, task: TaskKey) -> Label {

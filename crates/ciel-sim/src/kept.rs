@@ -86,7 +86,7 @@ impl Noted {
                 let races = self.races.entry(name).or_default();
                 races.retain(|(action, _)| *action < to);
             }
-            Note::Spawned(run) => drop(self.spawned.insert(run)),
+            Note::Spawned(attempt) => drop(self.spawned.insert(attempt)),
             Note::Lost(task) => *self.losses.entry(task).or_default() += 1,
             Note::Cancelled => self.cancelled = true,
         }

@@ -54,7 +54,7 @@ pub(crate) enum Mood {
 pub(crate) struct Process {
     pub(crate) script: Script,
     pub(crate) strand: StrandKey,
-    pub(crate) place: Slot,
+    pub(crate) slot: Slot,
     pub(crate) mood: Mood,
     pub(crate) continuation: Continuation,
     /// The graph has ended it; it does not know yet.
@@ -227,9 +227,9 @@ impl<'a> World<'a> {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Turn(run) => self.take_turn(run),
-            Happening::Act(run) => self.act(run),
-            Happening::Dead(run) => self.die(run),
+            Happening::Turn(attempt) => self.take_turn(attempt),
+            Happening::Act(attempt) => self.act(attempt),
+            Happening::Dead(attempt) => self.die(attempt),
             Happening::Hello(worker) => self.say_hello(worker),
             Happening::Tick => self.submit(Event::Ticked),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
@@ -247,20 +247,20 @@ impl<'a> World<'a> {
         }
     }
 
-    fn act(&mut self, run: AttemptKey) {
-        let failures = self.attempts.failures_of(run.task);
-        let Some(process) = self.processes.get_mut(&run) else {
+    fn act(&mut self, attempt: AttemptKey) {
+        let failures = self.attempts.failures_of(attempt.task);
+        let Some(process) = self.processes.get_mut(&attempt) else {
             return;
         };
-        let place = process.place;
-        if place == Slot::Thread && self.engine.is_stopping(run) {
-            self.processes.remove(&run);
-            return self.leave(run, place);
+        let slot = process.slot;
+        if slot == Slot::Thread && self.engine.is_stopping(attempt) {
+            self.processes.remove(&attempt);
+            return self.leave(attempt, slot);
         }
         match process.mood {
             Mood::Acting => {}
             // A thread looks up now and then.
-            Mood::Hanging => return self.schedule(self.now + HANG_US, Happening::Act(run)),
+            Mood::Hanging => return self.schedule(self.now + HANG_US, Happening::Act(attempt)),
             Mood::Asking | Mood::Preempted => return,
         }
         let raced = process.script.races.len();
@@ -272,68 +272,68 @@ impl<'a> World<'a> {
             self.kept.note(Note::Raced(name, races));
         }
         match next {
-            Move::Wait(time) => self.schedule(self.now + time, Happening::Act(run)),
+            Move::Wait(time) => self.schedule(self.now + time, Happening::Act(attempt)),
             Move::Write(text, after) => {
                 if !stale {
                     self.write(strand, after, text);
                 }
-                self.schedule_soon(Happening::Act(run));
+                self.schedule_soon(Happening::Act(attempt));
             }
-            Move::Step(step) => self.step(run, step),
-            Move::Block(on, wait) => self.block(run, on, wait),
-            Move::Watch(handle) => self.watch(run, handle),
-            Move::Finish(_) | Move::Tail(..) | Move::Fail(_) => self.end(run, next),
+            Move::Step(step) => self.step(attempt, step),
+            Move::Block(on, wait) => self.block(attempt, on, wait),
+            Move::Watch(handle) => self.watch(attempt, handle),
+            Move::Finish(_) | Move::Tail(..) | Move::Fail(_) => self.end(attempt, next),
             Move::Hang => {
                 process.mood = Mood::Hanging;
-                if place == Slot::Thread {
-                    self.schedule_soon(Happening::Act(run));
+                if slot == Slot::Thread {
+                    self.schedule_soon(Happening::Act(attempt));
                 }
             }
         }
-        if let Slot::Worker(worker) = place
-            && self.processes.contains_key(&run)
+        if let Slot::Worker(worker) = slot
+            && self.processes.contains_key(&attempt)
         {
             self.give_back_starts(worker);
         }
     }
 
-    fn step(&mut self, run: AttemptKey, step: Step) {
+    fn step(&mut self, attempt: AttemptKey, step: Step) {
         let spawns = matches!(step, Step::Spawn { .. });
         if spawns {
-            self.kept.note(Note::Spawned(run));
+            self.kept.note(Note::Spawned(attempt));
         }
-        let AttemptKey { task, attempt } = run;
+        let AttemptKey { task, number } = attempt;
         self.submit(graph::Event::TaskStepped {
             task,
-            attempt,
+            attempt: number,
             step,
         });
         let aside = (spawns && self.scenario.serial) || self.random.one_in(6);
-        let Some(process) = self.processes.get_mut(&run) else {
+        let Some(process) = self.processes.get_mut(&attempt) else {
             return;
         };
-        if aside && process.place == Slot::Thread {
+        if aside && process.slot == Slot::Thread {
             process.mood = Mood::Preempted;
-            self.submit(Event::TaskPreempted { run });
+            self.submit(Event::TaskPreempted { attempt });
         } else {
-            self.schedule_soon(Happening::Act(run));
+            self.schedule_soon(Happening::Act(attempt));
         }
     }
 
-    fn watch(&mut self, run: AttemptKey, handle: Handle) {
-        let AttemptKey { task, attempt } = run;
+    fn watch(&mut self, attempt: AttemptKey, handle: Handle) {
+        let AttemptKey { task, number } = attempt;
         self.submit(graph::Event::TaskWatched {
             task,
-            attempt,
+            attempt: number,
             handle,
         });
-        self.schedule_soon(Happening::Act(run));
+        self.schedule_soon(Happening::Act(attempt));
     }
 
-    fn block(&mut self, run: AttemptKey, on: Vec<Handle>, wait: Wait) {
-        let continuation = self.choose_continuation(run);
+    fn block(&mut self, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
+        let continuation = self.choose_continuation(attempt);
         let compacts = continuation != Continuation::Replay && self.random.one_in(2);
-        let process = self.processes.get_mut(&run).expect("it acts");
+        let process = self.processes.get_mut(&attempt).expect("it acts");
         process.mood = Mood::Asking;
         process.continuation = continuation.clone();
         let (kept, on) = match compacts {
@@ -347,11 +347,11 @@ impl<'a> World<'a> {
         if let Continuation::Saved(_) = continuation {
             self.saved.push(process.script.clone());
         }
-        let checkpoint = self.take_checkpoint(run, wait);
-        let caller = self.caller(run);
+        let checkpoint = self.take_checkpoint(attempt, wait);
+        let caller = self.caller(attempt);
         let event = graph::Event::TaskBlocked {
-            task: run.task,
-            attempt: run.attempt,
+            task: attempt.task,
+            attempt: attempt.number,
             kept,
             on,
             wait,
@@ -359,13 +359,13 @@ impl<'a> World<'a> {
             checkpoint,
         };
         let (reply, effects) = self.ask(event, caller);
-        self.after_block(run, reply);
+        self.after_block(attempt, reply);
         self.perform_all(effects);
     }
 
     /// In whose name a task in its slot speaks.
-    fn caller(&self, run: AttemptKey) -> Caller {
-        match self.processes[&run].place {
+    fn caller(&self, attempt: AttemptKey) -> Caller {
+        match self.processes[&attempt].slot {
             Slot::Thread => Caller::Thread,
             Slot::Process => Caller::Nobody,
             Slot::Worker(worker) => Caller::Worker {
@@ -375,29 +375,29 @@ impl<'a> World<'a> {
         }
     }
 
-    fn after_block(&mut self, run: AttemptKey, reply: Reply) {
-        let place = self.processes[&run].place;
+    fn after_block(&mut self, attempt: AttemptKey, reply: Reply) {
+        let slot = self.processes[&attempt].slot;
         match reply {
             Reply::Continue { answers, ended } => {
-                let process = self.processes.get_mut(&run).expect("it asked");
+                let process = self.processes.get_mut(&attempt).expect("it asked");
                 process.script.answer(answers, ended);
                 process.mood = Mood::Acting;
-                self.schedule_soon(Happening::Act(run));
-                if let Slot::Worker(worker) = place {
+                self.schedule_soon(Happening::Act(attempt));
+                if let Slot::Worker(worker) = slot {
                     self.give_all_back(worker);
                 }
             }
-            Reply::Suspended => self.suspend(run),
+            Reply::Suspended => self.suspend(attempt),
             Reply::Begin(begun) => {
-                self.suspend(run);
-                let Slot::Worker(worker) = place else {
+                self.suspend(attempt);
+                let Slot::Worker(worker) = slot else {
                     unreachable!("only a worker gets the next task with a reply");
                 };
                 self.begin_in_worker(worker, *begun);
             }
             Reply::Stopped => {
-                self.processes.remove(&run);
-                self.forget_starts(place);
+                self.processes.remove(&attempt);
+                self.forget_starts(slot);
             }
             reply => unreachable!("{reply:?} to one that waits"),
         }
@@ -405,8 +405,8 @@ impl<'a> World<'a> {
 
     /// Sometimes a strand that waits for one thing can be run again from there. One whose output
     /// has not come as far as before must not: what it is compared with began earlier.
-    fn take_checkpoint(&mut self, run: AttemptKey, wait: Wait) -> Option<Checkpoint> {
-        let process = &self.processes[&run];
+    fn take_checkpoint(&mut self, attempt: AttemptKey, wait: Wait) -> Option<Checkpoint> {
+        let process = &self.processes[&attempt];
         let replayable = self.scenario.tasks[process.script.definition].replayable;
         let behind = self.engine.state().is_behind(process.strand);
         let apt = self.scenario.checkpoints && replayable && wait == Wait::ALL && !behind;
@@ -425,8 +425,8 @@ impl<'a> World<'a> {
     }
 
     /// A live copy needs a home; a strand that cannot be replayed must not depend on one.
-    fn choose_continuation(&mut self, run: AttemptKey) -> Continuation {
-        let definition = &self.scenario.tasks[self.processes[&run].script.definition];
+    fn choose_continuation(&mut self, attempt: AttemptKey) -> Continuation {
+        let definition = &self.scenario.tasks[self.processes[&attempt].script.definition];
         let thread = definition.kind == Kind::Thread;
         let homeless = definition.kind == Kind::Process;
         match self.random.below(4) {
@@ -436,33 +436,33 @@ impl<'a> World<'a> {
         }
     }
 
-    fn end(&mut self, run: AttemptKey, last: Move) {
-        let process = self.processes.remove(&run).expect("it acts");
+    fn end(&mut self, attempt: AttemptKey, last: Move) {
+        let process = self.processes.remove(&attempt).expect("it acts");
         self.called += process.script.called;
-        let event = end_of(run, last, process.script.printed);
-        if let Slot::Worker(worker) = process.place {
-            return self.end_in_worker(worker, run, event);
+        let event = end_of(attempt, last, process.script.printed);
+        if let Slot::Worker(worker) = process.slot {
+            return self.end_in_worker(worker, attempt, event);
         }
         let end = Some(event);
-        self.submit(Event::TurnEnded { run, end });
+        self.submit(Event::TurnEnded { attempt, end });
     }
 
-    fn die(&mut self, run: AttemptKey) {
-        let Some(process) = self.processes.get(&run) else {
+    fn die(&mut self, attempt: AttemptKey) {
+        let Some(process) = self.processes.get(&attempt) else {
             return;
         };
-        if let Slot::Worker(worker) = process.place {
+        if let Slot::Worker(worker) = process.slot {
             return self.kill_worker(worker);
         }
-        let place = process.place;
-        self.processes.remove(&run);
-        self.leave(run, place);
+        let slot = process.slot;
+        self.processes.remove(&attempt);
+        self.leave(attempt, slot);
     }
 
     /// An attempt that the graph has ended leaves its slot.
-    pub(crate) fn leave(&mut self, run: AttemptKey, place: Slot) {
-        self.forget_starts(place);
-        self.submit(Event::TurnEnded { run, end: None });
+    pub(crate) fn leave(&mut self, attempt: AttemptKey, slot: Slot) {
+        self.forget_starts(slot);
+        self.submit(Event::TurnEnded { attempt, end: None });
     }
 
     fn say_hello(&mut self, worker: WorkerKey) {

@@ -85,7 +85,10 @@ pub struct Act {
 impl Attempt {
     /// The task does something.
     pub fn act(&mut self, action: Action) -> Act {
-        let AttemptKey { task, attempt } = self.key;
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = self.key;
         let event = match action {
             Action::Spawn {
                 at,

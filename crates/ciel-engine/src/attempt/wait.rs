@@ -7,7 +7,7 @@ use ciel_model::{Handle, WaitEnd};
 use ciel_node::AttemptKey;
 
 use super::Attempt;
-use crate::event::{Begun, Event, Reply};
+use crate::event::{Event, Reply};
 use crate::message::Answers;
 
 /// From what a strand that waits continues, and what it still names then.
@@ -44,8 +44,8 @@ pub enum Waited {
         /// How the wait ended, if that depends on time.
         ended: Option<WaitEnd>,
     },
-    /// The attempt is suspended; this one begins in its slot, if any does in the same worker.
-    Suspended(Option<Box<Begun>>),
+    /// The attempt is suspended.
+    Suspended,
     /// The graph has ended the attempt: nothing of it is kept.
     Stopped,
 }
@@ -81,8 +81,7 @@ impl Attempt {
                 self.receive_all(&answers);
                 Waited::Over { answers, ended }
             }
-            Reply::Suspended => Waited::Suspended(None),
-            Reply::Begin(next) => Waited::Suspended(Some(next)),
+            Reply::Suspended | Reply::Begin(_) => Waited::Suspended,
             Reply::Nothing | Reply::Stopped | Reply::FollowerStopped | Reply::Recalled(_) => {
                 Waited::Stopped
             }
@@ -95,7 +94,7 @@ impl Blocked {
     pub fn event(self, checkpoint: Option<Checkpoint>) -> Event {
         Event::Graph(graph::Event::TaskBlocked {
             task: self.key.task,
-            attempt: self.key.attempt,
+            attempt: self.key.number,
             kept: self.kept,
             on: self.on,
             wait: self.wait,

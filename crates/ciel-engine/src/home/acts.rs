@@ -38,14 +38,14 @@ impl Home {
     }
 
     fn lose_attempt(&mut self, now: Micros, attempt: AttemptKey, out: &mut Vec<FromHome>) {
-        let AttemptKey { task, attempt } = attempt;
+        let AttemptKey { task, number } = attempt;
         let Some(label) = self.label(task) else {
             return;
         };
         let failure = Failure::new(FailureKind::WorkerLost, label, "its site was lost");
         let event = graph::Event::TaskLost {
             task,
-            attempt,
+            attempt: number,
             failure,
         };
         self.tell(now, event, out);
@@ -58,7 +58,10 @@ impl Home {
     fn offer_what_no_site_has(&mut self, out: &mut Vec<FromHome>) {
         for offer in self.graph().offers() {
             if let graph::Action::Offer { task, attempt, .. } = offer
-                && !self.placement.has(AttemptKey { task, attempt })
+                && !self.placement.has(AttemptKey {
+                    task,
+                    number: attempt,
+                })
             {
                 self.perform(offer, out);
             }
@@ -76,10 +79,7 @@ impl Home {
         slot: Slot,
         out: &mut Vec<FromHome>,
     ) {
-        let AttemptKey {
-            task,
-            attempt: number,
-        } = attempt;
+        let AttemptKey { task, number } = attempt;
         let stage = self.placement.stage_of(attempt);
         let is_free = match stage {
             Some((owner, Stage::Offered)) => owner == site || !self.graph().keeps_live_copy(task),
@@ -139,10 +139,7 @@ impl Home {
         (after, bytes): (u64, &[u8]),
         out: &mut Vec<FromHome>,
     ) {
-        let AttemptKey {
-            task,
-            attempt: number,
-        } = attempt;
+        let AttemptKey { task, number } = attempt;
         let strand = self.graph().strand_of(task);
         let (Some(strand), true) = (strand, self.runs(site, attempt)) else {
             return;
@@ -172,10 +169,7 @@ impl Home {
         lacking: &str,
         out: &mut Vec<FromHome>,
     ) {
-        let AttemptKey {
-            task,
-            attempt: number,
-        } = attempt;
+        let AttemptKey { task, number } = attempt;
         let (Some(label), Some(owner)) = (self.label(task), self.placement.site_of(attempt)) else {
             return;
         };
@@ -225,7 +219,7 @@ impl Home {
                 self.placement.stage_of(**attempt) == Some((site, Stage::Offered))
             };
             let previews = lent.iter().take_while(offered);
-            let preview = |lent: &AttemptKey| self.graph().preview(lent.task, lent.attempt);
+            let preview = |lent: &AttemptKey| self.graph().preview(lent.task, lent.number);
             return previews.map_while(preview).take(STARTS_MAX).collect();
         }
         let mut tasks: Vec<TaskKey> = std::iter::once(behind.task).chain(line.to_vec()).collect();
@@ -253,7 +247,7 @@ fn speaker(event: &graph::Event) -> Option<AttemptKey> {
         | Event::TaskLost { task, attempt, .. }
         | Event::TaskRecalled { task, attempt } => Some(AttemptKey {
             task: *task,
-            attempt: *attempt,
+            number: *attempt,
         }),
         Event::RootSubmitted { .. }
         | Event::TaskPlaced { .. }

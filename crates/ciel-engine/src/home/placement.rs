@@ -76,7 +76,13 @@ impl Placement {
         self.sites.remove(&site);
         let its = |(task, entry): (&TaskKey, &Entry)| {
             let (task, attempt) = (*task, entry.attempt);
-            (entry.site == site).then_some((AttemptKey { task, attempt }, entry.stage))
+            (entry.site == site).then_some((
+                AttemptKey {
+                    task,
+                    number: attempt,
+                },
+                entry.stage,
+            ))
         };
         let mut had: Vec<(AttemptKey, Stage)> = self.tasks.iter().filter_map(its).collect();
         had.sort_unstable_by_key(|(attempt, _)| *attempt);
@@ -86,7 +92,10 @@ impl Placement {
 
     /// The site to which a ready task goes, which has it from now on.
     pub(super) fn choose(&mut self, offer: &Offer) -> Option<SiteKey> {
-        let AttemptKey { task, attempt } = offer.attempt;
+        let AttemptKey {
+            task,
+            number: attempt,
+        } = offer.attempt;
         let keeper = match self.stage_of(offer.attempt) {
             Some((site, Stage::Parked)) => Some(site),
             Some((_, Stage::Offered | Stage::Placed(_))) | None => None,
@@ -175,12 +184,12 @@ impl Placement {
 
     fn entry(&self, attempt: AttemptKey) -> Option<&Entry> {
         let entry = self.tasks.get(&attempt.task);
-        entry.filter(|entry| entry.attempt == attempt.attempt)
+        entry.filter(|entry| entry.attempt == attempt.number)
     }
 
     fn entry_mut(&mut self, attempt: AttemptKey) -> Option<&mut Entry> {
         let entry = self.tasks.get_mut(&attempt.task);
-        entry.filter(|entry| entry.attempt == attempt.attempt)
+        entry.filter(|entry| entry.attempt == attempt.number)
     }
 
     pub(super) fn site_of(&self, attempt: AttemptKey) -> Option<SiteKey> {
@@ -202,13 +211,25 @@ impl Placement {
     pub(super) fn attempt_at(&self, task: TaskKey, site: SiteKey) -> Option<(AttemptKey, Stage)> {
         let entry = self.tasks.get(&task).filter(|entry| entry.site == site)?;
         let attempt = entry.attempt;
-        Some((AttemptKey { task, attempt }, entry.stage))
+        Some((
+            AttemptKey {
+                task,
+                number: attempt,
+            },
+            entry.stage,
+        ))
     }
 
     pub(super) fn location(&self, task: TaskKey) -> Option<(SiteKey, Option<Slot>)> {
         let entry = self.tasks.get(&task)?;
         let attempt = entry.attempt;
-        Some((entry.site, self.slot_of(AttemptKey { task, attempt })))
+        Some((
+            entry.site,
+            self.slot_of(AttemptKey {
+                task,
+                number: attempt,
+            }),
+        ))
     }
 
     pub(super) fn has(&self, attempt: AttemptKey) -> bool {
@@ -220,9 +241,12 @@ impl Placement {
         for (task, entry) in &self.tasks {
             assert!(self.knows(entry.site), "{task:?} is at {:?}", entry.site);
             *counts.entry(entry.site).or_default() += 1;
-            let AttemptKey { task, attempt } = AttemptKey {
+            let AttemptKey {
+                task,
+                number: attempt,
+            } = AttemptKey {
                 task: *task,
-                attempt: entry.attempt,
+                number: entry.attempt,
             };
             if entry.stage == Stage::Offered {
                 assert!(graph.awaits_place(task, attempt), "{task:?} was offered");

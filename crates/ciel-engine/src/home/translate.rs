@@ -35,7 +35,10 @@ fn subject(action: &Action) -> Option<AttemptKey> {
         | Action::Ended(_)
         | Action::JobEnded(_) => return None,
     };
-    Some(AttemptKey { task, attempt })
+    Some(AttemptKey {
+        task,
+        number: attempt,
+    })
 }
 
 /// What comes of an action; `parked` says whether a suspended task keeps its live copy, `slot_of`
@@ -77,8 +80,8 @@ pub(super) fn translate(
         }
         Action::Stop { .. } => ToSite::Stop { attempt },
         Action::Happened(happening) => {
-            let place = slot_of(attempt);
-            return Translated::Effect(Effect::Happened { happening, place });
+            let slot = slot_of(attempt);
+            return Translated::Effect(Effect::Happened { happening, slot });
         }
         other => return Translated::Effect(effect_of(other)),
     };

@@ -41,9 +41,9 @@ impl Line {
     pub(super) fn check(&self, worker: WorkerKey) {
         let count = self.starts.len();
         assert!(count <= STARTS_MAX, "{worker:?} has {count} starts");
-        let mut runs: Vec<AttemptKey> = self.starts.iter().copied().collect();
-        runs.sort_unstable();
-        runs.dedup();
-        assert_eq!(runs.len(), count, "{worker:?} has a start twice");
+        let mut attempts: Vec<AttemptKey> = self.starts.iter().copied().collect();
+        attempts.sort_unstable();
+        attempts.dedup();
+        assert_eq!(attempts.len(), count, "{worker:?} has a start twice");
     }
 }

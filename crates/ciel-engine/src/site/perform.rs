@@ -20,9 +20,8 @@ impl Site {
                 }
             }
             ToSite::Relabel { attempt, label } => {
-                let run = attempt;
                 self.for_node
-                    .push(node::Event::TaskRelabeled { run, label });
+                    .push(node::Event::TaskRelabeled { attempt, label });
             }
             ToSite::Withdraw { attempt } => self.on_withdrawn(call, attempt),
             ToSite::Begin(assignment) => self.begin(call, assignment),
@@ -56,12 +55,11 @@ impl Site {
     pub(super) fn perform_on_node(&mut self, call: &mut Call<'_>, action: node::Action) {
         use node::Action;
         match action {
-            Action::Place { run, place } => self.place(call, run, place),
-            Action::NextTurn { run } => self.next_turn(call, run),
-            Action::Refuse { run, lacking } => call.to_home.push(ToHome::TooSmall {
-                attempt: run,
-                lacking,
-            }),
+            Action::Place { attempt, slot } => self.place(call, attempt, slot),
+            Action::NextTurn { attempt } => self.next_turn(call, attempt),
+            Action::Refuse { attempt, lacking } => {
+                call.to_home.push(ToHome::TooSmall { attempt, lacking })
+            }
             Action::StartWorker { worker, pool } => {
                 call.effects.push(Effect::StartWorker { worker, pool })
             }
@@ -81,54 +79,53 @@ impl Site {
     /// A task has its slot, and begins if the home agrees. A script has one only when a thread
     /// takes it up, so that it knows all that is ready by then; one that follows another task in
     /// its worker has begun already.
-    fn place(&mut self, call: &mut Call<'_>, run: AttemptKey, slot: Slot) {
-        if self.slots.contains_key(&run) {
+    fn place(&mut self, call: &mut Call<'_>, attempt: AttemptKey, slot: Slot) {
+        if self.slots.contains_key(&attempt) {
             return;
         }
         match slot {
-            Slot::Thread => call.effects.push(Effect::TurnOffered { run }),
-            Slot::Process | Slot::Worker(_) => self.take_slot(call, run, slot),
+            Slot::Thread => call.effects.push(Effect::TurnOffered { attempt }),
+            Slot::Process | Slot::Worker(_) => self.take_slot(call, attempt, slot),
         }
     }
 
-    fn take_slot(&mut self, call: &mut Call<'_>, run: AttemptKey, slot: Slot) {
-        self.slots.insert(run, TakenSlot::new(slot));
-        let attempt = run;
+    fn take_slot(&mut self, call: &mut Call<'_>, attempt: AttemptKey, slot: Slot) {
+        self.slots.insert(attempt, TakenSlot::new(slot));
         call.to_home.push(ToHome::Placed { attempt, slot });
     }
 
     /// One that was withdrawn meanwhile has left its slot.
-    pub(super) fn on_turn_taken(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        if self.node.is_placed(run) {
-            call.asks = Some(run);
-            self.take_slot(call, run, Slot::Thread);
+    pub(super) fn on_turn_taken(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        if self.node.is_placed(attempt) {
+            call.asks = Some(attempt);
+            self.take_slot(call, attempt, Slot::Thread);
         }
     }
 
-    fn on_withdrawn(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        let task = run.task;
+    fn on_withdrawn(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        let task = attempt.task;
         call.effects.push(Effect::DropScript { task });
-        self.slots.remove(&run);
-        self.for_node.push(node::Event::TaskWithdrawn { run });
+        self.slots.remove(&attempt);
+        self.for_node.push(node::Event::TaskWithdrawn { attempt });
     }
 
     /// An attempt that has a slot does not begin in it. If it has begun, the home has agreed to
     /// another slot of the same site.
-    fn on_refused(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        if let Some(before) = self.followers.remove(&run) {
+    fn on_refused(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        if let Some(before) = self.followers.remove(&attempt) {
             return self.refuse_follower(call, before);
         }
-        let slot = self.slots.get(&run);
+        let slot = self.slots.get(&attempt);
         if slot.is_none_or(|slot| !slot.has_begun) {
-            self.free_slot(call, run);
+            self.free_slot(call, attempt);
         }
     }
 
     /// An attempt of which nothing is in a slot any more has lost its worker meanwhile.
     fn begin(&mut self, call: &mut Call<'_>, assignment: Box<Assignment>) {
-        let run = attempt_of(&assignment);
-        self.pass_slot_on(run);
-        let Some(slot) = self.slots.get_mut(&run) else {
+        let attempt = attempt_of(&assignment);
+        self.pass_slot_on(attempt);
+        let Some(slot) = self.slots.get_mut(&attempt) else {
             return call.to_home.push(lost(&assignment));
         };
         slot.has_begun = true;
@@ -136,7 +133,7 @@ impl Site {
         match slot.slot {
             Slot::Thread => {
                 let begun = Box::new(Begun { assignment, ahead });
-                call.answer(run, Reply::Begin(begun));
+                call.answer(attempt, Reply::Begin(begun));
             }
             Slot::Process => call.effects.push(Effect::StartProcess(assignment)),
             Slot::Worker(worker) => {
@@ -147,28 +144,28 @@ impl Site {
     }
 
     /// Only workers watch.
-    fn notify_watcher(&self, call: &mut Call<'_>, run: AttemptKey, handle: Handle) {
-        if let Some(Slot::Worker(worker)) = self.place_of(run) {
+    fn notify_watcher(&self, call: &mut Call<'_>, attempt: AttemptKey, handle: Handle) {
+        if let Some(Slot::Worker(worker)) = self.slot_of(attempt) {
             call.effects.push(Effect::NotifyWatcher {
                 worker,
-                run,
+                attempt,
                 handle,
             });
         }
     }
 
-    pub(super) fn on_task_preempted(&mut self, run: AttemptKey) {
-        if let Some(slot) = self.slots.get_mut(&run) {
+    pub(super) fn on_task_preempted(&mut self, attempt: AttemptKey) {
+        if let Some(slot) = self.slots.get_mut(&attempt) {
             slot.is_preempted = true;
         }
-        self.for_node.push(node::Event::TaskPreempted { run });
+        self.for_node.push(node::Event::TaskPreempted { attempt });
     }
 
     /// A script that was stopped while it was preempted has left.
-    fn next_turn(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        if let Some(slot) = self.slots.get_mut(&run) {
+    fn next_turn(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        if let Some(slot) = self.slots.get_mut(&attempt) {
             slot.is_preempted = false;
-            call.effects.push(Effect::NextTurn { run });
+            call.effects.push(Effect::NextTurn { attempt });
         }
     }
 
@@ -176,51 +173,51 @@ impl Site {
     pub(super) fn on_worker_gone(&mut self, call: &mut Call<'_>, worker: WorkerKey) {
         self.lines.remove(&worker);
         self.for_node.push(node::Event::WorkerGone { worker });
-        let waits = |(run, slot): (&AttemptKey, &TakenSlot)| {
+        let waits = |(attempt, slot): (&AttemptKey, &TakenSlot)| {
             let waits = slot.slot == Slot::Worker(worker) && !slot.has_begun;
-            waits.then_some(*run)
+            waits.then_some(*attempt)
         };
         let mut waiting: Vec<AttemptKey> = self.slots.iter().filter_map(waits).collect();
         waiting.sort_unstable();
-        for run in waiting {
-            self.free_slot(call, run);
+        for attempt in waiting {
+            self.free_slot(call, attempt);
         }
     }
 
     /// The graph is done with an attempt that runs or waits.
-    fn stop(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        let task = run.task;
-        let Some(slot) = self.slots.get_mut(&run) else {
-            if call.suspended == Some(run) {
-                call.answer(run, Reply::Stopped);
+    fn stop(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        let task = attempt.task;
+        let Some(slot) = self.slots.get_mut(&attempt) else {
+            if call.suspended == Some(attempt) {
+                call.answer(attempt, Reply::Stopped);
             }
             call.effects.push(Effect::DropScript { task });
             return self.for_node.push(node::Event::TaskForgotten { task });
         };
-        if call.forget_begun(run) {
-            return self.free_slot(call, run);
+        if call.forget_begun(attempt) {
+            return self.free_slot(call, attempt);
         }
         slot.is_stopping = true;
         let is_asking = slot.is_asking;
         match slot.slot {
             Slot::Thread if slot.is_preempted => {
                 call.effects.push(Effect::DropScript { task });
-                return self.free_slot(call, run);
+                return self.free_slot(call, attempt);
             }
             Slot::Thread => {}
-            Slot::Process => call.effects.push(Effect::StopProcess(run)),
-            Slot::Worker(worker) => call.effects.push(Effect::StopInWorker { worker, run }),
+            Slot::Process => call.effects.push(Effect::StopProcess(attempt)),
+            Slot::Worker(worker) => call.effects.push(Effect::StopInWorker { worker, attempt }),
         }
         if is_asking {
-            call.answer(run, Reply::Stopped);
-            self.free_slot(call, run);
+            call.answer(attempt, Reply::Stopped);
+            self.free_slot(call, attempt);
         }
     }
 }
 
 fn offered(offer: Offer) -> node::Event {
     node::Event::TaskOffered {
-        run: offer.attempt,
+        attempt: offer.attempt,
         label: offer.label,
         class: offer.class,
         resources: offer.resources,

@@ -49,14 +49,18 @@ impl Site {
     }
 
     /// What was prefetched does not begin: that which the worker gave back, and all behind it.
-    pub(super) fn on_prefetch_returned(&mut self, worker: WorkerKey, runs: &[AttemptKey]) {
+    pub(super) fn on_prefetch_returned(&mut self, worker: WorkerKey, attempts: &[AttemptKey]) {
         let Some(line) = self.lines.get_mut(&worker) else {
             return;
         };
-        if let Some(first) = line.starts.iter().position(|run| runs.contains(run)) {
+        if let Some(first) = line
+            .starts
+            .iter()
+            .position(|attempt| attempts.contains(attempt))
+        {
             let gone = line.starts.drain(first..);
             self.for_node
-                .extend(gone.map(|run| node::Event::TaskReturned { run }));
+                .extend(gone.map(|attempt| node::Event::TaskReturned { attempt }));
         }
     }
 
@@ -65,7 +69,7 @@ impl Site {
         if let Some(line) = self.lines.get_mut(&worker) {
             let gone = line.starts.drain(..).chain(line.lent.drain(..));
             self.for_node
-                .extend(gone.map(|run| node::Event::TaskReturned { run }));
+                .extend(gone.map(|attempt| node::Event::TaskReturned { attempt }));
         }
     }
 
@@ -111,7 +115,7 @@ impl Site {
         line.lent.extend(&lent);
         call.to_home.push(ToHome::MayPrefetch {
             behind,
-            line: line.starts.iter().map(|run| run.task).collect(),
+            line: line.starts.iter().map(|attempt| attempt.task).collect(),
             lent,
         });
         true
@@ -125,7 +129,7 @@ impl Site {
         behind: AttemptKey,
         starts: Vec<Ahead>,
     ) {
-        let Some(Slot::Worker(worker)) = self.place_of(behind) else {
+        let Some(Slot::Worker(worker)) = self.slot_of(behind) else {
             return;
         };
         let is_followed = self.followers.values().any(|before| *before == behind);
@@ -134,9 +138,12 @@ impl Site {
         };
         line.starts
             .extend(starts.iter().map(|ahead| attempt_of(&ahead.assignment)));
-        let rest = line.lent.drain(..).filter(|run| !line.starts.contains(run));
+        let rest = line
+            .lent
+            .drain(..)
+            .filter(|attempt| !line.starts.contains(attempt));
         self.for_node
-            .extend(rest.map(|run| node::Event::TaskReturned { run }));
+            .extend(rest.map(|attempt| node::Event::TaskReturned { attempt }));
         let is_behind =
             |(_, begun): &&mut (WorkerKey, Begun)| attempt_of(&begun.assignment) == behind;
         match call.begun.iter_mut().find(is_behind) {
@@ -144,7 +151,7 @@ impl Site {
             None if starts.is_empty() => {}
             None => call.effects.push(Effect::SendStarts {
                 worker,
-                run: behind,
+                attempt: behind,
                 starts,
             }),
         }

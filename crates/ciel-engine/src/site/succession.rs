@@ -17,19 +17,19 @@ impl Site {
     pub(super) fn on_task_blocked(
         &mut self,
         call: &mut Call<'_>,
-        run: AttemptKey,
+        attempt: AttemptKey,
         event: graph::Event,
     ) {
-        call.asks = Some(run);
-        let slot = self.slots.get_mut(&run);
+        call.asks = Some(attempt);
+        let slot = self.slots.get_mut(&attempt);
         match slot.filter(|slot| !slot.is_stopping) {
             Some(slot) => {
                 slot.is_asking = true;
                 call.to_home.push(ToHome::Acted(event));
             }
             None => {
-                call.answer(run, Reply::Stopped);
-                self.free_slot(call, run);
+                call.answer(attempt, Reply::Stopped);
+                self.free_slot(call, attempt);
             }
         }
     }
@@ -38,30 +38,31 @@ impl Site {
     pub(super) fn on_turn_ended(
         &mut self,
         call: &mut Call<'_>,
-        run: AttemptKey,
+        attempt: AttemptKey,
         end: Option<graph::Event>,
     ) {
         self.note_end(call);
-        if let Some(event) = end.filter(|_| !self.is_stopping(run)) {
+        if let Some(event) = end.filter(|_| !self.is_stopping(attempt)) {
             call.to_home.push(ToHome::Acted(event));
         }
         match call.follower() {
-            None => self.free_slot(call, run),
-            Some(next) => self.follow(call, run, next),
+            None => self.free_slot(call, attempt),
+            Some(next) => self.follow(call, attempt, next),
         }
     }
 
     /// The slot is to pass on to what the worker has begun. The home says whether that is ready.
-    fn follow(&mut self, call: &mut Call<'_>, run: AttemptKey, next: AttemptKey) {
-        call.asks = Some(run);
+    fn follow(&mut self, call: &mut Call<'_>, attempt: AttemptKey, next: AttemptKey) {
+        call.asks = Some(attempt);
         let was_sent = self.take_follower(call, next) && !self.node.is_placed(next);
-        let slot = self.place_of(run);
+        let slot = self.slot_of(attempt);
         let (Some(slot), Caller::Worker { .. }, true) = (slot, call.caller, was_sent) else {
-            return self.refuse_follower(call, run);
+            return self.refuse_follower(call, attempt);
         };
-        self.followers.insert(next, run);
+        self.followers.insert(next, attempt);
         // The node does not look for another slot meanwhile.
-        self.for_node.push(node::Event::TaskWithdrawn { run: next });
+        self.for_node
+            .push(node::Event::TaskWithdrawn { attempt: next });
         let attempt = next;
         call.to_home.push(ToHome::Placed { attempt, slot });
     }
@@ -74,42 +75,43 @@ impl Site {
 
     /// What a worker has begun by itself has the slot of the task that it follows.
     pub(super) fn pass_slot_on(&mut self, next: AttemptKey) {
-        let Some(run) = self.followers.remove(&next) else {
+        let Some(attempt) = self.followers.remove(&next) else {
             return;
         };
-        let slot = self.slots.remove(&run);
+        let slot = self.slots.remove(&attempt);
         let slot = slot.expect("the slot stays taken until the home has replied");
         self.slots.insert(next, super::TakenSlot::new(slot.slot));
-        self.for_node.push(node::Event::TaskFollowed { run, next });
+        self.for_node
+            .push(node::Event::TaskFollowed { attempt, next });
     }
 
     /// The graph has suspended an attempt. If its worker is gone meanwhile, so is its live copy.
-    pub(super) fn suspend(&mut self, call: &mut Call<'_>, run: AttemptKey, parked: bool) {
-        let Some(slot) = self.slots.remove(&run) else {
+    pub(super) fn suspend(&mut self, call: &mut Call<'_>, attempt: AttemptKey, parked: bool) {
+        let Some(slot) = self.slots.remove(&attempt) else {
             if parked {
-                let task = run.task;
+                let task = attempt.task;
                 call.to_home.push(ToHome::ContinuationLost { task });
             }
             return;
         };
-        call.answer(run, Reply::Suspended);
-        call.suspended = Some(run);
+        call.answer(attempt, Reply::Suspended);
+        call.suspended = Some(attempt);
         if let Slot::Worker(worker) = slot.slot {
             self.return_all(worker);
         }
-        self.leave_node(run, parked);
+        self.leave_node(attempt, parked);
     }
 
     /// Nothing of an attempt is in its slot any more.
-    pub(super) fn free_slot(&mut self, call: &mut Call<'_>, run: AttemptKey) {
-        if let Some(slot) = self.slots.remove(&run)
+    pub(super) fn free_slot(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        if let Some(slot) = self.slots.remove(&attempt)
             && let Slot::Worker(worker) = slot.slot
         {
             self.return_all(worker);
-            self.followers.retain(|_, before| *before != run);
+            self.followers.retain(|_, before| *before != attempt);
         }
         self.note_quiet(call);
-        self.leave_node(run, false);
+        self.leave_node(attempt, false);
     }
 
     pub(super) fn note_quiet(&self, call: &mut Call<'_>) {
@@ -118,7 +120,8 @@ impl Site {
         }
     }
 
-    fn leave_node(&mut self, run: AttemptKey, parked: bool) {
-        self.for_node.push(node::Event::TaskLeft { run, parked });
+    fn leave_node(&mut self, attempt: AttemptKey, parked: bool) {
+        self.for_node
+            .push(node::Event::TaskLeft { attempt, parked });
     }
 }

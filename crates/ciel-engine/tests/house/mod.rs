@@ -14,7 +14,7 @@ use ciel_model::{
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
-pub const ROOT: AttemptKey = run(0);
+pub const ROOT: AttemptKey = attempt_of(0);
 
 pub struct House {
     pub engine: Engine,
@@ -32,10 +32,10 @@ pub fn spawn(action: u64, descriptor: Descriptor) -> Step {
     }
 }
 
-pub const fn run(task: u64) -> AttemptKey {
+pub const fn attempt_of(task: u64) -> AttemptKey {
     AttemptKey {
         task: TaskKey(task),
-        attempt: AttemptNumber(0),
+        number: AttemptNumber(0),
     }
 }
 
@@ -136,7 +136,12 @@ impl House {
     }
 
     pub fn take_turn(&mut self, task: u64) -> String {
-        self.ask(Event::TurnTaken { run: run(task) }, Caller::Thread)
+        self.ask(
+            Event::TurnTaken {
+                attempt: attempt_of(task),
+            },
+            Caller::Thread,
+        )
     }
 
     /// The root spawns a task; it is the next number.
@@ -146,11 +151,11 @@ impl House {
         self.step(ROOT, spawn(action, descriptor))
     }
 
-    pub fn step(&mut self, run: AttemptKey, step: Step) -> String {
-        let AttemptKey { task, attempt } = run;
+    pub fn step(&mut self, attempt: AttemptKey, step: Step) -> String {
+        let AttemptKey { task, number } = attempt;
         self.tell(graph::Event::TaskStepped {
             task,
-            attempt,
+            attempt: number,
             step,
         })
     }
@@ -161,11 +166,11 @@ impl House {
     }
 
     /// A task waits for that handle.
-    pub fn block(&mut self, run: AttemptKey, on: u32, caller: Caller) -> String {
-        let AttemptKey { task, attempt } = run;
+    pub fn block(&mut self, attempt: AttemptKey, on: u32, caller: Caller) -> String {
+        let AttemptKey { task, number } = attempt;
         let event = graph::Event::TaskBlocked {
             task,
-            attempt,
+            attempt: number,
             kept: None,
             on: vec![Handle(on)],
             wait: Wait::ALL,
@@ -177,16 +182,16 @@ impl House {
 
     /// A task in worker 0 ends with a value; perhaps that worker has begun another one by itself.
     pub fn exit(&mut self, task: u64, follows: Option<u64>) -> String {
-        let run = run(task);
-        let end = Some(finished(run));
-        let caller = worker(0, follows.map(self::run));
-        self.ask(Event::TurnEnded { run, end }, caller)
+        let attempt = attempt_of(task);
+        let end = Some(finished(attempt));
+        let caller = worker(0, follows.map(self::attempt_of));
+        self.ask(Event::TurnEnded { attempt, end }, caller)
     }
 
     /// What worker 0 ran is out of it, and nothing follows.
     pub fn leave(&mut self, task: u64) -> String {
         let event = Event::TurnEnded {
-            run: run(task),
+            attempt: attempt_of(task),
             end: None,
         };
         self.ask(event, worker(0, None))
@@ -200,10 +205,10 @@ pub fn worker(key: u64, follows: Option<AttemptKey>) -> Caller {
     }
 }
 
-pub fn finished(run: AttemptKey) -> graph::Event {
+pub fn finished(attempt: AttemptKey) -> graph::Event {
     graph::Event::TaskFinished {
-        task: run.task,
-        attempt: run.attempt,
+        task: attempt.task,
+        attempt: attempt.number,
         outputs: vec![Output::Value(Value::inline(Form::Json, b"7".as_slice()))],
         printed: false,
     }
@@ -234,22 +239,24 @@ fn told(reply: &Reply) -> Option<String> {
 /// An effect in words; what only tells people is left out.
 fn done(effect: &Effect) -> Option<String> {
     Some(match effect {
-        Effect::TurnOffered { run } => format!("offer {}", run.task.0),
-        Effect::NextTurn { run } => format!("next turn {}", run.task.0),
+        Effect::TurnOffered { attempt } => format!("offer {}", attempt.task.0),
+        Effect::NextTurn { attempt } => format!("next turn {}", attempt.task.0),
         Effect::DropScript { task } => format!("drop script {}", task.0),
         Effect::StartProcess(assignment) => format!("start {}", assignment.task.0),
-        Effect::StopProcess(run) => format!("stop {}", run.task.0),
+        Effect::StopProcess(attempt) => format!("stop {}", attempt.task.0),
         Effect::StartWorker { worker, .. } => format!("start worker{}", worker.0),
         Effect::StopWorker { worker } => format!("stop worker{}", worker.0),
         Effect::StartInWorker {
             worker,
             begun: next,
         } => format!("start {} in worker{}", begun(next), worker.0),
-        Effect::StopInWorker { worker, run } => {
-            format!("stop {} in worker{}", run.task.0, worker.0)
+        Effect::StopInWorker { worker, attempt } => {
+            format!("stop {} in worker{}", attempt.task.0, worker.0)
         }
-        Effect::NotifyWatcher { worker, run, .. } => {
-            format!("notify {} in worker{}", run.task.0, worker.0)
+        Effect::NotifyWatcher {
+            worker, attempt, ..
+        } => {
+            format!("notify {} in worker{}", attempt.task.0, worker.0)
         }
         Effect::DropParked { worker, task } => format!("drop {} in worker{}", task.0, worker.0),
         Effect::DropObject(_) => "drop object".to_string(),

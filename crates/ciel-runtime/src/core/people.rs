@@ -9,8 +9,8 @@ use super::{Core, Order};
 
 impl Core {
     /// Something happened to a task while somebody watches.
-    pub(super) fn note(&mut self, happening: Box<Happening>, place: Option<Slot>) {
-        if self.moments.add(happening, place) {
+    pub(super) fn note(&mut self, happening: Box<Happening>, slot: Option<Slot>) {
+        if self.moments.add(happening, slot) {
             self.order(Order::WriteHistory);
         }
     }

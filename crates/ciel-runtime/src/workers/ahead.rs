@@ -56,11 +56,11 @@ impl Conversation<'_> {
                 })
                 .collect(),
         };
-        let run = attempt_of(&ahead.assignment);
+        let attempt = attempt_of(&ahead.assignment);
         let Ok((held, mut start)) = start::start(self.workers, ahead.assignment, self.features)
         else {
             // It fails the same way when it begins, and then it counts.
-            self.return_starts(vec![run]);
+            self.return_starts(vec![attempt]);
             return Ok(false);
         };
         start.ahead = Some(told);
@@ -100,10 +100,10 @@ impl Conversation<'_> {
         }
     }
 
-    fn return_starts(&self, runs: Vec<AttemptKey>) {
-        if !runs.is_empty() {
+    fn return_starts(&self, attempts: Vec<AttemptKey>) {
+        if !attempts.is_empty() {
             let worker = self.worker;
-            let event = Event::PrefetchReturned { worker, runs };
+            let event = Event::PrefetchReturned { worker, attempts };
             self.workers.engine.with(|core, now| core.tell(now, event));
         }
     }

@@ -179,8 +179,8 @@ impl<'a> Conversation<'a> {
     fn on_word(&mut self, word: Word) -> Talked {
         match word {
             Word::Begin(begun) => self.begin_unless_stopped(*begun),
-            Word::Stop(run) => self.stop(run),
-            Word::Told(run, handle) => self.tell_watcher(run, handle),
+            Word::Stop(attempt) => self.stop(attempt),
+            Word::Told(attempt, handle) => self.tell_watcher(attempt, handle),
             Word::Drop(task) => match self.parked.remove(&task) {
                 Some(held) => self.forget(held).and_then(|()| self.rest()),
                 None => Ok(()),
@@ -191,9 +191,9 @@ impl<'a> Conversation<'a> {
 
     /// A task comes by way of the orders: it may have been stopped on that way.
     fn begin_unless_stopped(&mut self, begun: Begun) -> Talked {
-        let run = attempt_of(&begun.assignment);
+        let attempt = attempt_of(&begun.assignment);
         let stopping = self.workers.engine.with(|core, now| {
-            let stopping = core.is_stopping(run);
+            let stopping = core.is_stopping(attempt);
             if stopping {
                 core.tell(now, Attempt::new(&begun.assignment).left());
             }
@@ -202,7 +202,7 @@ impl<'a> Conversation<'a> {
         if !stopping {
             return self.begin(begun);
         }
-        let forgotten = match self.parked.remove(&run.task) {
+        let forgotten = match self.parked.remove(&attempt.task) {
             Some(held) => self.forget(held),
             None => Ok(()),
         };
@@ -279,11 +279,11 @@ impl<'a> Conversation<'a> {
     }
 
     /// Something that the running task watches is there.
-    fn tell_watcher(&mut self, run: AttemptKey, handle: Handle) -> Talked {
+    fn tell_watcher(&mut self, attempt: AttemptKey, handle: Handle) -> Talked {
         let Some(held) = &mut self.running else {
             return Ok(());
         };
-        if held.attempt.key() != run || held.over {
+        if held.attempt.key() != attempt || held.over {
             return Ok(());
         }
         let tag = held.tag;
@@ -309,9 +309,9 @@ impl<'a> Conversation<'a> {
         self.say(tag, Forget {})
     }
 
-    fn stop(&mut self, run: AttemptKey) -> Talked {
+    fn stop(&mut self, attempt: AttemptKey) -> Talked {
         match &self.running {
-            Some(held) if held.attempt.key() == run => self.cancel(),
+            Some(held) if held.attempt.key() == attempt => self.cancel(),
             _ => Ok(()),
         }
     }

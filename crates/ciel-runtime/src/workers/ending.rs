@@ -84,8 +84,8 @@ impl Seat<'_> {
         match self.next {
             Some(_) => Reply::FollowerStopped,
             None => {
-                let (run, end) = (held.seat(), None);
-                self.ask(Event::TurnEnded { run, end })
+                let (attempt, end) = (held.seat(), None);
+                self.ask(Event::TurnEnded { attempt, end })
             }
         }
     }

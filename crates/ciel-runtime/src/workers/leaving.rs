@@ -61,8 +61,8 @@ impl Conversation<'_> {
         let held = self.running.take();
         let event = held.as_ref().and_then(|held| self.outcome(held, ending));
         self.workers.engine.with(|core, now| {
-            let run = held.as_ref().map(|held| held.attempt.key());
-            let stopping = run.is_some_and(|run| core.is_stopping(run));
+            let attempt = held.as_ref().map(|held| held.attempt.key());
+            let stopping = attempt.is_some_and(|attempt| core.is_stopping(attempt));
             if let Some(event) = event.filter(|_| !stopping) {
                 core.tell(now, event);
             }
@@ -73,8 +73,8 @@ impl Conversation<'_> {
             core.tell(now, ciel_engine::Event::WorkerGone { worker });
             core.worker_pids.remove(&worker);
             if let Some(held) = &held {
-                let (run, end) = (held.seat(), None);
-                core.tell(now, ciel_engine::Event::TurnEnded { run, end });
+                let (attempt, end) = (held.seat(), None);
+                core.tell(now, ciel_engine::Event::TurnEnded { attempt, end });
             }
         });
         if let Some(held) = held {

@@ -12,7 +12,10 @@ use crate::core::Core;
 
 /// What is known of a handle now: to ask for what is there is to block for no time.
 pub(super) fn look(core: &mut Core, now: u64, held: &mut Held, handle: Handle) -> Resolution {
-    let AttemptKey { task, attempt } = held.attempt.key();
+    let AttemptKey {
+        task,
+        number: attempt,
+    } = held.attempt.key();
     if core.graph().is_settled(task, attempt, handle) != Some(true) {
         return Resolution::Future;
     }
@@ -27,7 +30,10 @@ pub(super) fn look(core: &mut Core, now: u64, held: &mut Held, handle: Handle) -
 
 /// As [`look`], but a failure is still a future: to be given it is to have asked for it.
 pub(super) fn look_ready(core: &mut Core, now: u64, held: &mut Held, handle: Handle) -> Resolution {
-    let AttemptKey { task, attempt } = held.attempt.key();
+    let AttemptKey {
+        task,
+        number: attempt,
+    } = held.attempt.key();
     match core.graph().is_ready(task, attempt, handle) {
         true => look(core, now, held, handle),
         false => Resolution::Future,

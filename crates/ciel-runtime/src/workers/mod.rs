@@ -134,13 +134,13 @@ impl Workers {
     }
 
     /// Ends a running task.
-    pub(crate) fn stop(&self, worker: WorkerKey, run: AttemptKey) {
-        self.tell(worker, Word::Stop(run));
+    pub(crate) fn stop(&self, worker: WorkerKey, attempt: AttemptKey) {
+        self.tell(worker, Word::Stop(attempt));
     }
 
     /// What a running task watched is there.
-    pub(crate) fn tell_watcher(&self, worker: WorkerKey, run: AttemptKey, handle: Handle) {
-        self.tell(worker, Word::Told(run, handle));
+    pub(crate) fn tell_watcher(&self, worker: WorkerKey, attempt: AttemptKey, handle: Handle) {
+        self.tell(worker, Word::Told(attempt, handle));
     }
 
     /// Forgets a parked strand.
@@ -232,6 +232,6 @@ impl Workers {
 pub(super) fn attempt_of(assignment: &Assignment) -> AttemptKey {
     AttemptKey {
         task: assignment.task,
-        attempt: assignment.attempt,
+        number: assignment.attempt,
     }
 }

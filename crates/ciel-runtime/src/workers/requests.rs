@@ -89,7 +89,10 @@ pub(super) fn value(
 
 /// Handles of the task; what is stored with them is stored only if the task has all of them.
 fn known_handles(engine: &Engine, held: &Held, numbers: &[u32]) -> Failed<Vec<Handle>> {
-    let AttemptKey { task, attempt } = held.attempt.key();
+    let AttemptKey {
+        task,
+        number: attempt,
+    } = held.attempt.key();
     let handles: Vec<Handle> = numbers.iter().copied().map(Handle).collect();
     if handles.is_empty() {
         return Ok(handles);
@@ -384,9 +387,12 @@ fn observe(seat: &Seat<'_>, held: &mut Held, word: words::Observe) -> Failed<Sai
     }
     let handles = known_handles(engine, held, &word.references)?;
     let value = engine.with(|core, now| {
-        let run = held.attempt.key();
-        let there =
-            |handle: &Handle| core.graph().is_settled(run.task, run.attempt, *handle) == Some(true);
+        let attempt = held.attempt.key();
+        let there = |handle: &Handle| {
+            core.graph()
+                .is_settled(attempt.task, attempt.number, *handle)
+                == Some(true)
+        };
         let done: Vec<bool> = handles.iter().map(there).collect();
         let value = serde_json::to_vec(&done).expect("truth values are JSON");
         let recorded = value.clone().into();

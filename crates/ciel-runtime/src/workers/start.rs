@@ -105,8 +105,8 @@ fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Referenc
 /// What a replay receives.
 fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
     held.attempt.rewind(facts);
-    let run = held.attempt.key();
-    let recalled = engine.with(|core, now| core.recall(now, run));
+    let attempt = held.attempt.key();
+    let recalled = engine.with(|core, now| core.recall(now, attempt));
     let mut references = Vec::with_capacity(recalled.len());
     for (handle, known) in recalled {
         references.push(held.reference(engine, handle, known)?);

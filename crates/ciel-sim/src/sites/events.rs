@@ -19,27 +19,30 @@ use crate::world::{Mood, Process};
 impl Machine {
     pub(super) fn perform(&mut self, common: &mut Common<'_>, effect: Effect) {
         match effect {
-            Effect::TurnOffered { run } => self.schedule_soon(common, Local::Turn(run)),
-            Effect::NextTurn { run } => {
-                let process = self.processes.get_mut(&run).expect("it was preempted");
+            Effect::TurnOffered { attempt } => self.schedule_soon(common, Local::Turn(attempt)),
+            Effect::NextTurn { attempt } => {
+                let process = self.processes.get_mut(&attempt).expect("it was preempted");
                 process.mood = Mood::Acting;
-                self.schedule_soon(common, Local::Act(run));
+                self.schedule_soon(common, Local::Act(attempt));
             }
             Effect::DropScript { task } => {
                 self.parked.remove(&task);
-                self.processes
-                    .retain(|run, process| run.task != task || process.mood != Mood::Preempted);
+                self.processes.retain(|attempt, process| {
+                    attempt.task != task || process.mood != Mood::Preempted
+                });
             }
             Effect::StartProcess(assignment) => self.begin(common, *assignment, Slot::Process),
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(common, worker, *begun),
-            Effect::StopProcess(run) | Effect::StopInWorker { run, .. } => self.stop(common, run),
+            Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {
+                self.stop(common, attempt)
+            }
             Effect::StartWorker { worker, .. } => {
                 self.workers.insert(worker, VecDeque::new());
                 self.schedule_soon(common, Local::Hello(worker));
             }
             Effect::StopWorker { worker } => drop(self.workers.remove(&worker)),
             Effect::DropParked { task, .. } => drop(self.parked.remove(&task)),
-            Effect::ReplyLate { run, reply } => self.take_reply(common, run, reply),
+            Effect::ReplyLate { attempt, reply } => self.take_reply(common, attempt, reply),
             Effect::SendStarts { worker, starts, .. } => {
                 let line = self.workers.get_mut(&worker).expect("it runs a task");
                 line.extend(starts);
@@ -50,46 +53,54 @@ impl Machine {
     }
 
     /// The home has replied to what an attempt asked.
-    pub(super) fn take_reply(&mut self, common: &mut Common<'_>, run: AttemptKey, reply: Reply) {
+    pub(super) fn take_reply(
+        &mut self,
+        common: &mut Common<'_>,
+        attempt: AttemptKey,
+        reply: Reply,
+    ) {
         match reply {
             Reply::Begin(begun) => self.begin(common, *begun.assignment, Slot::Thread),
             Reply::Continue { answers, ended } => {
-                let process = self.processes.get_mut(&run).expect("it asked");
+                let process = self.processes.get_mut(&attempt).expect("it asked");
                 process.script.answer(answers, ended);
                 process.mood = Mood::Acting;
-                let place = process.place;
-                self.schedule_soon(common, Local::Act(run));
-                self.give_all_back(common, place);
+                let slot = process.slot;
+                self.schedule_soon(common, Local::Act(attempt));
+                self.give_all_back(common, slot);
             }
             Reply::Suspended => {
-                let process = self.processes.remove(&run).expect("it asked");
+                let process = self.processes.remove(&attempt).expect("it asked");
                 if process.continuation == Continuation::Live {
-                    self.parked.insert(run.task, process.script);
+                    self.parked.insert(attempt.task, process.script);
                 }
-                self.forget_starts(process.place);
+                self.forget_starts(process.slot);
             }
             Reply::Stopped => {
-                if let Some(process) = self.processes.remove(&run) {
-                    self.forget_starts(process.place);
+                if let Some(process) = self.processes.remove(&attempt) {
+                    self.forget_starts(process.slot);
                 }
             }
             Reply::FollowerStopped => {
-                let (worker, _) = self.followers.remove(&run).expect("a worker has gone on");
-                self.leave(common, run, Slot::Worker(worker));
+                let (worker, _) = self
+                    .followers
+                    .remove(&attempt)
+                    .expect("a worker has gone on");
+                self.leave(common, attempt, Slot::Worker(worker));
             }
             Reply::Recalled(known) => {
-                let process = self.processes.get_mut(&run).expect("it asked");
+                let process = self.processes.get_mut(&attempt).expect("it asked");
                 process.script.recall(known);
                 process.mood = Mood::Acting;
-                self.schedule_soon(common, Local::Act(run));
+                self.schedule_soon(common, Local::Act(attempt));
             }
             Reply::Nothing => unreachable!("nothing is no reply"),
         }
     }
 
     fn begin_in_worker(&mut self, common: &mut Common<'_>, worker: WorkerKey, begun: Begun) {
-        let run = attempt_of(&begun.assignment);
-        let is_this = |(_, ahead): &(WorkerKey, Ahead)| attempt_of(&ahead.assignment) == run;
+        let attempt = attempt_of(&begun.assignment);
+        let is_this = |(_, ahead): &(WorkerKey, Ahead)| attempt_of(&ahead.assignment) == attempt;
         let before = self.followers.iter().find(|(_, next)| is_this(next));
         if let Some(before) = before.map(|(before, _)| *before) {
             let (_, ahead) = self.followers.remove(&before).expect("just found");
@@ -101,15 +112,15 @@ impl Machine {
         starts.extend(begun.ahead);
     }
 
-    fn begin(&mut self, common: &mut Common<'_>, assignment: Assignment, place: Slot) {
-        let run = attempt_of(&assignment);
+    fn begin(&mut self, common: &mut Common<'_>, assignment: Assignment, slot: Slot) {
+        let attempt = attempt_of(&assignment);
         let strand = assignment.strand;
         let live = self.parked.remove(&assignment.task);
         let (script, beginning) = enter(assignment, live, &common.saved);
         let checkpoint = Beginning::Restore { checkpoint: true };
         common.met.restored += u64::from(beginning == checkpoint);
         common.met.resumed += u64::from(beginning == Beginning::Resume);
-        let asks = beginning == Beginning::Replay && matches!(place, Slot::Worker(_));
+        let asks = beginning == Beginning::Replay && matches!(slot, Slot::Worker(_));
         let mood = match asks {
             true => Mood::Asking,
             false => Mood::Acting,
@@ -117,55 +128,64 @@ impl Machine {
         let process = Process {
             strand,
             script,
-            place,
+            slot,
             mood,
             continuation: Continuation::Live,
             stopped: false,
         };
-        let before = self.processes.insert(run, process);
-        assert!(before.is_none(), "{run:?} began twice");
+        let before = self.processes.insert(attempt, process);
+        assert!(before.is_none(), "{attempt:?} began twice");
         if asks {
-            let AttemptKey { task, attempt } = run;
-            return self.submit(common, graph::Event::TaskRecalled { task, attempt });
+            let AttemptKey { task, number } = attempt;
+            return self.submit(
+                common,
+                graph::Event::TaskRecalled {
+                    task,
+                    attempt: number,
+                },
+            );
         }
-        self.schedule_soon(common, Local::Act(run));
+        self.schedule_soon(common, Local::Act(attempt));
     }
 
-    fn stop(&mut self, common: &mut Common<'_>, run: AttemptKey) {
-        let process = self.processes.get_mut(&run).expect("what is stopped runs");
+    fn stop(&mut self, common: &mut Common<'_>, attempt: AttemptKey) {
+        let process = self
+            .processes
+            .get_mut(&attempt)
+            .expect("what is stopped runs");
         process.stopped = true;
         if common.random.one_in(2) {
             process.mood = Mood::Asking;
         }
-        self.schedule_soon(common, Local::Dead(run));
+        self.schedule_soon(common, Local::Dead(attempt));
     }
 
     /// What was stopped has died; in a worker, with it.
-    pub(super) fn end_stopped(&mut self, common: &mut Common<'_>, run: AttemptKey) {
-        let Some(process) = self.processes.get(&run) else {
+    pub(super) fn end_stopped(&mut self, common: &mut Common<'_>, attempt: AttemptKey) {
+        let Some(process) = self.processes.get(&attempt) else {
             return;
         };
-        if let Slot::Worker(worker) = process.place {
+        if let Slot::Worker(worker) = process.slot {
             return self.kill_worker(common, worker);
         }
-        let place = process.place;
-        self.processes.remove(&run);
-        self.leave(common, run, place);
+        let slot = process.slot;
+        self.processes.remove(&attempt);
+        self.leave(common, attempt, slot);
     }
 
-    pub(super) fn leave(&mut self, common: &mut Common<'_>, run: AttemptKey, place: Slot) {
-        self.forget_starts(place);
-        self.submit(common, Event::TurnEnded { run, end: None });
+    pub(super) fn leave(&mut self, common: &mut Common<'_>, attempt: AttemptKey, slot: Slot) {
+        self.forget_starts(slot);
+        self.submit(common, Event::TurnEnded { attempt, end: None });
     }
 
     pub(super) fn kill_process(&mut self, common: &mut Common<'_>) {
-        let living = |process: &Process| process.place == Slot::Process && !process.stopped;
+        let living = |process: &Process| process.slot == Slot::Process && !process.stopped;
         let living = self.processes.iter().filter(|(_, process)| living(process));
-        let victims: Vec<AttemptKey> = living.map(|(run, _)| *run).collect();
+        let victims: Vec<AttemptKey> = living.map(|(attempt, _)| *attempt).collect();
         if !victims.is_empty() {
-            let run = victims[common.random.below(victims.len())];
-            self.processes.remove(&run);
-            self.lose(common, run);
+            let attempt = victims[common.random.below(victims.len())];
+            self.processes.remove(&attempt);
+            self.lose(common, attempt);
         }
     }
 
@@ -180,36 +200,36 @@ impl Machine {
     /// The worker is gone; so is what ran in it, and the node tells what was parked there.
     fn kill_worker(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
         self.workers.remove(&worker);
-        let in_it = |process: &Process| process.place == Slot::Worker(worker);
+        let in_it = |process: &Process| process.slot == Slot::Worker(worker);
         let victims = self.processes.iter().filter(|(_, process)| in_it(process));
-        let victims: Vec<AttemptKey> = victims.map(|(run, _)| *run).collect();
+        let victims: Vec<AttemptKey> = victims.map(|(attempt, _)| *attempt).collect();
         let gone_on = self.followers.iter().filter(|(_, next)| next.0 == worker);
         let gone_on: Vec<AttemptKey> = gone_on.map(|(before, _)| *before).collect();
         self.submit(common, Event::WorkerGone { worker });
-        for run in victims {
-            let process = self.processes.remove(&run);
+        for attempt in victims {
+            let process = self.processes.remove(&attempt);
             match process.is_some_and(|process| !process.stopped) {
-                true => self.lose(common, run),
-                false => self.submit(common, Event::TurnEnded { run, end: None }),
+                true => self.lose(common, attempt),
+                false => self.submit(common, Event::TurnEnded { attempt, end: None }),
             }
         }
-        for run in gone_on {
-            self.followers.remove(&run);
-            self.submit(common, Event::TurnEnded { run, end: None });
+        for attempt in gone_on {
+            self.followers.remove(&attempt);
+            self.submit(common, Event::TurnEnded { attempt, end: None });
         }
     }
 
-    fn lose(&mut self, common: &mut Common<'_>, run: AttemptKey) {
+    fn lose(&mut self, common: &mut Common<'_>, attempt: AttemptKey) {
         let label = Label {
             what: "gone".into(),
             name: Name(0),
         };
         let end = Some(graph::Event::TaskLost {
-            task: run.task,
-            attempt: run.attempt,
+            task: attempt.task,
+            attempt: attempt.number,
             failure: Failure::new(FailureKind::WorkerLost, label, "it died"),
         });
-        self.submit(common, Event::TurnEnded { run, end });
+        self.submit(common, Event::TurnEnded { attempt, end });
     }
 }
 
@@ -223,23 +243,23 @@ impl Machine {
         }
         let first = common.random.below(starts.len());
         let gone = starts.drain(first..);
-        let runs = gone.map(|ahead| attempt_of(&ahead.assignment)).collect();
-        self.submit(common, Event::PrefetchReturned { worker, runs });
+        let attempts = gone.map(|ahead| attempt_of(&ahead.assignment)).collect();
+        self.submit(common, Event::PrefetchReturned { worker, attempts });
     }
 
-    fn give_all_back(&mut self, common: &mut Common<'_>, place: Slot) {
-        if let Slot::Worker(worker) = place
+    fn give_all_back(&mut self, common: &mut Common<'_>, slot: Slot) {
+        if let Slot::Worker(worker) = slot
             && let Some(starts) = self.workers.get_mut(&worker)
             && !starts.is_empty()
         {
             let gone = starts.drain(..);
-            let runs = gone.map(|ahead| attempt_of(&ahead.assignment)).collect();
-            self.submit(common, Event::PrefetchReturned { worker, runs });
+            let attempts = gone.map(|ahead| attempt_of(&ahead.assignment)).collect();
+            self.submit(common, Event::PrefetchReturned { worker, attempts });
         }
     }
 
-    fn forget_starts(&mut self, place: Slot) {
-        if let Slot::Worker(worker) = place
+    fn forget_starts(&mut self, slot: Slot) {
+        if let Slot::Worker(worker) = slot
             && let Some(starts) = self.workers.get_mut(&worker)
         {
             starts.clear();
@@ -252,7 +272,7 @@ impl Machine {
         &mut self,
         common: &mut Common<'_>,
         worker: WorkerKey,
-        run: AttemptKey,
+        attempt: AttemptKey,
         end: graph::Event,
     ) {
         let goes_on = gives_plain_values(&end) && !common.random.one_in(4);
@@ -263,13 +283,13 @@ impl Machine {
         }
         let follows = follower.as_ref().map(|ahead| attempt_of(&ahead.assignment));
         if let Some(ahead) = follower {
-            self.followers.insert(run, (worker, ahead));
+            self.followers.insert(attempt, (worker, ahead));
         }
         let end = Some(end);
         let caller = Caller::Worker { worker, follows };
-        let reply = self.ask(common, Event::TurnEnded { run, end }, caller);
+        let reply = self.ask(common, Event::TurnEnded { attempt, end }, caller);
         if reply != Reply::Nothing {
-            self.take_reply(common, run, reply);
+            self.take_reply(common, attempt, reply);
         }
     }
 }

@@ -87,12 +87,12 @@ impl Machine {
 
     pub(super) fn happen(&mut self, common: &mut Common<'_>, local: Local) {
         match local {
-            Local::Turn(run) => {
-                let reply = self.ask(common, Event::TurnTaken { run }, Caller::Thread);
+            Local::Turn(attempt) => {
+                let reply = self.ask(common, Event::TurnTaken { attempt }, Caller::Thread);
                 assert_eq!(reply, Reply::Nothing, "the home replies later");
             }
-            Local::Act(run) => self.act(common, run),
-            Local::Dead(run) => self.end_stopped(common, run),
+            Local::Act(attempt) => self.act(common, attempt),
+            Local::Dead(attempt) => self.end_stopped(common, attempt),
             Local::Hello(worker) => self.say_hello(common, worker),
             Local::Tick => self.tick(common),
         }
@@ -205,79 +205,82 @@ impl Machine {
         }
     }
 
-    fn act(&mut self, common: &mut Common<'_>, run: AttemptKey) {
-        let failures = common.attempts.failures_of(run.task);
-        let Some(process) = self.processes.get_mut(&run) else {
+    fn act(&mut self, common: &mut Common<'_>, attempt: AttemptKey) {
+        let failures = common.attempts.failures_of(attempt.task);
+        let Some(process) = self.processes.get_mut(&attempt) else {
             return;
         };
-        let place = process.place;
-        if place == Slot::Thread && self.site.is_stopping(run) {
-            self.processes.remove(&run);
-            return self.leave(common, run, place);
+        let slot = process.slot;
+        if slot == Slot::Thread && self.site.is_stopping(attempt) {
+            self.processes.remove(&attempt);
+            return self.leave(common, attempt, slot);
         }
         match process.mood {
             Mood::Acting => {}
-            Mood::Hanging => return self.schedule(common, common.now + HANG_US, Local::Act(run)),
+            Mood::Hanging => {
+                return self.schedule(common, common.now + HANG_US, Local::Act(attempt));
+            }
             Mood::Asking | Mood::Preempted => return,
         }
         match process.script.advance(common.scenario, failures) {
-            Move::Wait(time) => self.schedule(common, common.now + time, Local::Act(run)),
+            Move::Wait(time) => self.schedule(common, common.now + time, Local::Act(attempt)),
             Move::Write(text, after) => {
                 let mut to_home = Vec::new();
-                self.site.write(run, after, text.as_bytes(), &mut to_home);
+                self.site
+                    .write(attempt, after, text.as_bytes(), &mut to_home);
                 self.say(common, to_home);
-                self.schedule_soon(common, Local::Act(run));
+                self.schedule_soon(common, Local::Act(attempt));
             }
-            Move::Step(step) => self.step(common, run, step),
-            Move::Block(on, wait) => self.block(common, run, on, wait),
+            Move::Step(step) => self.step(common, attempt, step),
+            Move::Block(on, wait) => self.block(common, attempt, on, wait),
             Move::Watch(handle) => {
-                let AttemptKey { task, attempt } = run;
+                let AttemptKey { task, number } = attempt;
                 let event = graph::Event::TaskWatched {
                     task,
-                    attempt,
+                    attempt: number,
                     handle,
                 };
                 self.submit(common, event);
-                self.schedule_soon(common, Local::Act(run));
+                self.schedule_soon(common, Local::Act(attempt));
             }
             last @ (Move::Finish(_) | Move::Tail(..) | Move::Fail(_)) => {
-                self.end(common, run, last);
+                self.end(common, attempt, last);
             }
             Move::Hang => {
                 process.mood = Mood::Hanging;
-                self.schedule_soon(common, Local::Act(run));
+                self.schedule_soon(common, Local::Act(attempt));
             }
         }
-        if let Slot::Worker(worker) = place
-            && self.processes.contains_key(&run)
+        if let Slot::Worker(worker) = slot
+            && self.processes.contains_key(&attempt)
         {
             self.give_back_starts(common, worker);
         }
     }
 
-    fn step(&mut self, common: &mut Common<'_>, run: AttemptKey, step: Step) {
+    fn step(&mut self, common: &mut Common<'_>, attempt: AttemptKey, step: Step) {
         let spawns = matches!(step, Step::Spawn { .. });
-        let AttemptKey { task, attempt } = run;
+        let AttemptKey { task, number } = attempt;
         let event = graph::Event::TaskStepped {
             task,
-            attempt,
+            attempt: number,
             step,
         };
         self.submit(common, event);
         let aside = (spawns && common.scenario.serial) || common.random.one_in(6);
-        let Some(process) = self.processes.get_mut(&run) else {
+        let Some(process) = self.processes.get_mut(&attempt) else {
             return;
         };
-        if aside && process.place == Slot::Thread {
+        if aside && process.slot == Slot::Thread {
             process.mood = Mood::Preempted;
-            self.submit(common, Event::TaskPreempted { run });
+            self.submit(common, Event::TaskPreempted { attempt });
         } else {
-            self.schedule_soon(common, Local::Act(run));
+            self.schedule_soon(common, Local::Act(attempt));
         }
     }
 
-    fn block(&mut self, common: &mut Common<'_>, run: AttemptKey, on: Vec<Handle>, wait: Wait) {
-        let process = self.processes.get_mut(&run).expect("it acts");
+    fn block(&mut self, common: &mut Common<'_>, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
+        let process = self.processes.get_mut(&attempt).expect("it acts");
         let continuation = choose_continuation(common, process);
         let compacts = continuation != Continuation::Replay && common.random.one_in(2);
         process.mood = Mood::Asking;
@@ -294,15 +297,15 @@ impl Machine {
             common.saved.push(process.script.clone());
         }
         let event = graph::Event::TaskBlocked {
-            task: run.task,
-            attempt: run.attempt,
+            task: attempt.task,
+            attempt: attempt.number,
             kept,
             on,
             wait,
             continuation,
             checkpoint: take_checkpoint(common, process, wait),
         };
-        let caller = match process.place {
+        let caller = match process.slot {
             Slot::Thread => Caller::Thread,
             Slot::Process => Caller::Nobody,
             Slot::Worker(worker) => Caller::Worker {
@@ -312,18 +315,18 @@ impl Machine {
         };
         let reply = self.ask(common, event, caller);
         if reply != Reply::Nothing {
-            self.take_reply(common, run, reply);
+            self.take_reply(common, attempt, reply);
         }
     }
 
-    fn end(&mut self, common: &mut Common<'_>, run: AttemptKey, last: Move) {
-        let process = self.processes.remove(&run).expect("it acts");
-        let event = end_of(run, last, process.script.printed);
-        if let Slot::Worker(worker) = process.place {
-            return self.end_in_worker(common, worker, run, event);
+    fn end(&mut self, common: &mut Common<'_>, attempt: AttemptKey, last: Move) {
+        let process = self.processes.remove(&attempt).expect("it acts");
+        let event = end_of(attempt, last, process.script.printed);
+        if let Slot::Worker(worker) = process.slot {
+            return self.end_in_worker(common, worker, attempt, event);
         }
         let end = Some(event);
-        self.submit(common, Event::TurnEnded { run, end });
+        self.submit(common, Event::TurnEnded { attempt, end });
     }
 
     fn say_hello(&mut self, common: &mut Common<'_>, worker: WorkerKey) {

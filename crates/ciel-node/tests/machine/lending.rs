@@ -1,0 +1,108 @@
+//! Ready tasks that a busy worker begins by itself.
+
+use ciel_node::{Event, WorkerKey};
+
+use super::world::{World, attempt_of};
+
+#[test]
+fn lent_task_that_was_relabeled_returns_to_its_new_place_in_the_queue() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.pooled(1, "p"), "start0(p)");
+    assert_eq!(world.ready(0), "1:worker0");
+    for task in [2, 3, 4, 5] {
+        assert_eq!(world.pooled(task, "p"), "");
+    }
+    assert_eq!(world.lend(1), Some(2));
+    assert_eq!(world.relabeled(2, 9, 1), "");
+    assert_eq!(world.returned(2), "");
+    assert_eq!(world.left(1), "3:worker0");
+}
+
+#[test]
+fn lent_task_takes_the_place_of_the_one_before_it() {
+    let mut world = World::busy(&[5, 3, 4]);
+    assert_eq!(world.lend(1), Some(3));
+    assert!(world.node.is_lent(attempt_of(3)));
+    assert_eq!(world.followed(1, 3), "3:worker0");
+    assert!(!world.node.is_lent(attempt_of(3)));
+    assert_eq!(world.left(3), "4:worker0");
+    assert_eq!(world.left(4), "5:worker0");
+}
+
+#[test]
+fn task_that_was_offered_and_begun_at_once_has_the_place_without_a_queue() {
+    let mut world = World::busy(&[5]);
+    assert_eq!(world.followed(1, 2), "2:worker0");
+    assert_eq!(world.left(2), "5:worker0");
+    assert_eq!(world.left(5), "");
+    assert_eq!(world.node.placed(), 0);
+}
+
+#[test]
+fn returned_task_is_placed_elsewhere_in_its_order() {
+    let mut world = World::new(2, false);
+    world.pooled(1, "p");
+    world.pooled(2, "p");
+    world.ready(0);
+    world.ready(1);
+    world.pooled(3, "p");
+    world.pooled(4, "p");
+    assert_eq!((world.lend(1), world.lend(1)), (Some(3), Some(4)));
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.returned(4), "4:worker1");
+    assert_eq!(world.returned(3), "");
+    assert_eq!(world.left(4), "3:worker1");
+    assert_eq!(world.returned(3), "");
+}
+
+#[test]
+fn lent_tasks_are_ready_again_when_their_worker_is_gone() {
+    let mut world = World::busy(&[3, 4, 5]);
+    assert_eq!((world.lend(1), world.lend(1)), (Some(3), Some(4)));
+    let worker = WorkerKey(0);
+    assert_eq!(world.tell(Event::WorkerGone { worker }), "");
+    assert_eq!(world.left(1), "start1(p)");
+    assert_eq!(world.ready(1), "3:worker1");
+    assert_eq!(world.left(3), "4:worker1");
+}
+
+#[test]
+fn withdrawn_task_that_was_lent_is_not_ready_any_more() {
+    let mut world = World::busy(&[3, 4]);
+    assert_eq!(world.lend(1), Some(3));
+    assert_eq!(
+        world.tell(Event::TaskWithdrawn {
+            attempt: attempt_of(3)
+        }),
+        ""
+    );
+    assert_eq!(world.returned(3), "");
+    assert_eq!(world.left(1), "4:worker0");
+    assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn what_needs_something_else_than_the_running_task_is_not_lent() {
+    let mut world = World::busy(&[]);
+    assert_eq!(world.process(3, 1), "");
+    assert_eq!(world.lend(1), None);
+    let mut world = World::busy(&[]);
+    assert_eq!(world.resume(3, "p"), "");
+    assert_eq!(world.lend(1), None);
+    let mut world = World::busy(&[]);
+    assert_eq!(world.pooled(3, "q"), "");
+    assert_eq!(world.lend(1), None);
+    assert_eq!(World::busy(&[]).lend(1), None);
+}
+
+#[test]
+fn one_worker_is_lent_a_share_of_what_waits_and_a_serial_one_nothing() {
+    let waiting: Vec<u64> = (2..42).collect();
+    assert_eq!(World::busy(&waiting).node.share(), 20);
+    assert_eq!(World::busy(&[2]).node.share(), 0);
+    let mut serial = World::new(1, true);
+    for task in 1..42 {
+        serial.pooled(task, "p");
+    }
+    assert_eq!(serial.node.share(), 0);
+}

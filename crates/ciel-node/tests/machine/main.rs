@@ -1,0 +1,192 @@
+//! What the node places where, one situation at a time.
+
+#![allow(missing_docs)]
+
+mod lending;
+mod workers;
+mod world;
+
+use ciel_model::{Class, Pool, limits};
+use ciel_node::Event;
+
+use world::{World, attempt_of, cores_of};
+
+#[test]
+fn waiting_tasks_are_placed_by_their_newest_labels() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(1, 1), "1:process");
+    for task in [5, 6, 7] {
+        assert_eq!(world.process(task, 1), "");
+    }
+    assert_eq!(world.relabeled(5, 90, 2), "");
+    assert_eq!(world.relabeled(7, 80, 2), "");
+    // One that comes late is older than what is known.
+    assert_eq!(world.relabeled(7, 10, 1), "");
+    assert_eq!(world.left(1), "6:process");
+    assert_eq!(world.left(6), "7:process");
+    assert_eq!(world.left(7), "5:process");
+}
+
+#[test]
+fn freed_core_goes_to_the_earliest_in_serial_order() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(9, 1), "9:process");
+    assert_eq!(world.process(5, 1), "");
+    assert_eq!(world.process(3, 1), "");
+    assert_eq!(world.process(4, 1), "");
+    assert_eq!(world.left(9), "3:process");
+    assert_eq!(world.left(3), "4:process");
+    assert_eq!(world.left(4), "5:process");
+}
+
+#[test]
+fn task_made_ready_by_one_that_ends_gets_its_worker() {
+    // A chain of tasks went from worker to worker, and each link had to wake the other process.
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(1, "p"), "start0(p)");
+    assert_eq!(world.ready(0), "1:worker0");
+    assert_eq!(world.pooled(2, "p"), "start1(p)");
+    assert_eq!(world.ready(1), "2:worker1");
+    assert_eq!(world.left(1), "");
+    let offered = world.offered(3, Class::Pooled(Pool::new("p", 1)), cores_of(1));
+    let left = Event::TaskLeft {
+        attempt: attempt_of(2),
+        parked: false,
+    };
+    assert_eq!(world.tell_all([offered, left]), "3:worker1");
+}
+
+#[test]
+fn process_is_placed_behind_tasks_that_only_wait_for_a_worker() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(5, "p"), "start0(p)");
+    assert_eq!(world.pooled(6, "p"), "start1(p)");
+    assert_eq!(world.pooled(3, "p"), "");
+    assert_eq!(world.process(7, 1), "7:process");
+    assert_eq!(world.pooled(4, "p"), "");
+    assert_eq!(world.ready(0), "3:worker0");
+    assert_eq!(world.left(7), "");
+    assert_eq!(world.ready(1), "4:worker1");
+}
+
+#[test]
+fn scripts_do_not_wait_for_computation() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(1, 1), "1:process");
+    assert_eq!(world.script(2), "2:thread");
+    assert_eq!(world.script(3), "");
+    assert_eq!(world.left(2), "3:thread");
+}
+
+#[test]
+fn task_larger_than_the_machine_is_refused() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.process(1, 3), "1:refused");
+    assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn small_task_overtakes_one_that_does_not_fit_but_not_for_ever() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.process(900, 1), "900:process");
+    assert_eq!(world.process(0, 2), "");
+    let mut overtook = 0;
+    for task in 1..=u64::from(limits::OVERTAKEN_MAX) + 50 {
+        if world.process(task, 1).is_empty() {
+            break;
+        }
+        overtook += 1;
+        world.left(task);
+    }
+    assert_eq!(overtook, limits::OVERTAKEN_MAX);
+    assert!(world.left(900).starts_with("0:process"));
+}
+
+#[test]
+fn withdrawn_task_is_passed_over() {
+    let mut world = World::new(1, false);
+    world.process(1, 1);
+    world.process(2, 1);
+    world.process(3, 1);
+    assert_eq!(
+        world.tell(Event::TaskWithdrawn {
+            attempt: attempt_of(2)
+        }),
+        ""
+    );
+    assert_eq!(world.left(1), "3:process");
+}
+
+#[test]
+fn task_withdrawn_in_the_instant_of_its_placing_gives_its_place_back() {
+    // A task was offered, placed and cancelled in one event of the graph, which therefore never
+    // began it: the place was taken for ever.
+    let mut world = World::new(1, false);
+    assert_eq!(world.process(1, 1), "1:process");
+    assert_eq!(world.process(2, 1), "");
+    assert_eq!(
+        world.tell(Event::TaskWithdrawn {
+            attempt: attempt_of(1)
+        }),
+        "2:process"
+    );
+}
+
+#[test]
+fn serial_mode_runs_one_thing_at_a_time_and_children_first() {
+    let mut world = World::new(4, true);
+    assert_eq!(world.script(9), "9:thread");
+    assert_eq!(world.process(3, 1), "");
+    assert_eq!(
+        world.tell(Event::TaskPreempted {
+            attempt: attempt_of(9)
+        }),
+        "3:process"
+    );
+    assert_eq!(world.script(5), "");
+    assert_eq!(world.process(7, 4), "");
+    assert_eq!(world.left(3), "5:thread");
+    assert_eq!(world.left(5), "7:process");
+    assert_eq!(world.left(7), "9:turn");
+    assert_eq!(world.left(9), "");
+}
+
+#[test]
+fn preempted_scripts_and_new_ones_go_by_turns() {
+    let mut world = World::new(1, false);
+    world.script(1);
+    world.script(2);
+    world.script(3);
+    let preempt = |world: &mut World, task| {
+        world.tell(Event::TaskPreempted {
+            attempt: attempt_of(task),
+        })
+    };
+    let mut turns = Vec::new();
+    let mut at = 1;
+    for _ in 0..7 {
+        let next = preempt(&mut world, at);
+        at = next.split(':').next().unwrap().parse().unwrap();
+        turns.push(next);
+    }
+    for task in ["1:", "2:", "3:"] {
+        let taken = turns.iter().filter(|turn| turn.starts_with(task)).count();
+        assert!(taken >= 2, "{task} {turns:?}");
+    }
+}
+
+#[test]
+fn preempted_script_that_ends_loses_its_turn() {
+    let mut world = World::new(1, false);
+    world.script(1);
+    world.script(2);
+    assert_eq!(
+        world.tell(Event::TaskPreempted {
+            attempt: attempt_of(1)
+        }),
+        "2:thread"
+    );
+    assert_eq!(world.left(1), "");
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.node.queued(), 0);
+}

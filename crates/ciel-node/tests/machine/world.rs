@@ -1,0 +1,164 @@
+//! A node, and the words in which these tests say what happens to it and what it wants done.
+
+use ciel_model::{AttemptNumber, Class, OrderLabel, Pool, Resources, TaskKey};
+use ciel_node::{Action, AttemptKey, Capacity, Event, Node, Slot, WorkerKey};
+
+/// What the strands of these tests have run before they wait.
+pub const RAN_US: u64 = 2_000;
+
+pub struct World {
+    pub now: u64,
+    pub node: Node,
+}
+
+impl World {
+    pub fn new(cores: u32, serial: bool) -> World {
+        let resources = cores_of(cores);
+        let node = Node::new(Capacity {
+            resources,
+            threads: cores,
+            serial,
+        });
+        World { now: 0, node }
+    }
+
+    /// What the node wants done, one word each: `3:process`, `3:thread`, `3:worker0`, … .
+    pub fn tell(&mut self, event: Event) -> String {
+        self.tell_all([event])
+    }
+
+    /// The same of several events with one search for places.
+    pub fn tell_all<const N: usize>(&mut self, events: [Event; N]) -> String {
+        let mut actions = Vec::new();
+        self.node.handle(self.now, events, &mut actions);
+        let words: Vec<String> = actions.iter().map(word).collect();
+        words.join(" ")
+    }
+
+    pub fn offer(&mut self, task: u64, class: Class, resources: Resources) -> String {
+        let event = self.offered(task, class, resources);
+        self.tell(event)
+    }
+
+    pub fn offered(&self, task: u64, class: Class, resources: Resources) -> Event {
+        Event::TaskOffered {
+            attempt: attempt_of(task),
+            label: label(task, 0),
+            class,
+            resources,
+            resumed: None,
+        }
+    }
+
+    pub fn resume(&mut self, task: u64, executor: &str) -> String {
+        self.tell(Event::TaskOffered {
+            attempt: attempt_of(task),
+            label: label(task, 0),
+            class: Class::Pooled(Pool::new(executor, 1)),
+            resources: cores_of(1),
+            resumed: Some(RAN_US),
+        })
+    }
+
+    pub fn process(&mut self, task: u64, cores: u32) -> String {
+        self.offer(task, Class::Process, cores_of(cores))
+    }
+
+    pub fn pooled(&mut self, task: u64, executor: &str) -> String {
+        self.offer(task, Class::Pooled(Pool::new(executor, 1)), cores_of(1))
+    }
+
+    pub fn relabeled(&mut self, task: u64, position: u64, epoch: u64) -> String {
+        let (attempt, label) = (attempt_of(task), label(position, epoch));
+        self.tell(Event::TaskRelabeled { attempt, label })
+    }
+
+    pub fn script(&mut self, task: u64) -> String {
+        self.offer(task, Class::Coordination, cores_of(1))
+    }
+
+    pub fn left(&mut self, task: u64) -> String {
+        self.tell(Event::TaskLeft {
+            attempt: attempt_of(task),
+            parked: false,
+        })
+    }
+
+    pub fn parked(&mut self, task: u64) -> String {
+        self.tell(Event::TaskLeft {
+            attempt: attempt_of(task),
+            parked: true,
+        })
+    }
+
+    pub fn ready(&mut self, worker: u64) -> String {
+        self.tell(Event::WorkerReady {
+            worker: WorkerKey(worker),
+        })
+    }
+
+    pub fn lend(&mut self, running: u64) -> Option<u64> {
+        let lent = self.node.lend(attempt_of(running));
+        lent.map(|attempt| attempt.task.0)
+    }
+
+    pub fn returned(&mut self, task: u64) -> String {
+        self.tell(Event::TaskReturned {
+            attempt: attempt_of(task),
+        })
+    }
+
+    pub fn followed(&mut self, task: u64, next: u64) -> String {
+        let (attempt, next) = (attempt_of(task), attempt_of(next));
+        self.tell(Event::TaskFollowed { attempt, next })
+    }
+
+    /// A worker that runs task 1 while others of its pool wait.
+    pub fn busy(waiting: &[u64]) -> World {
+        let mut world = World::new(1, false);
+        world.pooled(1, "p");
+        assert_eq!(world.ready(0), "1:worker0");
+        for task in waiting {
+            assert_eq!(world.pooled(*task, "p"), "");
+        }
+        world
+    }
+}
+
+pub fn attempt_of(task: u64) -> AttemptKey {
+    AttemptKey {
+        task: TaskKey(task),
+        number: AttemptNumber(0),
+    }
+}
+
+pub fn cores_of(cores: u32) -> Resources {
+    Resources {
+        millicores: cores * 1000,
+        ..Resources::default()
+    }
+}
+
+pub fn word(action: &Action) -> String {
+    match action {
+        Action::Place { attempt, slot } => {
+            let slot = match slot {
+                Slot::Thread => "thread".to_string(),
+                Slot::Process => "process".to_string(),
+                Slot::Worker(worker) => format!("worker{}", worker.0),
+            };
+            format!("{}:{slot}", attempt.task.0)
+        }
+        Action::NextTurn { attempt } => format!("{}:turn", attempt.task.0),
+        Action::Refuse { attempt, .. } => format!("{}:refused", attempt.task.0),
+        Action::StartWorker { worker, pool } => format!("start{}({pool})", worker.0),
+        Action::StopWorker { worker } => format!("stop{}", worker.0),
+        Action::DropParked { worker, task } => format!("drop{}({})", worker.0, task.0),
+        Action::ContinuationLost { task } => format!("lost{}", task.0),
+    }
+}
+
+/// That of a task whose number is its position in the serial order.
+pub fn label(position: u64, epoch: u64) -> OrderLabel {
+    OrderLabel { position, epoch }
+}

@@ -11,6 +11,7 @@ pub mod digest;
 pub mod fact;
 pub mod failure;
 pub mod key_map;
+pub mod key_table;
 pub mod limits;
 mod members;
 pub mod name;
@@ -18,6 +19,7 @@ pub mod order;
 pub mod payload;
 pub mod reference;
 pub mod resources;
+pub mod segmented;
 pub mod task;
 
 pub use call::{CallKey, Invocation, Reason};
@@ -26,12 +28,14 @@ pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct, WaitEnd};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
 pub use key_map::KeyMap;
+pub use key_table::{CountedKey, KeyTable};
 pub use members::Members;
 pub use name::{Label, Name};
 pub use order::{Mark, OrderLabel, SerialOrder};
 pub use payload::Payload;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
+pub use segmented::Segmented;
 pub use task::{
     AttemptNumber, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey,
 };

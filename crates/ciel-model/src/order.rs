@@ -9,6 +9,8 @@
 
 use std::cmp::Ordering;
 
+use crate::segmented::Segmented;
+
 /// A point of the program; valid until it is removed.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
@@ -50,7 +52,7 @@ struct Node {
 /// A list of marks that can be compared in constant time.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct SerialOrder {
-    nodes: Vec<Node>,
+    nodes: Segmented<Node>,
     free: u32,
     first: u32,
     last: u32,
@@ -65,7 +67,7 @@ pub struct SerialOrder {
 impl Default for SerialOrder {
     fn default() -> Self {
         SerialOrder {
-            nodes: Vec::new(),
+            nodes: Segmented::default(),
             free: NONE,
             first: NONE,
             last: NONE,

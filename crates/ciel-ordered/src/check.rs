@@ -73,7 +73,7 @@ impl OrderedStream {
             _ => 0,
         };
         assert_eq!(body.held_bytes, memory - part, "{key} counts its bytes");
-        for item in &body.items {
+        for item in body.items.iter() {
             if let Item::Child(child, _) = item {
                 assert_eq!(self.strands[*child].up, place, "a child of {key} knows it");
             }

@@ -16,6 +16,7 @@ mod frontier;
 mod history;
 pub mod limits;
 mod piece;
+mod row;
 mod spill;
 mod strand;
 pub mod stream;

@@ -2,11 +2,24 @@
 //!
 //! It does not know the order of anything. Read next: `stream`.
 
-/// Names one strand. The engine maps its own ids to it; the machine only compares keys.
+use ciel_model::CountedKey;
+
+/// Names one strand. The engine maps its own ids to it, which are counted up; the machine only
+/// compares keys.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct StrandKey(pub u64);
+
+impl CountedKey for StrandKey {
+    fn of_number(number: u64) -> StrandKey {
+        StrandKey(number)
+    }
+
+    fn number(self) -> u64 {
+        self.0
+    }
+}
 
 impl std::fmt::Display for StrandKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

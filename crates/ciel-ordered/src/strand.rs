@@ -4,19 +4,15 @@
 //! index: under 100 bytes. This module keeps the byte counters true; it does not know the order
 //! in which anything is released. Read next: `frontier`.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
+use ciel_model::{KeyTable, Segmented};
 
 use crate::history::History;
 use crate::limits::COALESCED_BYTES_MAX;
 use crate::piece::{Extent, Piece, StrandKey};
+use crate::row::Row;
 
 /// StrandIndex of a strand in the slab. [`NOWHERE`] means none, to keep the links small.
 pub(crate) type StrandIndex = u32;
-
-/// An emptied row of more items than this gives its memory back.
-const ROOMY_ITEMS: usize = 64;
 
 /// No strand.
 pub(crate) const NOWHERE: StrandIndex = u32::MAX;
@@ -81,7 +77,7 @@ impl Item {
 /// the number of the one in front.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Body {
-    pub(crate) items: VecDeque<Item>,
+    pub(crate) items: Row<Item>,
     pub(crate) first: u64,
     /// Of a held strand, items below this number are committed.
     pub(crate) final_until: u64,
@@ -103,7 +99,7 @@ pub(crate) struct Body {
 impl Body {
     fn new() -> Body {
         Body {
-            items: VecDeque::new(),
+            items: Row::new(),
             first: 0,
             final_until: 0,
             marked_until: 0,
@@ -130,7 +126,7 @@ impl Body {
         self.reached = actions;
     }
 
-    /// The item in front is released and goes; gives back the slack after a long row.
+    /// The item in front is released and goes.
     pub(crate) fn pass_front(&mut self) {
         let front = self.items.pop_front();
         if let Some(actions) = front.and_then(|item| item.actions_behind()) {
@@ -138,9 +134,6 @@ impl Body {
         }
         self.first += 1;
         self.part_taken = 0;
-        if self.items.is_empty() && self.items.capacity() > ROOMY_ITEMS {
-            self.items.shrink_to_fit();
-        }
     }
 
     pub(crate) fn history(&mut self) -> &mut History {
@@ -202,7 +195,7 @@ impl Body {
 
     /// Takes the items from index `kept` on away, none of which is released.
     pub(crate) fn truncate(&mut self, kept: usize) -> Vec<Item> {
-        let gone: Vec<Item> = self.items.drain(kept.min(self.items.len())..).collect();
+        let gone = self.items.split_off(kept);
         self.held_bytes -= gone.iter().map(Item::memory).sum::<u64>();
         self.actions = self.actions_before(self.items.len());
         gone
@@ -210,7 +203,7 @@ impl Body {
 
     /// Actions that the strand had done in front of an item.
     fn actions_before(&self, index: usize) -> u64 {
-        let mut items = self.items.range(..index).rev();
+        let mut items = (0..index).rev().map(|index| &self.items[index]);
         let behind = items.find_map(Item::actions_behind);
         behind.unwrap_or(self.released_actions)
     }
@@ -225,7 +218,7 @@ impl Body {
 
     /// Gives back the slack of the growing buffers when the strand writes no more.
     fn shrink(&mut self) {
-        self.items.shrink_to_fit();
+        self.items.shrink();
         if let Some(Item::Bytes(bytes)) = self.items.back_mut() {
             bytes.shrink_to_fit();
         }
@@ -292,9 +285,9 @@ impl Strand {
 /// All strands that have a place, by place and by key.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Strands {
-    entries: Vec<Strand>,
-    free: Vec<StrandIndex>,
-    places: FxHashMap<StrandKey, StrandIndex>,
+    entries: Segmented<Strand>,
+    free: Segmented<StrandIndex>,
+    places: KeyTable<StrandKey, StrandIndex>,
 }
 
 impl Strands {
@@ -302,7 +295,7 @@ impl Strands {
         self.places.len()
     }
 
-    /// All strands that have a place, in no order.
+    /// All strands that have a place, in the order of their keys.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Strand> {
         self.places.values().map(|place| &self[*place])
     }

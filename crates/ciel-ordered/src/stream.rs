@@ -386,7 +386,7 @@ impl OrderedStream {
 
     fn drop_body(&mut self, body: Body, places: &mut Vec<StrandIndex>) {
         let mut part = body.part_taken;
-        for item in body.items {
+        for item in body.items.into_entries() {
             let part = std::mem::take(&mut part);
             match item {
                 Item::Child(child, _) => places.push(child),

@@ -225,12 +225,12 @@ fn turns() -> Vec<(&'static str, Event)> {
             "a root is submitted: name 1, script `s`, payload `p`",
             Event::RootSubmitted {
                 name: Name(1),
-                descriptor: Descriptor::plain(
+                descriptor: Arc::new(Descriptor::plain(
                     "skywriting",
                     Class::Coordination,
                     "s",
                     b"p".to_vec(),
-                ),
+                )),
             },
         ),
         ("task 1 got a slot", Event::TaskPlaced { task, attempt }),
@@ -259,10 +259,10 @@ fn turns() -> Vec<(&'static str, Event)> {
                     at: ActionKey::part(7, 0),
                 },
                 continuation: Continuation::Replay,
-                checkpoint: Some(Checkpoint {
+                checkpoint: Some(Box::new(Checkpoint {
                     state: b"s".to_vec().into(),
                     kept: vec![Handle(0), Handle(1)],
-                }),
+                })),
             },
         ),
     ]
@@ -303,7 +303,7 @@ fn others() -> Vec<(&'static str, Event)> {
         (
             "the job is cancelled",
             Event::JobCancelled {
-                failure: failure(FailureKind::Cancelled),
+                failure: Box::new(failure(FailureKind::Cancelled)),
             },
         ),
         ("time passed", Event::Ticked),
@@ -312,7 +312,7 @@ fn others() -> Vec<(&'static str, Event)> {
             Event::TaskRefused {
                 task,
                 attempt,
-                failure: failure(FailureKind::Refused),
+                failure: Box::new(failure(FailureKind::Refused)),
             },
         ),
     ]
@@ -324,7 +324,7 @@ fn spawn() -> Step {
     Step::Spawn {
         action: 4,
         first: Handle(9),
-        descriptor: Descriptor {
+        descriptor: Arc::new(Descriptor {
             code: CodeIdentity::of(vec![FunctionCode {
                 name: "f".into(),
                 place: Site {
@@ -341,7 +341,7 @@ fn spawn() -> Step {
             },
             replayable: true,
             ..Descriptor::plain("python", pooled, "f", b"p".to_vec())
-        },
+        }),
     }
 }
 
@@ -417,7 +417,7 @@ fn ends() -> Vec<(&'static str, Event)> {
             Event::TaskTailSpawned {
                 task,
                 attempt,
-                descriptor: Descriptor {
+                descriptor: Arc::new(Descriptor {
                     options: Arc::new(Options {
                         resources: Resources {
                             millicores: 2000,
@@ -427,7 +427,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                         ..Options::default()
                     }),
                     ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
-                },
+                }),
                 after: 6,
             },
         ),
@@ -436,7 +436,7 @@ fn ends() -> Vec<(&'static str, Event)> {
             Event::TaskFailed {
                 task,
                 attempt,
-                failure: failure(FailureKind::TaskError),
+                failure: Box::new(failure(FailureKind::TaskError)),
             },
         ),
         (
@@ -444,7 +444,7 @@ fn ends() -> Vec<(&'static str, Event)> {
             Event::TaskLost {
                 task,
                 attempt,
-                failure: failure(FailureKind::WorkerLost),
+                failure: Box::new(failure(FailureKind::WorkerLost)),
             },
         ),
     ]

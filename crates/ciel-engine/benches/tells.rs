@@ -7,6 +7,7 @@
 #![allow(missing_docs)]
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ciel_coordinator::{Coordinator, Recorder};
@@ -61,7 +62,12 @@ impl Job {
         };
         let event = graph::Event::RootSubmitted {
             name: Name::of_root(b"bench"),
-            descriptor: Descriptor::plain("s", Class::Coordination, "s", b"s".as_slice()),
+            descriptor: Arc::new(Descriptor::plain(
+                "s",
+                Class::Coordination,
+                "s",
+                b"s".as_slice(),
+            )),
         };
         job.tell(event, Caller::Nobody);
         job.tell(
@@ -115,7 +121,7 @@ impl Job {
         let step = Step::Spawn {
             action: u64::from(number),
             first: Handle(number),
-            descriptor,
+            descriptor: Arc::new(descriptor),
         };
         self.tell(
             graph::Event::TaskStepped {

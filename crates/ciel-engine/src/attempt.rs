@@ -179,7 +179,7 @@ impl Attempt {
         graph::Event::TaskFailed {
             task,
             attempt,
-            failure,
+            failure: Box::new(failure),
         }
     }
 
@@ -192,7 +192,7 @@ impl Attempt {
         graph::Event::TaskLost {
             task,
             attempt,
-            failure,
+            failure: Box::new(failure),
         }
     }
 

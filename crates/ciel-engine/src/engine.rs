@@ -56,6 +56,17 @@ impl Engine {
             Event::Graph(event) if is_for_home(&event) => {
                 self.home.tell(now, event, &mut self.from_home)
             }
+            Event::Graph(event) => {
+                if self.site.passes_on(&mut call, &event) {
+                    self.home.on_acted(now, HERE, event, &mut self.from_home);
+                }
+            }
+            Event::TurnEnded { attempt, end } => {
+                if let Some(event) = end.filter(|_| !self.site.is_stopping(attempt)) {
+                    self.home.on_acted(now, HERE, event, &mut self.from_home);
+                }
+                self.site.on_turn_ended(&mut call, attempt);
+            }
             Event::Ticked => {
                 let event = graph::Event::Ticked;
                 self.home.tell(now, event, &mut self.from_home);
@@ -75,21 +86,16 @@ impl Engine {
 
     /// Delivers what home and site have to say to each other, each in order, until both are silent.
     fn deliver(&mut self, call: &mut Call<'_>) {
-        let mut messages = Vec::new();
-        loop {
+        let now = call.now;
+        while !(call.to_home.is_empty() && self.from_home.is_empty()) {
+            for message in call.to_home.drain(..) {
+                self.home.receive(now, HERE, message, &mut self.from_home);
+            }
             for from_home in self.from_home.drain(..) {
                 match from_home {
                     FromHome::Send(_, message) => self.site.on_message(call, message),
                     FromHome::Do(effect) => call.effects.push(effect),
                 }
-            }
-            if call.to_home.is_empty() {
-                return;
-            }
-            std::mem::swap(call.to_home, &mut messages);
-            for message in messages.drain(..) {
-                self.home
-                    .receive(call.now, HERE, message, &mut self.from_home);
             }
         }
     }

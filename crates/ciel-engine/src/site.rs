@@ -205,8 +205,16 @@ impl Site {
 
     pub(crate) fn on_event(&mut self, call: &mut Call<'_>, event: Event) {
         match event {
-            Event::Graph(event) => self.on_act(call, event),
-            Event::TurnEnded { attempt, end } => self.on_turn_ended(call, attempt, end),
+            Event::Graph(event) => {
+                if self.passes_on(call, &event) {
+                    call.to_home.push(ToHome::Acted(event));
+                }
+            }
+            Event::TurnEnded { attempt, end } => {
+                let end = end.filter(|_| !self.is_stopping(attempt));
+                call.to_home.extend(end.map(ToHome::Acted));
+                self.on_turn_ended(call, attempt);
+            }
             Event::TurnTaken { attempt } => self.on_turn_taken(call, attempt),
             Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
             Event::WorkerReady { worker, prefetches } => {
@@ -225,25 +233,20 @@ impl Site {
         }
     }
 
-    /// An attempt acts, or waits.
-    fn on_act(&mut self, call: &mut Call<'_>, event: graph::Event) {
-        match event {
-            graph::Event::TaskBlocked { task, attempt, .. } => self.on_task_blocked(
-                call,
-                AttemptKey {
-                    task,
-                    number: attempt,
-                },
-                event,
-            ),
-            graph::Event::TaskRecalled { task, attempt } => {
-                call.asks = Some(AttemptKey {
-                    task,
-                    number: attempt,
-                });
-                call.to_home.push(ToHome::Acted(event));
+    /// An attempt acts, or waits. Whether the home has to receive that; if so it does next.
+    pub(crate) fn passes_on(&mut self, call: &mut Call<'_>, event: &graph::Event) -> bool {
+        use graph::Event;
+        match *event {
+            Event::TaskBlocked { task, attempt, .. } => {
+                let number = attempt;
+                self.on_task_blocked(call, AttemptKey { task, number })
             }
-            _ => call.to_home.push(ToHome::Acted(event)),
+            Event::TaskRecalled { task, attempt } => {
+                let number = attempt;
+                call.asks = Some(AttemptKey { task, number });
+                true
+            }
+            _ => true,
         }
     }
 

@@ -61,7 +61,7 @@ fn spawn(outputs: u32) -> Action {
     Action::Spawn {
         at: At::Action,
         first: None,
-        descriptor: descriptor(outputs),
+        descriptor: Arc::new(descriptor(outputs)),
     }
 }
 
@@ -160,20 +160,23 @@ fn every_end_leaves_the_slot() {
     let tail = graph::Event::TaskTailSpawned {
         task,
         attempt: number,
-        descriptor: descriptor(1),
+        descriptor: Arc::new(descriptor(1)),
         after: 6,
     };
-    assert_eq!(end(attempt.act(Action::TailSpawn(descriptor(1)))), tail);
+    assert_eq!(
+        end(attempt.act(Action::TailSpawn(Arc::new(descriptor(1))))),
+        tail
+    );
     let failed = graph::Event::TaskFailed {
         task,
         attempt: number,
-        failure: failure(),
+        failure: Box::new(failure()),
     };
     assert_eq!(end(attempt.act(Action::Fail(failure()))), failed);
     let lost = Some(graph::Event::TaskLost {
         task,
         attempt: number,
-        failure: failure(),
+        failure: Box::new(failure()),
     });
     let key = RUN;
     assert_eq!(

@@ -69,7 +69,7 @@ fn acts_and_replies_allocate_nothing() {
     let spawn = Action::Spawn {
         at,
         first,
-        descriptor: descriptor(),
+        descriptor: Arc::new(descriptor()),
     };
     let value = Value::inline(Form::Json, "7");
     let construct = Action::Construct { at, handle, value };

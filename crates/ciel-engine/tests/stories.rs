@@ -104,7 +104,7 @@ fn start_that_its_worker_never_got_to_goes_to_another_when_the_worker_is_gone() 
     let end = Some(graph::Event::TaskLost {
         task: attempt_of(2).task,
         attempt: attempt_of(2).number,
-        failure: failure("gone"),
+        failure: Box::new(failure("gone")),
     });
     let lost = Event::TurnEnded {
         attempt: attempt_of(2),
@@ -159,7 +159,7 @@ fn preempted_script_that_is_stopped_leaves_at_once() {
         "offer 1"
     );
     let cancelled = graph::Event::JobCancelled {
-        failure: failure("interrupted"),
+        failure: Box::new(failure("interrupted")),
     };
     let told = house.tell(cancelled);
     assert!(told.contains("drop script 0"), "{told}");
@@ -243,7 +243,7 @@ fn watcher_in_a_worker_is_notified() {
 fn job_that_has_ended_is_quiet_when_the_last_slot_is_free() {
     let mut house = House::with_worker(1);
     let cancelled = graph::Event::JobCancelled {
-        failure: failure("interrupted"),
+        failure: Box::new(failure("interrupted")),
     };
     assert_eq!(house.tell(cancelled), "stop 1 in worker0, job ended");
     let root = Event::TurnEnded {

@@ -5,6 +5,7 @@
 #![allow(missing_docs)]
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
 use ciel_model::{AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, TaskKey, Value};
@@ -37,7 +38,7 @@ impl Driver {
         };
         driver.tell(Event::RootSubmitted {
             name: Name::of_root(b"bench"),
-            descriptor: plain(Vec::new()),
+            descriptor: Arc::new(plain(Vec::new())),
         });
         driver.place();
         driver
@@ -65,7 +66,7 @@ impl Driver {
         let step = Step::Spawn {
             action: self.spawns,
             first: Handle(self.next_handle),
-            descriptor: plain(inputs),
+            descriptor: Arc::new(plain(inputs)),
         };
         self.spawns += 1;
         self.next_handle += 1;
@@ -138,7 +139,7 @@ fn handed_over(driver: &mut Driver) {
         driver.tell(Event::TaskTailSpawned {
             task,
             attempt: FIRST,
-            descriptor: plain(Vec::new()),
+            descriptor: Arc::new(plain(Vec::new())),
             after: 0,
         });
     }

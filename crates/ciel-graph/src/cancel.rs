@@ -44,14 +44,9 @@ impl Graph {
     fn between(&self, begin: Mark, end: Mark) -> Vec<TaskKey> {
         let between =
             |mark: Mark| self.order.precedes(begin, mark) && self.order.precedes(mark, end);
-        let mut all: Vec<TaskKey> = self
-            .tasks
-            .iter()
-            .filter(|(_, task)| between(task.strand.begin))
-            .map(|(key, _)| *key)
-            .collect();
-        all.sort();
-        all
+        let tasks = self.tasks.iter();
+        let between = tasks.filter(|(_, task)| between(task.strand.begin));
+        between.map(|(key, _)| key).collect()
     }
 
     /// Ends one task, whatever its state.
@@ -101,14 +96,13 @@ impl Graph {
         mark: Mark,
         actions: &mut Vec<Action>,
     ) {
-        let mut all: Vec<TaskKey> = self
+        let all: Vec<TaskKey> = self
             .tasks
             .iter()
             .filter(|(_, task)| !task.has_started() && task.state != State::Dormant)
             .filter(|(_, task)| self.order.precedes(mark, task.strand.end))
-            .map(|(key, _)| *key)
+            .map(|(key, _)| key)
             .collect();
-        all.sort();
         for key in all {
             self.cancel_unstarted(now, key, actions);
         }

@@ -60,10 +60,10 @@ impl Graph {
             let stored = task.checkpoint.iter().flat_map(|stored| &stored.table);
             stored.chain(&task.inputs).for_each(&mut hold);
             assert!(
-                task.facts.is_sorted_by(|a, b| a.at < b.at),
+                task.facts.iter().is_sorted_by(|a, b| a.at < b.at),
                 "facts in order"
             );
-            for fact in &task.facts {
+            for fact in task.facts.iter() {
                 match &fact.act {
                     FactAct::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),
                     FactAct::Constructed { object, .. } => hold(object),
@@ -134,13 +134,13 @@ impl Graph {
                 "{key:?} watches while it does not run"
             );
         }
-        for (key, task) in &self.tasks {
+        for (key, task) in self.tasks.iter() {
             if let State::Waiting { missing } | State::Suspended { missing, .. } = &task.state {
-                let found = waits.get(key).or(follows.get(key));
+                let found = waits.get(&key).or(follows.get(&key));
                 assert_eq!(found, Some(missing), "what {} waits for", task.label());
             }
             let left = task.first_of.as_ref().map_or(0, |list| list.left());
-            let followed = follows.remove(key).unwrap_or(0);
+            let followed = follows.remove(&key).unwrap_or(0);
             assert_eq!(followed, left, "the rest of the list of {}", task.label());
         }
         assert!(follows.is_empty(), "lists of tasks that ended: {follows:?}");

@@ -18,7 +18,7 @@ pub enum Event {
         /// The root's name, from which the names of all other tasks follow.
         name: Name,
         /// The root task; it has no inputs.
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
     },
     /// A ready task got a slot.
     TaskPlaced {
@@ -54,7 +54,7 @@ pub enum Event {
         continuation: Continuation,
         /// Its state at this wait, from which any thread or worker can resume it, any number of
         /// times: a replay starts from here.
-        checkpoint: Option<Checkpoint>,
+        checkpoint: Option<Box<Checkpoint>>,
     },
     /// A running task asks to be notified when a reference is resolved, and continues. It thereby
     /// demands the reference. At the end of its turn it stops watching all references.
@@ -84,7 +84,7 @@ pub enum Event {
         /// The number of the attempt.
         attempt: AttemptNumber,
         /// The successor, with as many outputs.
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
         /// Number of the strand's actions so far, with those that were left out.
         after: u64,
     },
@@ -95,7 +95,7 @@ pub enum Event {
         /// The number of the attempt.
         attempt: AttemptNumber,
         /// The cause.
-        failure: Failure,
+        failure: Box<Failure>,
     },
     /// The worker of a running attempt is gone; the strand is replayed if it can be.
     TaskLost {
@@ -104,7 +104,7 @@ pub enum Event {
         /// The number of the attempt.
         attempt: AttemptNumber,
         /// The task's failure if it cannot be replayed.
-        failure: Failure,
+        failure: Box<Failure>,
     },
     /// A task that is replayed from its start, and has not acted yet, requests the resolutions of
     /// all references that it had demanded.
@@ -134,7 +134,7 @@ pub enum Event {
     /// A request to cancel the whole job.
     JobCancelled {
         /// The failure that the job then has.
-        failure: Failure,
+        failure: Box<Failure>,
     },
     /// Time passed; see [`crate::Graph::next_deadline`].
     Ticked,
@@ -145,7 +145,7 @@ pub enum Event {
         /// The attempt that was offered.
         attempt: AttemptNumber,
         /// The failure, which names the resource.
-        failure: Failure,
+        failure: Box<Failure>,
     },
     /// A strand is rolled back to one of its actions and replayed; see
     /// [`crate::Graph::rollback_min`].
@@ -167,7 +167,7 @@ pub enum Step {
         /// The handle of its first output; the others follow it.
         first: Handle,
         /// The child.
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
     },
     /// The task stores an object.
     Construct {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, CallKey, Failure, FailureKind, Handle, KeyMap, Mark, Micros, ObjectKey,
+    AttemptNumber, CallKey, Failure, FailureKind, Handle, KeyTable, Mark, Micros, ObjectKey,
     SerialOrder, TaskKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,8 +33,8 @@ use crate::wait::Block;
 pub struct Graph {
     pub(crate) policy: Policy,
     pub(crate) order: SerialOrder,
-    /// Boxed, so that the table can grow without moving or doubling what is large.
-    pub(crate) tasks: KeyMap<TaskKey, Box<Task>>,
+    /// Boxed, so that a page with one task left in it is small.
+    pub(crate) tasks: KeyTable<TaskKey, Box<Task>>,
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
@@ -71,7 +71,7 @@ impl Graph {
         Graph {
             policy,
             order: SerialOrder::default(),
-            tasks: KeyMap::default(),
+            tasks: KeyTable::default(),
             objects: Objects::default(),
             next_task: 0,
             calls: FxHashMap::default(),
@@ -167,24 +167,24 @@ impl Graph {
                 task,
                 attempt,
                 failure,
-            } => self.on_task_failed(now, task, attempt, failure, actions),
+            } => self.on_task_failed(now, task, attempt, *failure, actions),
             Event::TaskLost {
                 task,
                 attempt,
                 failure,
-            } => self.on_task_lost(now, task, attempt, failure, actions),
+            } => self.on_task_lost(now, task, attempt, *failure, actions),
             Event::TaskRolledBack { task, to } => self.on_task_rolled_back(now, task, to, actions),
             Event::TaskRecalled { task, attempt } => self.on_task_recalled(task, attempt, actions),
             Event::EngineLost { policy, lost } => self.on_engine_lost(now, policy, lost, actions),
             Event::ContinuationLost { task } => self.on_continuation_lost(now, task, actions),
             Event::CancelRequested { task } => self.on_cancel_requested(now, task, actions),
-            Event::JobCancelled { failure } => self.on_job_cancelled(now, failure, actions),
+            Event::JobCancelled { failure } => self.on_job_cancelled(now, *failure, actions),
             Event::Ticked => self.on_ticked(now, actions),
             Event::TaskRefused {
                 task,
                 attempt,
                 failure,
-            } => self.on_task_refused(now, task, attempt, failure, actions),
+            } => self.on_task_refused(now, task, attempt, *failure, actions),
         }
     }
 
@@ -265,11 +265,9 @@ impl Graph {
     pub fn offers(&self) -> Vec<Action> {
         let remaking = self.remaking.as_ref();
         let is_held = |key| remaking.is_some_and(|remaking| remaking.is_old(key));
-        let all = self.tasks.iter().filter(|(key, _)| !is_held(**key));
-        let offers = all.filter_map(|(key, task)| Some((*key, self.offer_of(*key, task)?)));
-        let mut offers: Vec<(TaskKey, Action)> = offers.collect();
-        offers.sort_by_key(|(key, _)| *key);
-        offers.into_iter().map(|(_, offer)| offer).collect()
+        let all = self.tasks.iter().filter(|(key, _)| !is_held(*key));
+        all.filter_map(|(key, task)| self.offer_of(key, task))
+            .collect()
     }
 
     /// Corrects the labels of offers that this event has changed.

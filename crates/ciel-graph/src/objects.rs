@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    Content, Digest, Failure, FileContent, Handle, KeyMap, Name, ObjectKey, TaskKey, Value,
+    Content, Digest, Failure, FileContent, Handle, KeyTable, Name, ObjectKey, TaskKey, Value,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -93,7 +93,7 @@ const SOURCES_MIN: usize = 64;
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(into = "saved::Saved", try_from = "saved::Saved")]
 pub(crate) struct Objects {
-    table: KeyMap<ObjectKey, Object>,
+    table: KeyTable<ObjectKey, Object>,
     next: u64,
     /// How many stored values are that file.
     files: FxHashMap<Name, u32>,
@@ -168,7 +168,7 @@ impl Objects {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ObjectKey, &Object)> {
-        self.table.iter().map(|(key, object)| (*key, object))
+        self.table.iter()
     }
 
     /// The object that `key` resolves to: itself, or the target of its alias.

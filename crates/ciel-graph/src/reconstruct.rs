@@ -159,7 +159,7 @@ impl Graph {
             tails: recipe.tails,
             ..self.new_strand(recipe.strand, begin, end)
         };
-        let descriptor = (*recipe.descriptor).clone();
+        let descriptor = recipe.descriptor.clone();
         let parent = recipe.parent.clone();
         let key = self.new_task(now, recipe.task, descriptor, strand, parent, inputs);
         let names = (0..recipe.descriptor.outputs).map(|index| recipe.task.output(index.into()));
@@ -255,6 +255,8 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use ciel_model::{AttemptNumber, Class, Descriptor, Digest, Form, Handle, Input, Pool};
 
     use super::*;
@@ -276,7 +278,7 @@ mod tests {
         Step::Spawn {
             action,
             first,
-            descriptor,
+            descriptor: Arc::new(descriptor),
         }
     }
 
@@ -318,7 +320,13 @@ mod tests {
         };
         let name = Name::of_root(b"job");
         let descriptor = root;
-        tell(&mut graph, Event::RootSubmitted { name, descriptor });
+        tell(
+            &mut graph,
+            Event::RootSubmitted {
+                name,
+                descriptor: Arc::new(descriptor),
+            },
+        );
         place(&mut graph, ROOT, 0);
         let child = Descriptor {
             impure,
@@ -438,10 +446,10 @@ mod tests {
                 on: vec![Handle(0)],
                 wait: Wait::ALL,
                 continuation: Continuation::Live,
-                checkpoint: Some(Checkpoint {
+                checkpoint: Some(Box::new(Checkpoint {
                     state: "here".into(),
                     kept: vec![Handle(0)],
-                }),
+                })),
             };
             let dropped = |action: &Action| matches!(action, Action::DropObject(_));
             assert!(!tell(&mut graph, block).iter().any(dropped));

@@ -68,7 +68,7 @@ impl Graph {
         let strand = task.strand.key;
         let before = task.checkpoint.replace(Box::new(stored));
         let mut released = Released::default();
-        self.release_facts(facts, &mut released);
+        self.release_facts(facts.into_entries(), &mut released);
         let before = before.map(|stored| stored.table).unwrap_or_default();
         self.release_all(before, &mut released);
         self.clear(released, actions);
@@ -87,8 +87,7 @@ impl Graph {
         if !lost.is_empty() {
             self.begin_remaking();
         }
-        let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
-        all.sort();
+        let all: Vec<TaskKey> = self.tasks.keys().collect();
         let mut told = Vec::new();
         for key in all {
             self.recover(now, key, &mut told);
@@ -112,8 +111,7 @@ impl Graph {
     fn offer_all(&mut self, actions: &mut Vec<Action>) {
         let ready = |task: &Task| matches!(task.state, State::Ready { .. });
         let tasks = self.tasks.iter().filter(|(_, task)| ready(task));
-        let mut all: Vec<TaskKey> = tasks.map(|(key, _)| *key).collect();
-        all.sort();
+        let all: Vec<TaskKey> = tasks.map(|(key, _)| key).collect();
         for key in all {
             self.offer(key, actions);
         }

@@ -36,8 +36,9 @@ impl Graph {
         }
         let (passed, recorded) = task.recorded_at(at);
         let next = task.facts.get(passed).filter(|_| recorded.is_none());
-        let left_out = task.facts[task.met.min(passed)..passed].iter();
+        let left_out = task.facts.iter_from(task.met.min(passed));
         let left_out = left_out
+            .take(passed.saturating_sub(task.met))
             .filter(|fact| !fact.act.is_taken())
             .chain(next)
             .next();
@@ -142,8 +143,9 @@ impl Graph {
     /// A replay that ends must have done all that it did before.
     pub(crate) fn check_replayed(&self, key: TaskKey) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
-        match task.facts[task.met..]
-            .iter()
+        match task
+            .facts
+            .iter_from(task.met)
             .find(|fact| !fact.act.is_taken())
         {
             None => Ok(()),
@@ -161,10 +163,9 @@ impl Task {
         if self.facts.last().is_none_or(|last| last.at < at) {
             return (self.facts.len(), None);
         }
-        match self.facts.binary_search_by_key(&at, |fact| fact.at) {
-            Ok(index) => (index, Some(&self.facts[index].act)),
-            Err(index) => (index, None),
-        }
+        let index = self.facts.partition_point(|fact| fact.at < at);
+        let there = self.facts.get(index).filter(|fact| fact.at == at);
+        (index, there.map(|fact| &fact.act))
     }
 
     /// Adds a fact after all others.

@@ -113,7 +113,7 @@ impl Graph {
     /// What the recorded facts of a task made, with the handles of then, in order.
     fn made(&self, key: TaskKey) -> Vec<(Handle, ObjectKey)> {
         let mut made = Vec::new();
-        for fact in &self.tasks[&key].facts {
+        for fact in self.tasks[&key].facts.iter() {
             match &fact.act {
                 FactAct::Spawned { first, outputs, .. } => {
                     made.extend((first.0..).map(Handle).zip(outputs.iter().copied()));
@@ -132,6 +132,8 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use ciel_model::{ActionKey, Class, Descriptor, Form, Name, Pool, Value};
 
     use super::*;
@@ -197,7 +199,7 @@ mod tests {
             &mut graph,
             Event::RootSubmitted {
                 name,
-                descriptor: root,
+                descriptor: Arc::new(root),
             },
         );
         place(&mut graph, ROOT);
@@ -213,7 +215,7 @@ mod tests {
             let spawn = Step::Spawn {
                 action,
                 first: Handle(action as u32),
-                descriptor: descriptor(what),
+                descriptor: Arc::new(descriptor(what)),
             };
             step(&mut graph, spawn);
         }

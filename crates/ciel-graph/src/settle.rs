@@ -262,7 +262,7 @@ impl Graph {
             strand,
             ..
         } = *task;
-        self.release_facts(facts, &mut released);
+        self.release_facts(facts.into_entries(), &mut released);
         let stored = checkpoint.map(|stored| stored.table);
         self.release_all(stored.unwrap_or_default(), &mut released);
         self.release_all(table.objects(), &mut released);
@@ -300,7 +300,11 @@ impl Graph {
         }
     }
 
-    pub(crate) fn release_facts(&mut self, facts: Vec<Fact>, released: &mut Released) {
+    pub(crate) fn release_facts(
+        &mut self,
+        facts: impl IntoIterator<Item = Fact>,
+        released: &mut Released,
+    ) {
         for fact in facts {
             match fact.act {
                 FactAct::Spawned {

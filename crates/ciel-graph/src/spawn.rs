@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, CallKey, Descriptor, FactAct, Failure, FailureKind, Handle, Input,
-    InputMode, Label, Mark, Micros, Name, ObjectKey, StrandKey, TaskKey, Value, limits,
+    InputMode, Label, Mark, Micros, Name, ObjectKey, Segmented, StrandKey, TaskKey, Value, limits,
 };
 use rustc_hash::FxHashSet;
 
@@ -25,7 +25,7 @@ impl Graph {
         &mut self,
         now: Micros,
         name: Name,
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
         actions: &mut Vec<Action>,
     ) {
         let begin = self.order.push_last();
@@ -63,7 +63,7 @@ impl Graph {
         &mut self,
         now: Micros,
         name: Name,
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
         strand: Strand,
         parent: Option<Label>,
         inputs: Vec<ObjectKey>,
@@ -79,7 +79,7 @@ impl Graph {
         }
         let task = Task {
             name,
-            descriptor: Arc::new(descriptor),
+            descriptor,
             parent,
             begun_at: strand.next,
             spawned: false,
@@ -92,7 +92,7 @@ impl Graph {
             table: Table::of(inputs.clone()),
             inputs,
             outputs: Vec::new(),
-            facts: Vec::new(),
+            facts: Segmented::default(),
             checkpoint: None,
             met: 0,
             asked: FxHashSet::default(),
@@ -115,7 +115,7 @@ impl Graph {
         now: Micros,
         parent: TaskKey,
         (action, first): (u64, Handle),
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let inputs = self.keys_of_inputs(parent, &descriptor.inputs)?;
@@ -138,7 +138,7 @@ impl Graph {
         now: Micros,
         parent: TaskKey,
         (action, first): (u64, Handle),
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
         inputs: Vec<ObjectKey>,
         actions: &mut Vec<Action>,
     ) -> TaskKey {
@@ -402,7 +402,7 @@ impl Graph {
         now: Micros,
         key: TaskKey,
         attempt: AttemptNumber,
-        (descriptor, after): (Descriptor, u64),
+        (descriptor, after): (Arc<Descriptor>, u64),
         actions: &mut Vec<Action>,
     ) {
         if self.running(key, attempt).is_none() {
@@ -439,7 +439,7 @@ impl Graph {
         &mut self,
         now: Micros,
         key: TaskKey,
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
         inputs: Vec<ObjectKey>,
         actions: &mut Vec<Action>,
     ) {

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use ciel_model::{Handle, ObjectKey};
+use ciel_model::{Handle, ObjectKey, Segmented};
 
 /// The handles of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Table {
     /// Handles from 0 on: the inputs, and what the task made without a gap.
-    dense: Vec<ObjectKey>,
+    dense: Segmented<ObjectKey>,
     /// What the task made beyond a gap.
     sparse: BTreeMap<u32, ObjectKey>,
     /// What was delivered to it, from [`Handle::DELIVERED_MIN`] on.
@@ -26,7 +26,7 @@ impl Table {
     pub(crate) fn of(objects: Vec<ObjectKey>) -> Table {
         Table {
             own_end: objects.len() as u32,
-            dense: objects,
+            dense: objects.into(),
             ..Table::default()
         }
     }
@@ -68,7 +68,7 @@ impl Table {
     pub(crate) fn add(&mut self, first: Handle, objects: &[ObjectKey]) {
         self.own_end = self.own_end.max(first.0 + objects.len() as u32);
         if first.0 as usize == self.dense.len() && self.sparse.is_empty() {
-            return self.dense.extend(objects);
+            return self.dense.extend(objects.iter().copied());
         }
         let numbered = (first.0..).zip(objects.iter().copied());
         self.sparse.extend(numbered);

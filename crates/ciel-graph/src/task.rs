@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     AttemptNumber, CallKey, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey,
-    StrandKey, TaskKey,
+    Segmented, StrandKey, TaskKey,
 };
 use rustc_hash::FxHashSet;
 
@@ -88,7 +88,7 @@ pub(crate) struct Task {
     /// What it is to make; not held.
     pub(crate) outputs: Vec<ObjectKey>,
     /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
-    pub(crate) facts: Vec<Fact>,
+    pub(crate) facts: Segmented<Fact>,
     /// The point from which a replay of the strand starts, if not the task's start.
     pub(crate) checkpoint: Option<Box<StoredCheckpoint>>,
     /// Facts before the point that a replay has reached; equals `facts.len()` otherwise.

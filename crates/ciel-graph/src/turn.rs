@@ -76,13 +76,13 @@ impl Graph {
                     return Entry::Restore {
                         bytes: stored.state,
                         answers: self.answers(key, &stored.on),
-                        facts: self.tasks[&key].facts.clone(),
+                        facts: self.tasks[&key].facts.iter().cloned().collect(),
                     };
                 }
                 let inputs = self.known_inputs(key);
                 Entry::Replay {
                     inputs,
-                    facts: self.tasks[&key].facts.clone(),
+                    facts: self.tasks[&key].facts.iter().cloned().collect(),
                 }
             }
         }

@@ -231,8 +231,7 @@ impl Graph {
     /// Ends all work at once, whatever its state.
     pub(crate) fn end_everything(&mut self, now: Micros, actions: &mut Vec<Action>) {
         self.verdict.ending = true;
-        let mut all: Vec<TaskKey> = self.tasks.keys().copied().collect();
-        all.sort();
+        let all: Vec<TaskKey> = self.tasks.keys().collect();
         for key in all {
             self.cancel_task(now, key, "the job ended", actions);
         }

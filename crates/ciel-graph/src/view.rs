@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ciel_model::{AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, TaskKey};
+use ciel_model::{
+    AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, Segmented, TaskKey,
+};
 
 use crate::functions::FunctionCounts;
 use crate::graph::Graph;
@@ -133,15 +135,15 @@ impl Graph {
     /// Live tasks that answer to what a person typed, among those that begin at marks of a range
     /// of numbers; `None` if no marks have such numbers. It costs the length of the range.
     pub fn find(&self, text: &str, numbers: Range<usize>) -> Option<Vec<TaskKey>> {
-        let owners = self.owners.0.get(numbers.start..)?;
-        let owners = (numbers.start..numbers.end).zip(owners);
-        let answers = |(index, key): &(usize, &TaskKey)| {
-            let task = self.tasks.get(*key);
+        let numbers = numbers.start..numbers.end.min(self.owners.0.len());
+        let answers = |(index, key): &(usize, TaskKey)| {
+            let task = self.tasks.get(key);
             let task = task.filter(|task| task.strand.begin.index() == *index);
             task.is_some_and(|task| task.label().answers_to(text))
         };
-        let found = owners.clone().filter(answers).map(|(_, key)| *key);
-        (owners.len() > 0).then(|| found.collect())
+        let owners = numbers.clone().map(|index| (index, self.owners.0[index]));
+        let found = owners.filter(answers).map(|(_, key)| key);
+        (!numbers.is_empty()).then(|| found.collect())
     }
 
     /// The task that begins at a mark; none where one ends.
@@ -210,7 +212,7 @@ impl Graph {
 /// Which task begins or ends at a mark, by the mark's number. What stands there for tasks that have
 /// ended is out of date.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Owners(Vec<TaskKey>);
+pub(crate) struct Owners(Segmented<TaskKey>);
 
 impl Owners {
     /// The task that has, or had, that mark.
@@ -220,8 +222,8 @@ impl Owners {
 
     pub(crate) fn add(&mut self, mark: Mark, task: TaskKey) {
         let index = mark.index();
-        if index >= self.0.len() {
-            self.0.resize(index + 1, NO_TASK);
+        while index >= self.0.len() {
+            self.0.push(NO_TASK);
         }
         self.0[index] = task;
     }

@@ -25,7 +25,7 @@ pub(crate) struct Block {
     pub(crate) on: Vec<Handle>,
     pub(crate) wait: Wait,
     pub(crate) continuation: Continuation,
-    pub(crate) checkpoint: Option<Checkpoint>,
+    pub(crate) checkpoint: Option<Box<Checkpoint>>,
 }
 
 impl Graph {
@@ -51,7 +51,7 @@ impl Graph {
             .reach_wait(key, wait)
             .and_then(|()| self.objects_of_block(key, kept, (&on, wait), &continuation, actions));
         let asked = asked.and_then(|objects| {
-            let stored = checkpoint.map(|taken| self.store_checkpoint(key, taken, &on, actions));
+            let stored = checkpoint.map(|taken| self.store_checkpoint(key, *taken, &on, actions));
             stored.unwrap_or(Ok(())).map(|()| objects)
         });
         let objects = match asked {

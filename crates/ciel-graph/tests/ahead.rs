@@ -24,7 +24,7 @@ fn spawn(action: u64, descriptor: Descriptor) -> Step {
     Step::Spawn {
         action,
         first: Handle(action as u32),
-        descriptor,
+        descriptor: Arc::new(descriptor),
     }
 }
 
@@ -37,7 +37,7 @@ impl Driver {
         };
         driver.tell(Event::RootSubmitted {
             name: Name::of_root(b"test"),
-            descriptor: worker(&[]),
+            descriptor: Arc::new(worker(&[])),
         });
         driver.begin(ROOT);
         driver

@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
@@ -60,7 +61,7 @@ impl Driver {
         };
         driver.tell(Event::RootSubmitted {
             name: Name::of_root(b"test"),
-            descriptor,
+            descriptor: Arc::new(descriptor),
         });
         driver.place(0);
         driver
@@ -84,7 +85,7 @@ impl Driver {
         let step = Step::Spawn {
             action: u64::from(spawns),
             first: Handle(spawns),
-            descriptor,
+            descriptor: Arc::new(descriptor),
         };
         self.spawns = (task, spawns + 1);
         self.tell(Event::TaskStepped {
@@ -169,10 +170,10 @@ fn loop_of_tail_spawns_stays_flat() {
         driver.tell(Event::TaskTailSpawned {
             task: TaskKey(task),
             attempt: AttemptNumber(0),
-            descriptor: Descriptor {
+            descriptor: Arc::new(Descriptor {
                 replayable: true,
                 ..plain()
-            },
+            }),
             after: 0,
         });
         driver.place(task + 1);

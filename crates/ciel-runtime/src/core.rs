@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Known, Reply};
 use ciel_graph::{self as graph, Assignment, Entry, Graph, JobOutcome};
-use ciel_model::{Class, Descriptor, Handle, Label, Micros, Options, StrandKey, TaskKey};
+use ciel_model::{Handle, Label, Micros, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
@@ -110,8 +110,7 @@ impl Core {
 
     /// Tells the engine what happened, has done what follows, and gives what the caller is to do.
     pub(crate) fn ask(&mut self, now: Micros, event: impl Into<Event>, caller: Caller) -> Reply {
-        let mut event = event.into();
-        self.prepare(&mut event);
+        let event = event.into();
         let speaker = speaker_of(&event);
         let mut effects = std::mem::take(&mut self.effects);
         let reply = self.engine.tell(now, event, caller, &mut effects);
@@ -125,24 +124,6 @@ impl Core {
         self.effects = effects;
         self.look_for_output();
         reply
-    }
-
-    /// What the engine knows of a task beyond what whoever spawns it says.
-    fn prepare(&self, event: &mut Event) {
-        if let Event::Graph(
-            graph::Event::TaskStepped {
-                step: graph::Step::Spawn { descriptor, .. },
-                ..
-            }
-            | graph::Event::RootSubmitted { descriptor, .. },
-        )
-        | Event::TurnEnded {
-            end: Some(graph::Event::TaskTailSpawned { descriptor, .. }),
-            ..
-        } = event
-        {
-            let_out_early(descriptor);
-        }
     }
 
     /// An attempt does something; gives the first handle that it thereby makes.
@@ -381,22 +362,6 @@ fn speaker_of(event: &Event) -> Option<TaskKey> {
         Event::Graph(graph::Event::TaskBlocked { task, .. }) => Some(*task),
         _ => None,
     }
-}
-
-/// What scripts and workers write goes out as soon as its turn has come: they are run again from
-/// facts, so they write the same again. A process commits its output whole unless it is declared
-/// live.
-fn let_out_early(descriptor: &mut Descriptor) {
-    if descriptor.class == Class::Process || descriptor.options.live {
-        return;
-    }
-    descriptor.options = match *descriptor.options == *Options::shared_default() {
-        true => Options::shared_live(),
-        false => Arc::new(Options {
-            live: true,
-            ..(*descriptor.options).clone()
-        }),
-    };
 }
 
 /// Whether the entry of an assignment goes on with a live copy.

@@ -151,7 +151,12 @@ impl Engine {
             };
             let failure = Failure::new(FailureKind::Cancelled, origin, why);
             core.state_mut().stop_recording();
-            core.tell(now, ciel_graph::Event::JobCancelled { failure });
+            core.tell(
+                now,
+                ciel_graph::Event::JobCancelled {
+                    failure: Box::new(failure),
+                },
+            );
         });
     }
 

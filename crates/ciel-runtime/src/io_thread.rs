@@ -243,8 +243,14 @@ impl IoThread {
             name: Name::default(),
         };
         let failure = Failure::new(kind, origin, why);
-        self.engine
-            .with(|core, now| core.tell(now, Event::JobCancelled { failure }));
+        self.engine.with(|core, now| {
+            core.tell(
+                now,
+                Event::JobCancelled {
+                    failure: Box::new(failure),
+                },
+            )
+        });
     }
 
     /// Tells people how it goes, and writes the history down.

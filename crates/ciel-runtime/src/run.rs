@@ -23,6 +23,7 @@ use crate::choice::{choose_folder, seconds_now};
 use crate::core::Core;
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
+use crate::executors::request::let_out_early;
 use crate::executors::{Registry, python, session, skywriting};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
@@ -249,7 +250,7 @@ fn machine_memory() -> Option<u64> {
 }
 
 /// The task that everything begins with, in a run that is recorded or not.
-fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Descriptor {
+fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Arc<Descriptor> {
     let script = &settings.script;
     let what = script
         .file_stem()
@@ -260,10 +261,11 @@ fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Descriptor {
         Job::Session(_) => session::root_descriptor(&what),
     };
     descriptor.site.file = script.display().to_string().into();
-    descriptor
+    descriptor.options = let_out_early(descriptor.options, &descriptor.class);
+    Arc::new(descriptor)
 }
 
-fn submit(engine: &Engine, descriptor: Descriptor) {
+fn submit(engine: &Engine, descriptor: Arc<Descriptor>) {
     let name = Name::of_root(&engine.settings.key);
     engine.with(|core, now| core.tell(now, Event::RootSubmitted { name, descriptor }));
 }

@@ -27,10 +27,6 @@ use crate::turns::ThreadState;
 use crate::user_files;
 
 /// What a script did since its last report, in program order.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most acts are steps; an allocation for each would cost more than the room"
-)]
 enum Act {
     Step(Event),
     /// After so many actions.

@@ -211,7 +211,7 @@ pub(crate) fn descriptor(
     own: &dyn Executor,
     origin: &[u8],
     asked: SpawnRequest,
-) -> Descriptor {
+) -> Arc<Descriptor> {
     let options = options::parse(&asked.options, &engine.settings);
     let request = |executor: &dyn Executor, label: Option<String>, payload, pure| Request {
         label: label.map_or(asked.label, Arc::from),

@@ -96,7 +96,7 @@ pub(crate) fn end_of(attempt: AttemptKey, last: Move, printed: bool) -> graph::E
         Move::Fail(failure) => graph::Event::TaskFailed {
             task,
             attempt: number,
-            failure,
+            failure: Box::new(failure),
         },
         _ => unreachable!("not an end"),
     }

@@ -118,7 +118,7 @@ impl World<'_> {
         let end = Some(graph::Event::TaskLost {
             task,
             attempt: number,
-            failure,
+            failure: Box::new(failure),
         });
         self.submit(Event::TurnEnded { attempt, end });
     }
@@ -169,6 +169,8 @@ impl World<'_> {
             name: Name(0),
         };
         let failure = Failure::new(FailureKind::Cancelled, origin, "interrupted");
-        self.submit(graph::Event::JobCancelled { failure });
+        self.submit(graph::Event::JobCancelled {
+            failure: Box::new(failure),
+        });
     }
 }

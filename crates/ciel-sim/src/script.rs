@@ -36,7 +36,7 @@ pub enum Move {
     /// It ends.
     Finish(Vec<Output>),
     /// It hands over, when it has done so many actions.
-    Tail(Descriptor, u64),
+    Tail(Arc<Descriptor>, u64),
     /// It fails.
     Fail(Failure),
     /// It computes for ever.
@@ -486,13 +486,13 @@ pub fn descriptor(
     definition: usize,
     inputs: Vec<Handle>,
     outputs: u32,
-) -> Descriptor {
+) -> Arc<Descriptor> {
     let task = &scenario.tasks[definition];
     let input = |(index, handle)| match task.needs.includes(index) {
         true => Input::value(handle),
         false => Input::reference(handle),
     };
-    Descriptor {
+    Arc::new(Descriptor {
         executor: "sim".into(),
         class: class(task),
         what: format!("t{definition}").into(),
@@ -505,7 +505,7 @@ pub fn descriptor(
         pure: task.pure,
         impure: false,
         replayable: task.replayable,
-    }
+    })
 }
 
 fn class(task: &Definition) -> Class {

@@ -356,7 +356,7 @@ impl<'a> World<'a> {
             on,
             wait,
             continuation,
-            checkpoint,
+            checkpoint: checkpoint.map(Box::new),
         };
         let (reply, effects) = self.ask(event, caller);
         self.after_block(attempt, reply);

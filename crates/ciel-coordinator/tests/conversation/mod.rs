@@ -90,7 +90,7 @@ impl Conversation {
         self.step(Step::Spawn {
             action,
             first: Handle(action as u32),
-            descriptor,
+            descriptor: Arc::new(descriptor),
         });
     }
 
@@ -99,7 +99,7 @@ impl Conversation {
         let name = Name::of_root(b"vectors");
         self.tell(Event::RootSubmitted {
             name,
-            descriptor: root(),
+            descriptor: Arc::new(root()),
         });
         self.place(ROOT, 0);
         self.write(ROOT, 0, "begun\n");
@@ -149,7 +149,7 @@ impl Conversation {
         self.tell(Event::TaskFailed {
             task,
             attempt,
-            failure,
+            failure: Box::new(failure),
         });
         self.block(Continuation::Live, Wait::ALL, Some(checkpoint()));
         self.tell(Event::ContinuationLost { task: ROOT });
@@ -164,19 +164,19 @@ impl Conversation {
         self.tell(Event::TaskLost {
             task,
             attempt,
-            failure,
+            failure: Box::new(failure),
         });
         self.place(CHILD, 2);
         self.write(CHILD, 0, "abc");
         self.tell(Event::TaskTailSpawned {
             task,
             attempt: AttemptNumber(2),
-            descriptor: Descriptor::plain(
+            descriptor: Arc::new(Descriptor::plain(
                 "python",
                 Class::Pooled(Pool::new("python", 1)),
                 "g",
                 b"g".to_vec(),
-            ),
+            )),
             after: 0,
         });
         self.place(SUCCESSOR, 0);
@@ -209,13 +209,13 @@ impl Conversation {
         self.tell(Event::TaskRolledBack { task: ROOT, to: 3 });
         self.tell(Event::CancelRequested { task: TaskKey(2) });
         self.tell(Event::JobCancelled {
-            failure: failure(FailureKind::Cancelled),
+            failure: Box::new(failure(FailureKind::Cancelled)),
         });
         // Too late: it concerns nobody any more.
         self.tell(Event::TaskRefused {
             task: TaskKey(2),
             attempt: AttemptNumber(0),
-            failure: failure(FailureKind::Refused),
+            failure: Box::new(failure(FailureKind::Refused)),
         });
     }
 
@@ -227,7 +227,7 @@ impl Conversation {
             on: vec![Handle(0)],
             wait,
             continuation,
-            checkpoint,
+            checkpoint: checkpoint.map(Box::new),
         });
     }
 

@@ -22,7 +22,7 @@ pub enum Action {
         /// The handle of its first output, if whoever runs the spawning task says it.
         first: Option<Handle>,
         /// The task.
-        descriptor: Descriptor,
+        descriptor: Arc<Descriptor>,
     },
     /// It makes an object.
     Construct {
@@ -54,7 +54,7 @@ pub enum Action {
         value: Bytes,
     },
     /// It ends, and its outputs are those of this successor.
-    TailSpawn(Descriptor),
+    TailSpawn(Arc<Descriptor>),
     /// It ends, with its outputs in order.
     Finish(Vec<Output>),
     /// It ends with a failure.
@@ -135,7 +135,7 @@ impl Attempt {
         Act { event, first: None }
     }
 
-    fn spawn(&mut self, at: At, first: Option<Handle>, descriptor: Descriptor) -> Act {
+    fn spawn(&mut self, at: At, first: Option<Handle>, descriptor: Arc<Descriptor>) -> Act {
         let (at, first) = self.make_at(at, first, descriptor.outputs);
         let action = at.action;
         let spawn = Step::Spawn {

@@ -99,7 +99,7 @@ impl Blocked {
             on: self.on,
             wait: self.wait,
             continuation: self.continuation,
-            checkpoint,
+            checkpoint: checkpoint.map(Box::new),
         })
     }
 }

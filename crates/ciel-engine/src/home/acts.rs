@@ -46,7 +46,7 @@ impl Home {
         let event = graph::Event::TaskLost {
             task,
             attempt: number,
-            failure,
+            failure: Box::new(failure),
         };
         self.tell(now, event, out);
     }
@@ -102,7 +102,8 @@ impl Home {
         matches!(stage, Some((owner, Stage::Placed(_))) if owner == site)
     }
 
-    pub(super) fn on_acted(
+    /// An attempt of that site has done something, waits, or has come to its end.
+    pub(crate) fn on_acted(
         &mut self,
         now: Micros,
         site: SiteKey,
@@ -155,7 +156,7 @@ impl Home {
             let failed = graph::Event::TaskFailed {
                 task,
                 attempt: number,
-                failure,
+                failure: Box::new(failure),
             };
             self.tell(now, failed, out);
         }
@@ -182,7 +183,7 @@ impl Home {
         let refused = graph::Event::TaskRefused {
             task,
             attempt: number,
-            failure,
+            failure: Box::new(failure),
         };
         self.tell(now, refused, out);
     }

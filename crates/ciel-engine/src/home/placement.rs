@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ciel_graph::Graph;
-use ciel_model::{AttemptNumber, Class, KeyMap, TaskKey};
+use ciel_model::{AttemptNumber, Class, KeyTable, TaskKey};
 use ciel_node::{AttemptKey, Capacity, Slot};
 
 use crate::message::{Offer, SiteKey};
@@ -53,7 +53,7 @@ struct Site {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Placement {
     sites: BTreeMap<SiteKey, Site>,
-    tasks: KeyMap<TaskKey, Entry>,
+    tasks: KeyTable<TaskKey, Entry>,
     /// Attempts that the graph has ended in this event.
     ended: Vec<AttemptKey>,
 }
@@ -74,19 +74,14 @@ impl Placement {
     /// Forgets a site; gives what it had, in the order of tasks.
     pub(super) fn remove_site(&mut self, site: SiteKey) -> Vec<(AttemptKey, Stage)> {
         self.sites.remove(&site);
-        let its = |(task, entry): (&TaskKey, &Entry)| {
-            let (task, attempt) = (*task, entry.attempt);
-            (entry.site == site).then_some((
-                AttemptKey {
-                    task,
-                    number: attempt,
-                },
-                entry.stage,
-            ))
+        let its = |(task, entry): (TaskKey, &Entry)| {
+            let number = entry.attempt;
+            (entry.site == site).then_some((AttemptKey { task, number }, entry.stage))
         };
-        let mut had: Vec<(AttemptKey, Stage)> = self.tasks.iter().filter_map(its).collect();
-        had.sort_unstable_by_key(|(attempt, _)| *attempt);
-        self.tasks.retain(|_, entry| entry.site != site);
+        let had: Vec<(AttemptKey, Stage)> = self.tasks.iter().filter_map(its).collect();
+        for (attempt, _) in &had {
+            self.tasks.remove(&attempt.task);
+        }
         had
     }
 
@@ -238,16 +233,10 @@ impl Placement {
 
     pub(super) fn check(&self, graph: &Graph) {
         let mut counts: BTreeMap<SiteKey, u64> = BTreeMap::new();
-        for (task, entry) in &self.tasks {
+        for (task, entry) in self.tasks.iter() {
             assert!(self.knows(entry.site), "{task:?} is at {:?}", entry.site);
             *counts.entry(entry.site).or_default() += 1;
-            let AttemptKey {
-                task,
-                number: attempt,
-            } = AttemptKey {
-                task: *task,
-                number: entry.attempt,
-            };
+            let attempt = entry.attempt;
             if entry.stage == Stage::Offered {
                 assert!(graph.awaits_place(task, attempt), "{task:?} was offered");
             }

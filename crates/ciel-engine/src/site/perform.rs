@@ -231,6 +231,6 @@ fn lost(assignment: &Assignment) -> ToHome {
     ToHome::Acted(graph::Event::TaskLost {
         task: assignment.task,
         attempt: assignment.attempt,
-        failure: Failure::new(FailureKind::WorkerLost, label, words),
+        failure: Box::new(Failure::new(FailureKind::WorkerLost, label, words)),
     })
 }

@@ -5,7 +5,6 @@
 //! worker that has begun the next task by itself keeps the slot for it, if the home agrees. Read
 //! next: `prefetch`.
 
-use ciel_graph as graph;
 use ciel_node::{self as node, AttemptKey, Slot};
 
 use super::{Call, Site};
@@ -13,38 +12,23 @@ use crate::event::{Caller, Effect, Reply};
 use crate::message::ToHome;
 
 impl Site {
-    /// An attempt waits. One that the graph has ended already leaves its slot.
-    pub(super) fn on_task_blocked(
-        &mut self,
-        call: &mut Call<'_>,
-        attempt: AttemptKey,
-        event: graph::Event,
-    ) {
+    /// An attempt waits, if the home agrees. One that the graph has ended already leaves its slot.
+    pub(super) fn on_task_blocked(&mut self, call: &mut Call<'_>, attempt: AttemptKey) -> bool {
         call.asks = Some(attempt);
         let slot = self.slots.get_mut(&attempt);
-        match slot.filter(|slot| !slot.is_stopping) {
-            Some(slot) => {
-                slot.is_asking = true;
-                call.to_home.push(ToHome::Acted(event));
-            }
-            None => {
-                call.answer(attempt, Reply::Stopped);
-                self.free_slot(call, attempt);
-            }
+        if let Some(slot) = slot.filter(|slot| !slot.is_stopping) {
+            slot.is_asking = true;
+            return true;
         }
+        call.answer(attempt, Reply::Stopped);
+        self.free_slot(call, attempt);
+        false
     }
 
-    /// An attempt's turn is over; its slot is free, unless its worker has begun another one in it.
-    pub(super) fn on_turn_ended(
-        &mut self,
-        call: &mut Call<'_>,
-        attempt: AttemptKey,
-        end: Option<graph::Event>,
-    ) {
+    /// An attempt's turn is over, as the home receives first; its slot is free, unless its worker
+    /// has begun another one in it.
+    pub(crate) fn on_turn_ended(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
         self.note_end(call);
-        if let Some(event) = end.filter(|_| !self.is_stopping(attempt)) {
-            call.to_home.push(ToHome::Acted(event));
-        }
         match call.follower() {
             None => self.free_slot(call, attempt),
             Some(next) => self.follow(call, attempt, next),

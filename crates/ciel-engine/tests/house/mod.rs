@@ -28,7 +28,7 @@ pub fn spawn(action: u64, descriptor: Descriptor) -> Step {
     Step::Spawn {
         action,
         first: Handle(action as u32),
-        descriptor,
+        descriptor: Arc::new(descriptor),
     }
 }
 
@@ -101,7 +101,7 @@ impl House {
         };
         let event = graph::Event::RootSubmitted {
             name: Name::of_root(b"test"),
-            descriptor: script(),
+            descriptor: Arc::new(script()),
         };
         assert_eq!(house.tell(event), "offer 0");
         assert_eq!(house.take_turn(0), "begin 0");

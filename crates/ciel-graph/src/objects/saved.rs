@@ -105,31 +105,32 @@ impl Origins {
 impl From<Objects> for Saved {
     fn from(objects: Objects) -> Saved {
         let (mut stored, mut failures) = (Shared::new(), Shared::new());
-        let mut table: Vec<(ObjectKey, Object)> = objects.table.into_iter().collect();
-        table.sort_by_key(|(key, _)| *key);
-        let saved = table.into_iter().map(|(key, object)| SavedObject {
-            key,
-            name: object.name,
-            state: match object.state {
-                ObjectState::Future {
-                    producer,
-                    waiters,
-                    aliases,
-                } => SavedState::Future {
-                    producer,
-                    waiters: waiters.iter().collect(),
-                    aliases: aliases.iter().collect(),
+        let saved = objects
+            .table
+            .into_entries()
+            .map(|(key, object)| SavedObject {
+                key,
+                name: object.name,
+                state: match object.state {
+                    ObjectState::Future {
+                        producer,
+                        waiters,
+                        aliases,
+                    } => SavedState::Future {
+                        producer,
+                        waiters: waiters.iter().collect(),
+                        aliases: aliases.iter().collect(),
+                    },
+                    ObjectState::Alias(target) => SavedState::Alias(target),
+                    ObjectState::Ready(value) => SavedState::Ready(stored.place_of(value)),
+                    ObjectState::Failed { failure, source } => SavedState::Failed {
+                        failure: failures.place_of(failure),
+                        source,
+                    },
                 },
-                ObjectState::Alias(target) => SavedState::Alias(target),
-                ObjectState::Ready(value) => SavedState::Ready(stored.place_of(value)),
-                ObjectState::Failed { failure, source } => SavedState::Failed {
-                    failure: failures.place_of(failure),
-                    source,
-                },
-            },
-            holders: object.holders,
-            asked: object.asked,
-        });
+                holders: object.holders,
+                asked: object.asked,
+            });
         let saved = saved.collect();
         let mut origins = Origins::default();
         let named = stored.all.iter().map(|stored: &Arc<Stored>| SavedStored {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use ciel_graph::{
     Action, Assignment, Continuation, Entry, Event, Graph, Moment, Output, Policy, Step,
@@ -102,7 +103,7 @@ impl Conversation {
                 Step::Spawn {
                     action,
                     first,
-                    descriptor: descriptor(rest),
+                    descriptor: Arc::new(descriptor(rest)),
                 }
             }
             "construct" => {
@@ -150,10 +151,10 @@ impl Conversation {
         match word {
             "root" => Event::RootSubmitted {
                 name: Name::of_root(b"test"),
-                descriptor: descriptor(rest),
+                descriptor: Arc::new(descriptor(rest)),
             },
             "cancel-job" => Event::JobCancelled {
-                failure: failure(FailureKind::Cancelled, "interrupted"),
+                failure: Box::new(failure(FailureKind::Cancelled, "interrupted")),
             },
             "tick" => {
                 self.now = rest.parse().unwrap();
@@ -184,7 +185,7 @@ impl Conversation {
                 Event::TaskTailSpawned {
                     task,
                     attempt,
-                    descriptor: descriptor(rest),
+                    descriptor: Arc::new(descriptor(rest)),
                     after,
                 }
             }
@@ -193,7 +194,7 @@ impl Conversation {
                 Event::TaskFailed {
                     task,
                     attempt,
-                    failure,
+                    failure: Box::new(failure),
                 }
             }
             "refuse" => refused(task, attempt, rest),
@@ -278,7 +279,7 @@ fn refused(task: TaskKey, attempt: AttemptNumber, why: &str) -> Event {
     Event::TaskRefused {
         task,
         attempt,
-        failure,
+        failure: Box::new(failure),
     }
 }
 
@@ -287,7 +288,7 @@ fn lost(task: TaskKey, attempt: AttemptNumber) -> Event {
     Event::TaskLost {
         task,
         attempt,
-        failure,
+        failure: Box::new(failure),
     }
 }
 

@@ -24,12 +24,12 @@ mod unknown;
 mod words;
 pub(crate) mod worker;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{Class, InputMode, Options, Pool};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use self::command::{Command, CommandLine};
@@ -119,8 +119,8 @@ impl Launch<'_> {
 
 /// All executors of a run.
 pub(crate) struct Registry {
-    known: BTreeMap<String, Arc<dyn Executor>>,
-    plugins: BTreeMap<String, Arc<dyn Executor>>,
+    known: FxHashMap<String, Arc<dyn Executor>>,
+    plugins: FxHashMap<String, Arc<dyn Executor>>,
 }
 
 impl Registry {
@@ -128,7 +128,7 @@ impl Registry {
     /// script's folder and on `path` (a value of `PATH`); earlier ones win. `run` is the run's
     /// folder.
     pub(crate) fn discover(path: &str, settings: &Settings, job: &Job<'_>, run: &Path) -> Registry {
-        let mut known = BTreeMap::new();
+        let mut known = FxHashMap::default();
         add_command(&mut known, stdinout::Stdinout);
         add_command(&mut known, environ::Environ);
         add_command(&mut known, shell::Shell);
@@ -142,7 +142,7 @@ impl Registry {
         }
         let beside = script_folder(&settings.script).join("executors");
         let folders = std::iter::once(beside).chain(std::env::split_paths(path));
-        let mut plugins: BTreeMap<String, Arc<dyn Executor>> = BTreeMap::new();
+        let mut plugins: FxHashMap<String, Arc<dyn Executor>> = FxHashMap::default();
         for (name, file) in folders.flat_map(|folder| plugins_in(&folder)) {
             let plugin = || -> Arc<dyn Executor> { Arc::new(Plugin::new(&name, file)) };
             plugins.entry(name.clone()).or_insert_with(plugin);
@@ -173,10 +173,14 @@ impl Registry {
         }
     }
 
-    /// All names, for messages.
+    /// All names in order, the engine's own first, for messages.
     pub(crate) fn names(&self) -> Vec<String> {
-        let all = self.known.keys().chain(self.plugins.keys());
-        all.cloned().collect()
+        let names = [&self.known, &self.plugins].map(|executors| {
+            let mut names: Vec<String> = executors.keys().cloned().collect();
+            names.sort();
+            names
+        });
+        names.concat()
     }
 
     /// The answer to a call of an executor that does not exist.
@@ -189,12 +193,12 @@ impl Registry {
     }
 }
 
-fn add(known: &mut BTreeMap<String, Arc<dyn Executor>>, executor: impl Executor + 'static) {
+fn add(known: &mut FxHashMap<String, Arc<dyn Executor>>, executor: impl Executor + 'static) {
     known.insert(executor.name().to_string(), Arc::new(executor));
 }
 
 fn add_command<C: CommandLine + 'static>(
-    known: &mut BTreeMap<String, Arc<dyn Executor>>,
+    known: &mut FxHashMap<String, Arc<dyn Executor>>,
     command: C,
 ) {
     let aliases = command.aliases();

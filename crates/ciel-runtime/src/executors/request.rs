@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{CodeIdentity, Descriptor, Input, Options, Payload, Site};
+use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Site};
 
 use super::{Executor, Replay};
 
@@ -27,25 +27,42 @@ pub(crate) struct Request {
 
 impl Request {
     /// The task, in a run that is recorded or not.
-    pub(crate) fn descriptor(self, executor: &dyn Executor, recorded: bool) -> Descriptor {
+    pub(crate) fn descriptor(self, executor: &dyn Executor, recorded: bool) -> Arc<Descriptor> {
         let replayable = match executor.replay() {
             Replay::Never => false,
             Replay::IfUseful => recorded || self.options.retries > 0,
             Replay::Always => true,
         };
-        Descriptor {
+        let class = executor.launch().class(&self.options);
+        Arc::new(Descriptor {
             executor: executor.name().clone(),
-            class: executor.launch().class(&self.options),
             what: self.label,
             payload: Payload::new(self.payload),
             code: self.code,
             inputs: self.inputs,
             outputs: self.outputs,
-            options: self.options,
+            options: let_out_early(self.options, &class),
+            class,
             site: self.site,
             pure: self.pure.unwrap_or_else(|| executor.is_pure()),
             impure: self.pure == Some(false),
             replayable,
-        }
+        })
+    }
+}
+
+/// What scripts and workers write goes out as soon as its turn has come: they are replayed from
+/// facts, so they write the same again. A process commits its output whole unless it is declared
+/// live.
+pub(crate) fn let_out_early(options: Arc<Options>, class: &Class) -> Arc<Options> {
+    if *class == Class::Process || options.live {
+        return options;
+    }
+    match options == Options::shared_default() {
+        true => Options::shared_live(),
+        false => Arc::new(Options {
+            live: true,
+            ..(*options).clone()
+        }),
     }
 }

@@ -68,7 +68,12 @@ impl Conversation<'_> {
             }
             if let Some(held) = held.as_ref().filter(|_| self.is_client) {
                 let failure = abandoned(held);
-                core.tell(now, Event::JobCancelled { failure });
+                core.tell(
+                    now,
+                    Event::JobCancelled {
+                        failure: Box::new(failure),
+                    },
+                );
             }
             core.tell(now, ciel_engine::Event::WorkerGone { worker });
             core.worker_pids.remove(&worker);

@@ -159,13 +159,13 @@ fn read_spawn(
     held: &mut Held,
     asked: &words::Descriptor,
     action: u64,
-) -> Failed<Descriptor> {
+) -> Failed<Arc<Descriptor>> {
     held.reach(ActionKey::action(action).after())?;
     task(seat, asked).map_err(|refused| held.refuse(refused))
 }
 
 /// A task that the worker spawns or hands its outputs to.
-pub(super) fn task(seat: &Seat<'_>, asked: &words::Descriptor) -> Result<Descriptor, Refused> {
+pub(super) fn task(seat: &Seat<'_>, asked: &words::Descriptor) -> Result<Arc<Descriptor>, Refused> {
     let definition = seat.definitions.find(asked.definition)?;
     wire::descriptor(definition, asked, seat.workers.engine.is_recorded())
 }

@@ -42,7 +42,7 @@ pub(super) fn descriptor(
     definition: &Definition,
     asked: &wire::Descriptor,
     recorded: bool,
-) -> Result<Descriptor, Refused> {
+) -> Result<Arc<Descriptor>, Refused> {
     let executor = &*definition.executor;
     let inputs = inputs(executor, &asked.inputs)?;
     check_outputs(definition.outputs)?;

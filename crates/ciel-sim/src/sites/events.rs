@@ -227,7 +227,7 @@ impl Machine {
         let end = Some(graph::Event::TaskLost {
             task: attempt.task,
             attempt: attempt.number,
-            failure: Failure::new(FailureKind::WorkerLost, label, "it died"),
+            failure: Box::new(Failure::new(FailureKind::WorkerLost, label, "it died")),
         });
         self.submit(common, Event::TurnEnded { attempt, end });
     }

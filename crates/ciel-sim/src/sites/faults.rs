@@ -156,7 +156,9 @@ impl SitesWorld<'_> {
             name: Name(0),
         };
         let failure = Failure::new(FailureKind::Cancelled, origin, "interrupted");
-        self.tell_home(graph::Event::JobCancelled { failure });
+        self.tell_home(graph::Event::JobCancelled {
+            failure: Box::new(failure),
+        });
     }
 
     /// Which action of its strand a race is that a task of a site begins.

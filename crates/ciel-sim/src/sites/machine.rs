@@ -303,7 +303,7 @@ impl Machine {
             on,
             wait,
             continuation,
-            checkpoint: take_checkpoint(common, process, wait),
+            checkpoint: take_checkpoint(common, process, wait).map(Box::new),
         };
         let caller = match process.slot {
             Slot::Thread => Caller::Thread,

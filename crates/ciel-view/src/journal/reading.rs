@@ -121,7 +121,7 @@ impl Reading {
                 continuation,
                 checkpoint,
                 ..
-            } => waited(name(task), on, *wait, continuation, checkpoint.as_ref()),
+            } => waited(name(task), on, *wait, continuation, checkpoint.as_deref()),
             Event::TaskWatched { task, .. } => Act::Watched { task: name(task) },
             Event::TaskFinished {
                 task,

@@ -1,8 +1,7 @@
-"""Starts that are sent ahead, over a socket pair: what follows what, and what is given back.
+"""Prefetched starts, over a socket pair: which follows which, and which are returned.
 
 It writes the few messages that it needs by hand, as `protocol/executor.proto` numbers their fields.
-Read next: "Starts that are sent ahead" in PROTOCOL.md.
-"""
+Read next: "Prefetched starts" in PROTOCOL.md. """
 
 import itertools
 import socket

@@ -1,8 +1,7 @@
 """Workers that go on by themselves, with a real engine: chains and many small tasks.
 
-What a worker is told ahead must not be seen in anything but time. Read next: `test_ahead.py` for
-the words, "Starts that are told ahead" in PROTOCOL.md.
-"""
+Prefetched starts affect timing only. Read next: `test_ahead.py` for the messages, "Prefetched
+starts" in PROTOCOL.md. """
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def main(count):
 
 
 def test_task_that_takes_long_keeps_nobody_waiting_behind_it(tmp_path: Path) -> None:
-    # The one that opens the gate is told ahead to the worker that waits at it.
+    # The start of the task that opens the gate is prefetched to the worker that waits at it.
     for at in range(5):
         folder = tmp_path / str(at)
         folder.mkdir()

@@ -11,8 +11,8 @@ def fib(n: int) -> int:
     return fib.spawn(n - 2).result() + left.result()
 ```
 
-`ciel run job.py` runs `main()` of a file, `ciel.run(main)` a function. What is imported here is the
-whole public surface; what runs tasks is loaded when first used. Read next: `_task.py`.
+`ciel run job.py` runs `main()` of a file, `ciel.run(main)` a function. This file imports the whole
+public interface; the modules that run tasks are loaded at first use. Read next: `_task.py`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what a program may never need: sessions, shell, testing."""
+    """Loads the parts that many programs do not need: sessions, shell, testing."""
     import importlib
 
     if name == "testing":

@@ -1,4 +1,4 @@
-"""Functions as tasks, and calls of them, before anybody knows where they run.
+"""Functions as tasks, and their calls, independent of where they run.
 
 This module knows neither strands nor bytes. Read next: `_task.py` for what users see, `_code.py`
 for the identity of a function.
@@ -20,7 +20,7 @@ _NAMES_FUTURE = re.compile(r"\bFuture\b")
 
 
 class TaskFunction:
-    """A function whose calls may run anywhere, with its options: what all tasks have."""
+    """A function whose calls may run anywhere, with its options: the base of all tasks."""
 
     function: Callable[..., Any]
     options_now: Options
@@ -30,7 +30,7 @@ class TaskFunction:
     _keeps: frozenset[str | int] | None
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
-        """Raises TypeError for what cannot be a task, with the reason."""
+        """Raises TypeError, with the reason, for a value that cannot be a task."""
         _check_function(function)
         functools.update_wrapper(cast("Callable[..., Any]", self), function)
         self.function = function
@@ -46,7 +46,7 @@ class TaskFunction:
 
     @property
     def keeps(self) -> frozenset[str | int]:
-        """Names and places of the parameters that take futures as they are."""
+        """Names and indices of the parameters that take futures unresolved."""
         if self._keeps is None:
             self._keeps = _keepers(self.function)
         return self._keeps
@@ -57,7 +57,7 @@ class TaskFunction:
         return list(inspect.signature(self.function).parameters)
 
     def places(self, count: int) -> list[str]:
-        """What to call the first `count` arguments that are given by place."""
+        """Names for the first `count` positional arguments."""
         names: list[str] = []
         for parameter in inspect.signature(self.function).parameters.values():
             if parameter.kind is parameter.VAR_POSITIONAL:
@@ -68,7 +68,7 @@ class TaskFunction:
 
 
 class Call:
-    """One call of a task: what is run with which arguments, and the line that asks for it."""
+    """One call of a task: the function, its arguments, and the line of the spawn."""
 
     __slots__ = ("task", "args", "kwargs", "file", "line")
 
@@ -80,7 +80,7 @@ class Call:
         file: str,
         line: int,
     ) -> None:
-        """`file` and `line` are the place of the spawn; both may be unknown: `""` and 0."""
+        """`file` and `line` are the location of the spawn; both may be unknown: `""` and 0."""
         self.task = task
         self.args = args
         self.kwargs = kwargs
@@ -89,12 +89,12 @@ class Call:
 
     @property
     def label(self) -> str:
-        """The name for people, without the digits that the engine adds."""
+        """The label, without the digits that the engine adds."""
         return self.task.label
 
 
 def named(function: Callable[..., Any]) -> Any:
-    """What the function's module holds under its name."""
+    """The attribute of the function's module under its name."""
     found: Any = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
         if part == "<locals>" or found is None:

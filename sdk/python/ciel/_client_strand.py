@@ -1,7 +1,7 @@
 """The root strand of a session: it submits, watches and waits from any thread.
 
-The engine's answers are received by a thread of the session, so a waiting thread holds up no other.
-This module knows no options and no child process. Read next: `_session.py`, `_engine_strand.py`.
+A thread of the session receives the engine's answers, so a waiting thread blocks no other. This
+module knows neither options nor the child process. Read next: `_session.py`, `_engine_strand.py`.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 
 class Watched:
-    """A request whose answer threads wait for; it is an exception if the engine has gone."""
+    """A request whose answer threads wait for; the answer is an exception if the engine is gone."""
 
     __slots__ = ("answer",)
 
     def __init__(self) -> None:
-        """There is no answer yet; nobody can cancel it."""
+        """Has no answer yet, and cannot be cancelled."""
         self.answer: Answered[Result | Failure] = Answered()
         self.answer.set_running_or_notify_cancel()
 
     @property
     def is_resolved(self) -> bool:
-        """Whether nobody needs to wait any more."""
+        """Whether the answer has arrived."""
         return self.answer.done()
 
 
 class ClientStrand(EngineStrand):
-    """The root strand of a session: spoken to from any thread."""
+    """The root strand of a session; any thread may use it."""
 
     any_thread = True
 
     def __init__(self, connection: _native.Connection, tag: int, label: str) -> None:
-        """The connection has been greeted and the strand was started."""
+        """For a connection after its handshake, and a started strand."""
         self.connection = connection
         self.tag = tag
         self.label = label
@@ -61,7 +61,7 @@ class ClientStrand(EngineStrand):
         self.closed = threading.Event()
 
     def hear(self) -> None:
-        """Hears what the engine says until it is gone; runs in a thread of its own."""
+        """Receives messages until the engine is gone; runs in a thread of its own."""
         is_well = False
         try:
             while (message := self.connection.receive()) is not None:
@@ -88,7 +88,7 @@ class ClientStrand(EngineStrand):
                 watched.answer.set_exception(lost)
 
     def _ask(self, say: Callable[[int], None]) -> Watched:
-        """Says a request and gives what its answer will come into."""
+        """Sends a request and returns the future of its answer."""
         with self.saying:
             if self._lost is not None:
                 raise self._lost
@@ -108,7 +108,7 @@ class ClientStrand(EngineStrand):
         return answer
 
     def answer(self, request: int) -> Result:
-        """Waits for the answer to a request that was said just now."""
+        """Waits for the answer to the last request."""
         self.connection.flush()
         return self._taken(self._expected.pop(request))
 
@@ -120,13 +120,13 @@ class ClientStrand(EngineStrand):
             return super().store(form, pieces, references, part)
 
     def next_request(self) -> int:
-        """Its answer is waited for from now on: it may come before anybody looks."""
+        """Registers the request before it is sent: its answer may arrive at once."""
         request = super().next_request()
         self._expected[request] = self._answers[request] = Watched()
         return request
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
-        """As every strand does, one thread at a time, and said at once."""
+        """As every strand does, one thread at a time, and sent at once."""
         with self.saying:
             if self._lost is not None:
                 raise self._lost
@@ -137,7 +137,7 @@ class ClientStrand(EngineStrand):
     def spawn_executor(
         self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
     ) -> tuple[Future[Any], ...]:
-        """As every strand does, one thread at a time, and said at once."""
+        """As every strand does, one thread at a time, and sent at once."""
         with self.saying:
             if self._lost is not None:
                 raise self._lost
@@ -146,7 +146,7 @@ class ClientStrand(EngineStrand):
         return made
 
     def watch(self, future: Future[Any]) -> Watched:
-        """Asks for a future once, however many wait for it."""
+        """Watches a future once, however many threads wait for it."""
         handle = self.handle_of(future)
         with self.saying:
             known = future._known
@@ -157,7 +157,7 @@ class ClientStrand(EngineStrand):
             return known
 
     def result(self, future: Future[Any]) -> Any:
-        """Waits in this thread; other threads go on."""
+        """Waits in this thread; other threads continue."""
         answer = self._taken(self.watch(future))
         assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
         return self.read(answer)
@@ -165,7 +165,7 @@ class ClientStrand(EngineStrand):
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
-        """Waits for all, or for the first; gives those that are there, in the order given."""
+        """Waits for all, or for the first; returns the resolved ones, in the order given."""
         watched = [self.watch(future) for future in futures]
         until = FIRST_COMPLETED if count_first else ALL_COMPLETED
         wait([one.answer for one in watched], timeout_s, until)
@@ -175,7 +175,7 @@ class ClientStrand(EngineStrand):
     def completed(
         self, futures: Sequence[Future[Any]], timeout_s: float | None
     ) -> Iterator[Future[Any]]:
-        """As `Strand.completed`; other threads go on."""
+        """As `Strand.completed`; other threads continue."""
         arrived: SimpleQueue[Future[Any]] = SimpleQueue()
         for future in futures:
             self.watch(future).answer.add_done_callback(_putter(arrived, future))
@@ -186,7 +186,7 @@ class ClientStrand(EngineStrand):
                 return
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
-        """Asks the engine."""
+        """Queries the engine."""
         handles = [self.handle_of(future) for future in futures]
         asked = self._ask(
             lambda request: self.connection.ask(
@@ -199,7 +199,7 @@ class ClientStrand(EngineStrand):
         return found
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
-        """Takes it: a session is not replayed."""
+        """Reads the environment: a session is not replayed."""
         return take()
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
@@ -230,5 +230,5 @@ def _putter(
 def _call_soon(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
     try:
         loop.call_soon_threadsafe(act)
-    except RuntimeError:  # the loop was closed: nobody waits any more
+    except RuntimeError:  # the loop was closed: nothing waits any more
         pass

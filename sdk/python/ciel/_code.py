@@ -1,9 +1,9 @@
-"""The identity of functions: how a task is found again in another process.
+"""The identity of functions: how another process finds the function of a task.
 
 A function that can be imported goes *by reference*: module, name and a hash of its code, so that a
-module edited during a run is noticed. Any other goes *by value*, pickled once in this process, at
-its first spawn. What it captures is frozen then; a global or cell that is rebound later is an error
-that names it. This module knows no connection. Read next: `_payload.py`.
+module edited during a run is noticed. Any other function goes *by value*, pickled once in this
+process, at its first spawn. Its captured values are frozen then; a global or cell that is rebound
+later is an error that names it. This module knows no connection. Read next: `_payload.py`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ciel._freeze import by_value
 from ciel._warnings import advise
 
 CAPTURED_BYTES_MAX = 1 << 20
-"""Captures above this are worth a warning: they go along with the function."""
+"""Captures above this size cause a warning: they are sent with the function."""
 
 _PLAIN = (int, float, complex, str, bytes, bool, tuple, list, dict, set, frozenset)
 _MISSING = object()
 
 
 class Identity:
-    """How a task's function is named: `header` in payloads, `code` as the hash of its code.
+    """The identity of a task's function: `header` in payloads, `code` as the hash of its code.
 
     `data` is the pickled function if it goes by value, else `None`.
     """
@@ -42,7 +42,7 @@ class Identity:
     __slots__ = ("header", "code", "data", "globals", "cells", "name")
 
     def __init__(self, function: Callable[..., Any], name: str, data: bytes | None) -> None:
-        """Notes what the function captures as it is now."""
+        """Records the values that the function captures now."""
         module = function.__module__ if data is None else ""
         self.name = name
         self.code = code_hash(function)
@@ -59,7 +59,7 @@ class Identity:
         for cell, name, value in self.cells:
             try:
                 changed = cell.cell_contents is not value
-            except ValueError:  # emptied by del
+            except ValueError:  # deleted by `del`
                 changed = True
             if changed:
                 raise self._rebound("captured variable", name)
@@ -76,9 +76,9 @@ _IDENTITIES: WeakKeyDictionary[Callable[..., Any], Identity] = WeakKeyDictionary
 
 
 def identify(task: TaskFunction) -> Identity:
-    """The identity of a task's function; made once, at the first spawn.
+    """The identity of a task's function; computed once, at the first spawn.
 
-    Raises NotSerializable that names the captured value which has no bytes.
+    Raises NotSerializable that names the captured value that cannot be serialized.
     """
     found = task.identity = identity_of(task.function, task.label)
     if task.options_now.pure is not False:
@@ -99,12 +99,12 @@ def _made(function: Callable[..., Any], label: str) -> Identity:
         return Identity(function, label, None)
     try:
         data = by_value(function)
-    except Exception as error:  # whatever the classes of captured values raise
+    except Exception as error:  # classes of captured values may raise anything
         raise explained(f"function {label}", function, error) from None
     if len(data) > CAPTURED_BYTES_MAX:
         path, size = largest(function, CAPTURED_BYTES_MAX)
         warnings.warn(
-            f"task {label} carries {size >> 20} MiB with it:{path or ' its own code'}; pass it as "
+            f"task {label} captures {size >> 20} MiB:{path or ' its own code'}; pass the value as "
             "an argument, or ciel.put it once",
             CielWarning,
             stacklevel=6,
@@ -113,7 +113,7 @@ def _made(function: Callable[..., Any], label: str) -> Identity:
 
 
 def adopt(function: Callable[..., Any], data: bytes) -> Any:
-    """Names a function that came by value, so that spawns of it pass the same bytes on."""
+    """Registers a function that was sent by value, so that its spawns send the same bytes."""
     name = getattr(function, "__name__", "function")
     _IDENTITIES[function] = Identity(function, name, data)
     return function
@@ -129,14 +129,14 @@ def _is_found(function: Callable[..., Any]) -> bool:
 def resolve(header: bytes) -> Callable[..., Any]:
     """The function that a header names by reference.
 
-    Raises Refused if it is not there, NonDeterministic if its code is not the one of the caller.
+    Raises Refused if it is missing, NonDeterministic if its code differs from the caller's.
     """
     module, name, code = pickle.loads(header)
     function = function_of(find(module, name))
     if code_hash(function) != code:
         raise NonDeterministic(
             f"{name} of module {module} is not the code that was spawned",
-            hint="a file was edited during the run: run the job again",
+            hint="a file was edited during the run: rerun the job",
         )
     identity_of(function, name)
     return function
@@ -147,13 +147,13 @@ def function_of(found: Any) -> Callable[..., Any]:
     if isinstance(found, TaskFunction):
         return found.function
     if not callable(found):
-        raise Refused(f"{found!r} is no function")
+        raise Refused(f"{found!r} is not a function")
     function: Callable[..., Any] = found
     return function
 
 
 def find(module: str, name: str) -> Any:
-    """What `module` holds under the dotted `name`; a module `x.py` is loaded from that file."""
+    """The attribute `name`, dotted, of `module`; a module `x.py` is loaded from that file."""
     if module.endswith(".py"):
         found: Any = load_file(module)
     else:
@@ -179,8 +179,8 @@ def load_file(path: str) -> types.ModuleType:
         if os.path.abspath(getattr(known, "__file__", None) or "") == path:
             return known
         raise Refused(
-            f"{path} cannot be loaded: there is a module {stem!r} already",
-            hint="give the file another name",
+            f"{path} cannot be loaded: another module is named {stem!r}",
+            hint="rename the file",
         )
     spec = importlib.util.spec_from_file_location(stem, path)
     if spec is None or spec.loader is None or not os.path.exists(path):
@@ -227,7 +227,7 @@ def _code_parts(code: types.CodeType) -> Iterator[bytes]:
 
 
 def _constant(value: Any) -> bytes:
-    """Text of a constant that is the same in every process; objects count by their type only."""
+    """Text of a constant that is the same in every process; of an object, its type only."""
     if isinstance(value, frozenset):
         return b"{" + b",".join(sorted(_constant(part) for part in value)) + b"}"
     if isinstance(value, (tuple, list)):
@@ -249,8 +249,9 @@ def _names_of(code: types.CodeType) -> Iterator[str]:
 def _captured_globals(
     function: Callable[..., Any], everything: bool
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Globals that the code names. By reference only plain data is watched: other processes import
-    the rest anew. `None` is not: it is where caches begin that each process fills for itself."""
+    """Globals that the code uses. By reference only plain data is checked: other processes import
+    the rest themselves. `None` is not: caches, which each process fills itself, begin with it.
+    """
     code = getattr(function, "__code__", None)
     if code is None:
         return
@@ -271,5 +272,5 @@ def _captured_cells(function: Callable[..., Any]) -> Iterator[tuple[Any, str, An
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=True):
         try:
             yield cell, name, cell.cell_contents
-        except ValueError:  # a function that calls itself is captured before it is there
+        except ValueError:  # a function that calls itself is captured before it is defined
             continue

@@ -1,7 +1,7 @@
 """The engine as a child process of a Python program.
 
-It finds the command `ciel`, starts it with one end of a socket pair, and shows what it prints where
-this program's own output goes. What is said on the socket is the business of `_session.py`.
+It finds the command `ciel`, starts it with one end of a socket pair, and copies its output to the
+output of this program. `_session.py` knows the messages on the socket.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PIECE_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What `Session` was asked for; see there."""
+    """The options of `Session`; see there."""
 
     jobs: int | None
     serial: bool
@@ -42,16 +42,16 @@ class EngineOptions:
     resources: Mapping[str, int] | None
 
     def __post_init__(self) -> None:
-        """Checks what the command line could only refuse later."""
+        """Checks options that the command line could only refuse later."""
         if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
-            raise ValueError(f"jobs is how many cores to use, from 1, not {self.jobs!r}")
+            raise ValueError(f"jobs is the number of cores to use, at least 1, not {self.jobs!r}")
         if self.stderr not in ("live", "ordered"):
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
         if self.serial and self.jobs is not None:
             raise ValueError("a serial run has one core: leave jobs out")
 
     def words(self) -> list[str]:
-        """As the command takes them."""
+        """The options as arguments of the command."""
         words = [] if self.progress else ["--quiet"]
         words += [] if self.jobs is None else [f"-j{self.jobs}"]
         words += ["--serial"] if self.serial else []
@@ -64,10 +64,10 @@ class EngineOptions:
 
 
 class Engine:
-    """The child process, its socket, and what it prints."""
+    """The child process, its socket, and its output."""
 
     def __init__(self, options: EngineOptions) -> None:
-        """Starts it. Raises CielError if there is no command, OSError if it cannot be started."""
+        """Starts the command; raises CielError if it is missing, OSError if it does not start."""
         self._pumps: list[threading.Thread] = []
         self.flush_own_output()
         own, theirs = socket.socketpair()
@@ -84,25 +84,25 @@ class Engine:
             thread.start()
 
     def flush_own_output(self) -> None:
-        """What this program has printed so far comes before what the engine prints from now on."""
+        """Output of this program so far precedes the engine's output from now on."""
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
 
     def end(self) -> None:
-        """Waits until it has ended and all that it printed was shown."""
+        """Waits until the process has ended and all of its output was copied."""
         self._process.wait()
         for pump in self._pumps:
             pump.join()
 
     def failed(self) -> CielError:
-        """Why it has ended before it began, as an exception."""
+        """The exception for an engine that ended before it was ready."""
         status = self._process.wait()
         for pump in self._pumps:
             pump.join()
         return WorkerLost(
             f"the engine ended with status {status} before the session began",
-            hint="what it printed on standard error says why; try `ciel doctor`",
+            hint="its standard error shows the reason; try `ciel doctor`",
         )
 
 
@@ -124,7 +124,7 @@ def _started(options: EngineOptions, number: int) -> subprocess.Popen[bytes]:
 
 
 def find_command() -> str:
-    """The command `ciel` that belongs to this module; raises CielError if there is none.
+    """The command `ciel` of this package; raises CielError if it is missing.
 
     It is the one that `CIEL_COMMAND` names, else the one installed with this interpreter, else the
     first on `PATH`.
@@ -140,22 +140,22 @@ def find_command() -> str:
     found = shutil.which("ciel")
     if found is None:
         raise CielError(
-            "the command ciel is not there, which comes with this module",
-            hint=f"install the module again with pip, or name the command in {COMMAND}",
+            "the command ciel, which is part of this package, is missing",
+            hint=f"reinstall the package with pip, or set {COMMAND} to the path of the command",
         )
     return found
 
 
 def _is_descriptor(stream: Any, number: int) -> bool:
-    """Whether a stream of this program goes to that descriptor, and nowhere else."""
+    """Whether a stream of this program writes to that descriptor only."""
     try:
         return bool(stream.fileno() == number)
-    except (AttributeError, OSError, ValueError):  # notebooks and tests have streams of their own
+    except (AttributeError, OSError, ValueError):  # notebooks and tests replace the streams
         return False
 
 
 def _copy(source: IO[bytes], stream: str) -> None:
-    """Passes on what the engine prints, as text, cut where a character ends.
+    """Copies the engine's output as text, split only between characters.
 
     It goes to whatever `sys.stdout` or `sys.stderr` is at the time, as a print would.
     """

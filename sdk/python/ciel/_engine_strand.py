@@ -1,8 +1,8 @@
-"""The part of a strand that speaks to the engine: what worker strands and sessions share.
+"""The part of a strand that sends requests to the engine: shared by worker strands and sessions.
 
 An `EngineStrand` numbers its actions and handles, packs calls, and stores values, large ones
-through files. It knows the requests of the connection and no way to wait: that is `answer` and the
-abstract rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/PROTOCOL.md.
+through files. It knows the requests of the connection, but not how to wait: that is `answer` and
+the abstract rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class EngineStrand(Strand):
 
     `next_action` is the index of its next action, `next_handle` the next handle that it chooses;
     `recorded` are references that were resolved in an earlier attempt. Spawns and `put` are
-    actions. What the strand observes are parts of the next action: their number may depend on time,
-    and names of tasks must not. What most strands never change lies in the class: a start costs
-    less.
+    actions. Observations are parts of the next action: their number may depend on time, and names
+    of tasks must not. Fields that most strands never change are attributes of the class: a start
+    costs less.
     """
 
     connection: _native.Connection
@@ -68,23 +68,23 @@ class EngineStrand(Strand):
         """Waits for the answer to a request; raises the failure if it was refused."""
 
     def path(self, request: int) -> str:
-        """Waits for the file that a request opens; gives its path."""
+        """Waits for the file that a request opens; returns its path."""
         answer = self.answer(request)
         assert type(answer) is Opened, f"a request for a file was answered by {answer!r}"
         return answer.path
 
     def tidy(self) -> None:
-        """Sends what the strand has printed, so that it comes before what is said next."""
+        """Sends the output of the strand so far, so that it precedes the next message."""
 
     def act(self) -> int:
-        """The index of an action that is done now."""
+        """The index of an action that is sent now."""
         action = self.next_action
         self.next_action = action + 1
         self._observed = self._arguments = 0
         return action
 
     def observe(self) -> int:
-        """Which part of the next action an observation is."""
+        """The part number of an observation at the next action."""
         part = self._observed
         self._observed = part + 1
         return part
@@ -168,7 +168,7 @@ class EngineStrand(Strand):
         return future._handle
 
     def function_handle(self, identity: Identity) -> int:
-        """The object that holds a function by value: stored once by each strand."""
+        """The object with a function by value; each strand stores it once."""
         if self._functions is None:
             self._functions = {}
         found = self._functions.get(identity)
@@ -178,7 +178,7 @@ class EngineStrand(Strand):
         return found
 
     def buffer_handle(self, buffer: Any) -> int:
-        """The object that holds these bytes: equal ones are stored once by each strand."""
+        """The object with these bytes; each strand stores equal ones once."""
         if self._stored is None:
             self._stored = {}
         name = _native.hash_of(buffer)
@@ -201,7 +201,7 @@ class EngineStrand(Strand):
     def store(
         self, form: str, pieces: list[Any], references: Sequence[int], part: int | None = None
     ) -> int:
-        """Makes an object of `pieces`, an action or a part of the next one; gives its handle."""
+        """The handle of a new object of `pieces`, which is an action or a part of the next one."""
         request = None
         if size_of(pieces) >= OBJECT_BYTES_MIN:
             request = self.next_request()
@@ -223,7 +223,7 @@ class EngineStrand(Strand):
         return handle
 
     def take_handle(self) -> int:
-        """A handle for something that the strand makes."""
+        """A handle for an object that the strand creates."""
         handle = self.next_handle
         self.next_handle = handle + 1
         return handle
@@ -238,7 +238,7 @@ class EngineStrand(Strand):
         """As `object_of`; raises NotSerializable with the path from `what`."""
         try:
             return object_of(value)
-        except Exception as error:  # whatever the classes of values raise
+        except Exception as error:  # classes of values may raise anything
             raise explained(what, value, error) from None
 
     def read(self, known: Known) -> Any:
@@ -255,7 +255,7 @@ class EngineStrand(Strand):
 
 
 def definition_of(call: Call) -> Definition:
-    """What the spawns of a task in one file have in common."""
+    """The definition that the spawns of a task in one file share."""
     task = call.task
     found: Definition | None = task.definitions.get(call.file)
     if found is None:
@@ -291,7 +291,7 @@ def size_of(pieces: list[Any]) -> int:
 
 
 def joined(pieces: list[Any]) -> bytes:
-    """The pieces as one."""
+    """The pieces, joined."""
     if len(pieces) == 1 and type(pieces[0]) is bytes:
         return pieces[0]
     return b"".join(pieces)

@@ -1,9 +1,9 @@
-"""Exceptions of ciel, and the way an exception takes from a task to whoever asks for its result.
+"""Exceptions of ciel, and how an exception gets from a task to the reader of its result.
 
 A failing task's exception becomes a *failure*: plain data with kind, type name, message, frames
-and, if it can be carried, the exception itself. Whoever asks gets the user's own exception type
-back, with a traceback rebuilt so that it reads as one program. This module knows no strand and no
-socket. Read next: `_strand.py`.
+and, if it can be pickled, the exception itself. The reader gets the user's own exception type, with
+a traceback rebuilt so that it reads as one program. This module knows no strand and no socket. Read
+next: `_strand.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FRAMES_MAX = 32
 NOTES_MAX = 12
 CHAIN_MAX = 8
 ORIGIN = "__ciel_task__"
-"""Where an exception that came out of a task keeps that task's name."""
+"""The attribute of an exception that names the task in which it was raised."""
 
 _OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen importlib")
-"""Where code lies that is no part of the user's program: this package, and what imports modules."""
+"""Folders of code that is not the user's program: this package, and the import machinery."""
 
 
 class CielError(Exception):
@@ -50,7 +50,7 @@ class CielError(Exception):
 
 
 class TaskError(CielError):
-    """A task failed with an exception that cannot be carried here; `type_name` is its type."""
+    """A task failed with an exception that cannot be transferred; `type_name` is its type."""
 
     kind = "TASK_ERROR"
     type_name: str = ""
@@ -145,8 +145,7 @@ def failure_of(
     """The failure that stands for an exception which leaves a task.
 
     `task` and `call` are the task's printed name and its call as the user wrote it, for the note
-    that the exception gets here. `origin` names the task that failed first if the exception does
-    not know it.
+    that is added here. `origin` names the task that failed first, for an exception that does not.
     """
     if call:
         add_note(error, f"in task {task}, {call}" if task else f"in {call}")
@@ -168,7 +167,7 @@ def failure_of(
 
 
 def _place_of(error: BaseException) -> list[Frame]:
-    """The line that a syntax error is about: it was never run, so it is in no traceback."""
+    """The line of a syntax error: it never ran, so it is in no traceback."""
     if not isinstance(error, SyntaxError) or not error.filename:
         return []
     return [Frame(error.filename, error.lineno or 0, "", (error.text or "").strip())]
@@ -185,12 +184,12 @@ def _excerpt_of(error: BaseException) -> str:
 
 
 def error_of(failure: Failure) -> BaseException:
-    """The exception that stands for a failure: the user's own if it was carried, else ours."""
+    """The exception for a failure: the user's own if it was pickled, else one of this module."""
     form, data = failure.exception or ("", b"")
     if form == "pickle":
         try:
             return _originated(_restored(pickle.loads(data)), failure.task)
-        except Exception:  # the user's own class may refuse in any way
+        except Exception:  # a class of the user may raise anything
             pass
     error = _KINDS.get(failure.kind, TaskError)(_text_of(failure))
     error.hint, error.task = failure.hint, failure.task
@@ -201,7 +200,7 @@ def error_of(failure: Failure) -> BaseException:
 
 
 def _text_of(failure: Failure) -> str:
-    """The message, with the type of an exception that could not be carried, and the excerpt."""
+    """The message, with the type of an exception that could not be pickled, and the excerpt."""
     text = failure.message
     if failure.kind == "TASK_ERROR" and failure.type_name:
         text = f"{failure.type_name}: {text}"
@@ -209,14 +208,14 @@ def _text_of(failure: Failure) -> str:
 
 
 def _originated(error: BaseException, task: str) -> BaseException:
-    """Remembers which task failed first, for whoever lets the exception pass."""
+    """Records which task failed first, for callers that do not catch the exception."""
     if task:
         error.__dict__[ORIGIN] = task
     return error
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Adds a note, unless the exception has come through so many tasks that it has enough."""
+    """Adds a note, up to `NOTES_MAX`; then one note stands for the rest."""
     notes = getattr(error, "__notes__", ())
     if len(notes) < NOTES_MAX:
         error.add_note(note)
@@ -246,7 +245,7 @@ def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     try:
         parts = [_SHORTENED.repr(value) for value in args]
         parts += [f"{key}={_SHORTENED.repr(value)}" for key, value in kwargs.items()]
-    except Exception:  # a repr of the user's own may fail in any way
+    except Exception:  # a `__repr__` of the user may raise anything
         parts = ["..."]
     text = ", ".join(parts)
     return f"{name}({text if len(text) <= 200 else text[:197] + '...'})"
@@ -275,7 +274,7 @@ def place_here() -> str:
 
 
 def as_told(error: BaseException) -> BaseException:
-    """The exception without the frames of ours through which it has come here."""
+    """The exception without the outermost frames of this package."""
     trace = error.__traceback__
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next
@@ -298,15 +297,15 @@ def _entries(trace: TracebackType | None) -> list[TracebackType]:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # a __str__ of the user's own may fail in any way
-        return f"<{type(error).__name__} whose text cannot be made>"
+    except Exception:  # a `__str__` of the user may raise anything
+        return f"<{type(error).__name__} whose text cannot be computed>"
 
 
 def _carried(error: BaseException) -> tuple[str, bytes] | None:
     try:
         data = pickle.dumps(_state(error, CHAIN_MAX), 5)
         pickle.loads(data)
-    except Exception:  # whatever the user's own class does: then it travels as text
+    except Exception:  # a class of the user may raise anything: then only its text is sent
         return None
     return ("pickle", data)
 
@@ -333,7 +332,7 @@ def _state(error: BaseException, depth: int) -> tuple[Any, ...]:
 def _pickled(error: BaseException) -> bytes:
     try:
         return pickle.dumps(error, 5)
-    except Exception:  # classes of notebooks and of functions have no name to be found by
+    except Exception:  # classes of notebooks and of functions cannot be imported by name
         import cloudpickle
 
         data: bytes = cloudpickle.dumps(error, 5)
@@ -344,7 +343,7 @@ def _restored(state: tuple[Any, ...]) -> BaseException:
     data, notes, frames, cause, context, suppressed = state
     error: BaseException = pickle.loads(data)
     if not isinstance(error, BaseException):
-        raise TypeError(f"{type(error).__name__} is no exception")
+        raise TypeError(f"{type(error).__name__} is not an exception")
     error.__notes__ = notes
     if not notes:
         del error.__notes__

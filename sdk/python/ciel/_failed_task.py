@@ -1,8 +1,8 @@
-"""What is kept of a task that failed, so that `ciel replay` can run it again.
+"""Saves failed tasks, so that `ciel replay` can rerun them.
 
-A worker writes the payload and the inputs of the first tasks that fail in it into the run's folder;
-files of inputs are linked, not copied. It knows neither the connection nor how tasks run. Read
-next: `replay.py`, which reads it.
+A worker writes the payload and the inputs of the first tasks that fail in it to the run's folder;
+files of inputs are linked, not copied. This module knows neither the connection nor how tasks run.
+Read next: `replay.py`, which reads it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from ciel._future import Known
 from ciel._native import File
 
 FOLDER = "CIEL_FAILED"
-"""The variable with the folder to keep it in."""
+"""The environment variable with the folder for failed tasks."""
 
 KEPT_MAX = 20
-"""Failed tasks that one worker keeps; a program may use failures as ordinary answers."""
+"""Failed tasks that one worker saves; a program may use failures as ordinary results."""
 
 
 class FailedTask(NamedTuple):
-    """A failed task. `inputs` are references of the engine, whose files lie beside the evidence;
-    `path` is where modules were looked for, `folder` the working folder."""
+    """A failed task. `inputs` are references of the engine, whose files are linked beside the saved
+    task; `path` is the search path of modules, `folder` the working folder.
+    """
 
     label: str
     payload: bytes
@@ -43,7 +44,7 @@ _kept = 0
 def keep(
     label: str, payload: bytes, inputs: list[Known], position: bytes, cores: int
 ) -> None:
-    """Keeps a failed task, if there is room; a system that refuses is no second failure."""
+    """Saves a failed task, if there is room; errors of the file system are ignored."""
     global _kept
     folder = os.environ.get(FOLDER, "")
     if not folder or _kept >= KEPT_MAX:
@@ -58,18 +59,18 @@ def keep(
         with open(f"{name}.part", "wb") as file:
             pickle.dump(tuple(evidence), file)
         os.replace(f"{name}.part", name)
-    except OSError:  # a full disk, say: the failure itself is told anyway
+    except OSError:  # for example a full disk; the failure itself is reported anyway
         pass
 
 
 def load(path: str) -> FailedTask:
-    """Reads what `keep` wrote; raises OSError or pickle's errors for any other file."""
+    """Reads a task saved by `keep`; raises OSError or pickle's errors for any other file."""
     with open(path, "rb") as file:
         return FailedTask(*pickle.load(file))
 
 
 def _linked(known: Known, target: str) -> Known:
-    """The same reference with a file of its own, which outlives the object."""
+    """The same reference with a link to its file, which outlives the object."""
     if type(known) is not File:
         return known
     os.link(known.path, target)
@@ -77,7 +78,7 @@ def _linked(known: Known, target: str) -> Known:
 
 
 def describe(evidence: FailedTask) -> str:
-    """Function and arguments of a call by JSON, or what is known of any other, for people."""
+    """Function and arguments of a call by JSON, or what is known of any other call, as text."""
     if evidence.payload[:1] != b"{":
         return evidence.label
     call = json.loads(evidence.payload)

@@ -1,8 +1,9 @@
-"""The path to what has no bytes, in words of the user's program.
+"""The path to the part of a value that cannot be serialized, in terms of the user's program.
 
 `argument 'cfg' → .lock: _thread.lock` says more than "cannot pickle '_thread.lock' object". The
-value is taken apart where pickle would, and the innermost part that fails is named. Used only after
-a failure, so it may be slow; it looks at a bounded number of parts. Read next: `_freeze.py`.
+value is divided into the parts that pickle would visit, and the innermost part that fails is named.
+Used only after a failure, so it may be slow; it inspects a bounded number of parts. Read next:
+`_freeze.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def explained(what: str, value: Any, error: BaseException) -> NotSerializable:
     kind = type(culprit)
     name = kind.__qualname__ if kind.__module__ == "builtins" else _name(kind)
     path = f"{what} → {steps}" if steps else what
-    hint = "pass what it is made of, and make it anew in the task"
+    hint = "pass plain data, and construct the object in the task"
     found = NotSerializable(f"{path}: {name} cannot be copied ({_first_line(error)})", hint=hint)
     return found
 
@@ -65,7 +66,7 @@ def _culprit(value: Any) -> tuple[str, Any]:
     path = ""
     seen: set[int] = set()
     for _ in range(DEPTH_MAX):
-        if id(value) in seen:  # a circle: the parts of this one were named already
+        if id(value) in seen:  # a cycle: the parts of this value were visited already
             break
         seen.add(id(value))
         for count, (step, part) in enumerate(_parts(value)):
@@ -80,7 +81,7 @@ def _culprit(value: Any) -> tuple[str, Any]:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """What pickle would take `value` apart into, each with the step to it."""
+    """The parts of `value` that pickle would visit, each with the step to it."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield f"[{key!r}]", part
@@ -105,7 +106,7 @@ def _captured(function: Any) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         try:
             yield f" captured {name!r}", cell.cell_contents
-        except ValueError:  # a cell that was not filled yet
+        except ValueError:  # a cell without a value
             continue
     if function.__module__ == "__main__" or "<locals>" in function.__qualname__:
         for name in code.co_names:
@@ -116,7 +117,7 @@ def _captured(function: Any) -> Iterator[tuple[str, Any]]:
 def _freezes(value: Any) -> bool:
     try:
         freeze(value)
-    except Exception:  # whatever a class of the user's raises
+    except Exception:  # a class of the user may raise anything
         return False
     return True
 

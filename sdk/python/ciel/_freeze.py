@@ -1,10 +1,10 @@
 """Values to bytes and back.
 
-Freezing is what gives arguments and results their meaning: as if copied at the spawn. Bytes and
-text stay what they are, anything else becomes a pickle of protocol 5; futures inside become
-references, and the memory of arrays lies beside the pickle, so that a file of it can be mapped and
-arrays arrive read-only without a copy. This module knows no task and no connection. Read next:
-`_payload.py` for calls, `_faults.py` for the path to what has no bytes.
+Arguments and results are frozen: they behave as if copied at the spawn. Bytes and text stay
+unchanged, anything else becomes a pickle of protocol 5. Futures inside become references, and the
+memory of arrays follows the pickle, so that its file can be mapped and arrays are read without a
+copy. This module knows no task and no connection. Read next: `_payload.py` for calls, `_faults.py`
+for the path to what cannot be serialized.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ciel._future import Future
 
 ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
-"""Types whose values are shared instead of copied: nobody can change them."""
+"""Types whose values are shared instead of copied, because they are immutable."""
 
 ALIGNMENT = 64
 MAGIC = b"CielBufs"
@@ -37,14 +37,14 @@ _NONE = pickle.dumps(None, 5)
 
 
 class Frozen:
-    """A value as bytes: a pickle, the futures in it by number, and the memory beside it."""
+    """A value as bytes: a pickle, the futures in it by number, and the memory of its arrays."""
 
     __slots__ = ("data", "references", "buffers")
 
     def __init__(
         self, data: bytes, references: list[Future[Any]], buffers: list[pickle.PickleBuffer]
     ) -> None:
-        """`buffers` still point into the value: use or copy them before it may change."""
+        """`buffers` point into the value: use or copy them before the value may change."""
         self.data = data
         self.references = references
         self.buffers = buffers
@@ -55,8 +55,8 @@ def freeze(
 ) -> Frozen:
     """Pickles `value`; raises whatever pickle raises, see `_faults.explained`.
 
-    Futures are numbered on from `references`, which grows. Memory of arrays is kept beside the
-    pickle unless `apart` is false.
+    Futures are appended to `references`, and numbered by it. Memory of arrays is kept apart from
+    the pickle unless `apart` is false.
     """
     found: list[Future[Any]] = [] if references is None else references
     buffers: list[pickle.PickleBuffer] = []
@@ -73,7 +73,7 @@ def freeze(
             data = pickle.dumps(value, 5, buffer_callback=beside)
             if b"__main__" not in data:
                 return Frozen(data, found, buffers)
-        except Exception:  # functions without a name fail in many ways; what is left fails again
+        except Exception:  # anonymous functions fail in many ways; other faults recur below
             pass
         del found[before:]
         buffers.clear()
@@ -85,7 +85,7 @@ def freeze(
 def thaw(
     data: Any, references: Thaw | None = None, buffers: Sequence[Any] | None = None
 ) -> Any:
-    """The value of a pickle; `references` gives what stands for the i-th future."""
+    """The value of a pickle; `references` returns the i-th future."""
     outer, freezing.thaw = freezing.thaw, references
     try:
         return pickle.loads(data, buffers=buffers)
@@ -94,7 +94,7 @@ def thaw(
 
 
 class Snapshot:
-    """A copy of a value that stays as it is when the value changes."""
+    """A copy of a value that does not change with the value."""
 
     __slots__ = ("_atom", "_frozen", "_buffers")
 
@@ -105,7 +105,7 @@ class Snapshot:
         self._buffers = [] if self._frozen is None else [bytes(b) for b in self._frozen.buffers]
 
     def revived(self, mine: Callable[[Future[Any]], Any]) -> Any:
-        """A fresh copy; `mine` makes its futures those of the reader."""
+        """A new copy; `mine` converts its futures to futures of the reader."""
         if self._frozen is None:
             return self._atom
         futures = self._frozen.references
@@ -115,7 +115,7 @@ class Snapshot:
 def object_of(value: Any) -> tuple[str, list[Any], list[Future[Any]]]:
     """Form, pieces and references of the object that carries `value`.
 
-    The pieces, one after the other, are the object's bytes; some still point into the value.
+    The object's bytes are the concatenated pieces; some of them point into the value.
     """
     kind = type(value)
     if value is None:
@@ -125,7 +125,7 @@ def object_of(value: Any) -> tuple[str, list[Any], list[Future[Any]]]:
     if kind is str:
         try:
             return ("text", [value.encode()], [])
-        except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; pickle carries it
+        except UnicodeEncodeError:  # an unpaired surrogate has no UTF-8, but can be pickled
             return ("pickle", [pickle.dumps(value, 5)], [])
     if kind in ATOMS:
         return ("pickle", [pickle.dumps(value, 5)], [])
@@ -135,7 +135,7 @@ def object_of(value: Any) -> tuple[str, list[Any], list[Future[Any]]]:
 
 
 def value_of(data: Any, form: str, references: Thaw | None) -> Any:
-    """The value of an object that has `data`, any buffer that is not changed afterwards."""
+    """The value of an object with the bytes `data`, a buffer that must not change afterwards."""
     if form == "pickle":
         if data[-8:] == MAGIC:
             return _value_with_buffers(memoryview(data), references)
@@ -174,7 +174,7 @@ def _plain_key(key: str) -> str:
 
 
 def _joined(frozen: Frozen) -> list[Any]:
-    """Pickle, buffers at whole alignments, their table, its length, and the mark."""
+    """Pickle, aligned buffers, the table of buffers, its length, and the magic number."""
     pieces: list[Any] = [frozen.data]
     table = []
     offset = len(frozen.data)
@@ -198,7 +198,7 @@ def _value_with_buffers(view: memoryview, references: Thaw | None) -> Any:
 
 
 def by_value(value: Any) -> bytes:
-    """Pickles `value` with functions and classes of notebooks and functions inside."""
+    """Pickles `value` by value: with the functions and classes that cannot be imported."""
     return _by_value(value, None)
 
 
@@ -212,7 +212,7 @@ _PICKLER: list[Any] = []
 
 
 def _pickler() -> Any:
-    """cloudpickle's pickler, imported when first needed, which refuses open files."""
+    """cloudpickle's pickler, imported at first use, which refuses open files."""
     if not _PICKLER:
         import cloudpickle
 

@@ -1,9 +1,9 @@
 """`Future[T]`: the result of a task that may still be running.
 
-A future belongs to the strand that got it and is a small ticket: what is behind it the strand
-knows. It may be passed to other tasks, alone or inside containers, and is frozen as a reference.
-This module knows neither how to wait nor what bytes look like. Read next: `_strand.py`,
-`_freeze.py`.
+A future belongs to the strand that received it, and holds little more than a handle: the strand
+knows the value behind it. It may be passed to other tasks, alone or inside containers, and is
+frozen as a reference. This module knows neither how to wait nor the format of values. Read next:
+`_strand.py`, `_freeze.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Known(Protocol):
-    """What a strand knows of the value behind one of its futures.
+    """The state of the value behind a future, as its strand knows it.
 
     A worker's strand has a reference of the engine, a session a `Watched`, the serial program a
     `Box`.
@@ -31,28 +31,28 @@ class Known(Protocol):
 
 
 class Owner(Protocol):
-    """What a future needs of the strand that it belongs to; see `Strand`."""
+    """The interface of a strand that its futures use; see `Strand`."""
 
     label: str
 
     def result(self, future: Future[Any]) -> Any:
-        """Waits; gives a copy of the value or raises the failure."""
+        """Waits; returns a copy of the value or raises the failure."""
         ...
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
-        """Waits for all, or for the first; gives those that are resolved."""
+        """Waits for all, or for the first; returns the resolved ones."""
         ...
 
     def completed(
         self, futures: Sequence[Future[Any]], timeout_s: float | None
     ) -> Iterator[Future[Any]]:
-        """Gives futures as they are resolved; ends if none is within `timeout_s`."""
+        """Yields futures as they are resolved; ends if none is within `timeout_s`."""
         ...
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
-        """Asks which futures are resolved now."""
+        """Which futures are resolved now."""
         ...
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
@@ -60,7 +60,7 @@ class Owner(Protocol):
         ...
 
     def check_here(self) -> None:
-        """Raises WaitError if the code that runs may not use futures of this strand."""
+        """Raises WaitError if the calling code may not use futures of this strand."""
         ...
 
 
@@ -74,7 +74,7 @@ class Future(Generic[T]):
     __slots__ = ("_strand", "_handle", "_known", "_waited", "__weakref__")
 
     def __init__(self, strand: Owner, handle: int, known: Known | None = None) -> None:
-        """For strands only: `handle` is the strand's own number for it."""
+        """For strands only: `handle` is the strand's number for the future."""
         self._strand = strand
         self._handle = handle
         self._known = known
@@ -87,7 +87,7 @@ class Future(Generic[T]):
         """
         try:
             return cast(T, self._strand.result(self))
-        except BaseException as error:  # the frames between here and the task are nobody's business
+        except BaseException as error:  # without the frames of this package
             raise as_told(error)
 
     def done(self) -> bool:
@@ -105,7 +105,7 @@ class Future(Generic[T]):
         return cast("Generator[Any, None, T]", self._strand.awaiting(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Gives the reference while ciel freezes a value; refuses anybody else's pickle."""
+        """Returns the reference while ciel freezes a value; refuses any other pickle."""
         number = freezing.number
         if number is None:
             raise NotSerializable(
@@ -114,9 +114,9 @@ class Future(Generic[T]):
         return (thaw_reference, (number(self),))
 
     def __repr__(self) -> str:
-        """Says whose future it is."""
+        """Names the strand of the future."""
         return f"<Future {self._handle} of {self._strand.label or 'a session'}>"
 
     def __bool__(self) -> bool:
-        """Refuses: a future is no value, and a test of it is nearly always a forgotten result()."""
+        """Refuses: a test of a future is nearly always a forgotten `result()`."""
         raise CielError("a Future has no truth value: call .result() first")

@@ -1,8 +1,8 @@
 """Waiting for many: gather, as_completed, wait, map, and scope.
 
-All of them are spoken in words of the current strand; nothing here knows how it waits.
-`as_completed` and `wait` ask about time, so their answers are recorded: a replay gets the same
-ones, but another number of cores may give others. Read next: `_strand.py`.
+All of them use the current strand; this module does not know how the strand waits. The answers of
+`as_completed` and `wait` depend on time, so they are recorded: a replay receives the same ones, but
+another run may receive others. Read next: `_strand.py`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 MAP_WINDOW = 256
-"""Calls of a `map` that are spawned ahead. It is the same on every machine, so that what a program
-prints between them has the same place everywhere."""
+"""Calls of a `map` that are spawned ahead. The number is the same on every machine, so that output
+between them has the same position everywhere."""
 
 
 def put(value: T) -> Future[T]:
@@ -44,7 +44,7 @@ def gather(*futures: Any) -> list[Any]:
     """Waits for all futures and returns their values, in the order of the arguments.
 
     Takes futures one by one or as one iterable. Raises the exception of the first failed future in
-    that order, TypeError for anything that is no future.
+    that order, TypeError for anything but a future.
     """
     listed = _listed(futures)
     owner = listed[0]._strand if listed else current()

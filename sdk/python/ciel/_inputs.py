@@ -1,9 +1,9 @@
 """Recorded inputs of a task: the clock, environment variables, random bytes.
 
-Each question is an input of the task. The first run asks and has the answer recorded; a task that
-is run again gets what was recorded, so that it does the same. In the serial program, in tests and
-outside of tasks the questions are just asked. A record is JSON: what was asked, at which line, and
-the answer. This module knows neither the connection nor how a replay goes. Read next:
+Each answer is an input of the task. The first run reads the environment and records the answer; a
+replayed task receives the recorded answer, so that it does the same. In the serial program, in
+tests and outside of tasks nothing is recorded. A record is JSON: the question, the line that asks,
+and the answer. This module knows neither the connection nor the course of a replay. Read next:
 `_strand.py`, docs/concepts/determinism.md.
 """
 
@@ -21,7 +21,7 @@ from ciel._errors import NonDeterministic, Refused, place_here
 from ciel._strand import here, outside
 
 ENTROPY_BYTES_MAX = 4096
-"""Random bytes given at once; who needs more seeds a generator with a few."""
+"""Random bytes of one call; a program that needs more seeds a generator."""
 
 CLOCK, ENVIRON, RANDOM = "clock", "environ", "random"
 _QUESTIONS = {CLOCK: "ciel.now()", ENVIRON: "ciel.environ()", RANDOM: "ciel.entropy()"}
@@ -31,7 +31,7 @@ _TIMING = {
     "timeout": "which of several futures came first",
     "done": "whether futures are there",
 }
-"""Kinds of recorded answers that are no questions of this module, in words."""
+"""Names, for messages, of observations of other modules."""
 
 
 def now() -> float:
@@ -53,7 +53,7 @@ def environ(name: str, default: str | None = None) -> str | None:
     Raises TypeError for a name that is no text, else as `now`.
     """
     if not isinstance(name, str):
-        raise TypeError(f"the name of a variable is text, not {name!r}")
+        raise TypeError(f"the name of a variable must be text, not {name!r}")
     found = _asked(ENVIRON, f"ciel.environ({name!r})", lambda: os.environ.get(name))
     return default if found is None else str(found)
 
@@ -66,17 +66,17 @@ def entropy(count: int) -> bytes:
     `now`.
     """
     if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(f"a count of bytes is a whole number, not {count!r}")
+        raise TypeError(f"the number of bytes must be an integer, not {count!r}")
     if not 0 <= count <= ENTROPY_BYTES_MAX:
         raise ValueError(
-            f"entropy gives from 0 to {ENTROPY_BYTES_MAX} bytes, not {count}: seed a generator"
+            f"entropy returns from 0 to {ENTROPY_BYTES_MAX} bytes, not {count}: seed a generator"
         )
     answer = _asked(RANDOM, f"ciel.entropy({count})", lambda: os.urandom(count).hex())
     return bytes.fromhex(answer)
 
 
 def _asked(kind: str, question: str, ask: Callable[[], Any]) -> Any:
-    """The answer, from the environment or as it was recorded; plain data that JSON has."""
+    """The answer, from the environment or from the record; plain JSON data."""
     strand = here.strand
     if strand is None:
         if here.serves:
@@ -84,14 +84,14 @@ def _asked(kind: str, question: str, ask: Callable[[], Any]) -> Any:
         return ask()
     if strand.pure:
         raise Refused(
-            f"{strand.label} is declared pure and asks {question}: its result is shared by equal "
-            "calls, so it depends on arguments only",
-            hint="ask in the task that spawns it and pass the answer as an argument",
+            f"{strand.label} is declared pure and calls {question}: its result is shared by equal "
+            "calls, so it may depend on its arguments only",
+            hint="make the call in the task that spawns it, and pass the answer as an argument",
         )
     if here.serves and _is_importing(sys._getframe(1)):
         raise Refused(
-            f"{question} is asked while a module is imported, which each process does for itself",
-            hint="ask in a task",
+            f"{question} is called while a module is imported, which every process does separately",
+            hint="call it in a task",
         )
     place = place_here()
 
@@ -105,27 +105,27 @@ def _asked(kind: str, question: str, ask: Callable[[], Any]) -> Any:
 
 
 def changed(label: str, asked: str, before: str) -> NonDeterministic:
-    """The error of a task that, run again, asks for something else than before."""
+    """The error of a replayed task whose request differs from the recorded one."""
     return NonDeterministic(
-        f"run again, {label} asked for {asked} where it had asked for {before}",
-        hint="a task must ask the same every time: take time, chance and variables from "
-        "ciel.now(), ciel.task_rng() or ciel.entropy(), and ciel.environ()",
+        f"replayed, {label} requested {asked} where it had requested {before}",
+        hint="a task must make the same requests each time: for time, randomness and variables "
+        "use ciel.now(), ciel.task_rng() or ciel.entropy(), and ciel.environ()",
     )
 
 
 def question_in_words(kind: str) -> str:
-    """What is asked now, with the line that asks."""
+    """The question, with the line that asks."""
     words = _TIMING.get(kind) or _QUESTIONS.get(kind, kind)
     return f"{words}{_at(place_here())}"
 
 
 def answer_in_words(kind: str, value: bytes) -> str:
-    """What a recorded answer was for, with its line if that is known."""
+    """The question of a recorded answer, with its line if that is known."""
     if kind in _TIMING:
         return _TIMING[kind]
     try:
         return _record_in_words(json.loads(value))
-    except (ValueError, TypeError, KeyError):  # a kind that is no question of this module
+    except (ValueError, TypeError, KeyError):  # an observation of another module
         return kind
 
 

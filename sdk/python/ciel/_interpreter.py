@@ -1,14 +1,14 @@
-"""Refuses interpreters that tasks cannot run on, with the reason, before anything else is loaded.
+"""Refuses interpreters that cannot run tasks, with the reason, before anything else is loaded.
 
-It imports nothing of ours, so that the reason is what the user sees. The same refusal at build time
-stands in `scripts/wheel/backend.py`.
+It imports no other module of this package, so that the user sees the reason.
+`scripts/wheel/backend.py` makes the same check at build time.
 """
 
 import sysconfig
 
 
 def refusal(is_free_threaded: bool) -> str | None:
-    """Why this kind of interpreter is refused, with what to use; None if it is not."""
+    """Why this kind of interpreter is refused, and which to use; None if it is supported."""
     if not is_free_threaded:
         return None
     return (

@@ -1,4 +1,4 @@
-"""Calls between languages: plain data as JSON has it, in which references may stand anywhere.
+"""Calls between languages: plain JSON data, which may contain references anywhere.
 
 A reference is `{"$ref": i}`, where `i` counts the inputs of the call. This module knows no strand.
 Read next: "executor python" in the reference of executors.
@@ -14,7 +14,7 @@ from ciel._future import Future
 
 
 def with_references(found: Any, number: Callable[[Future[Any]], Any]) -> Any:
-    """The same lists and dicts with every future replaced by what `number` gives for it."""
+    """The same lists and dicts with every future replaced by a reference; `number` numbers it."""
     if isinstance(found, Future):
         return number(found)
     if isinstance(found, dict):
@@ -39,5 +39,5 @@ def json_of(value: Any) -> bytes:
     """JSON of the job's value; what JSON cannot represent becomes its repr."""
     try:
         return json.dumps(value, default=repr).encode()
-    except (TypeError, ValueError):  # keys that are no text, or a circle
+    except (TypeError, ValueError):  # keys that are not text, or a cycle
         return json.dumps(repr(value)).encode()

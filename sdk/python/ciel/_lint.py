@@ -1,9 +1,9 @@
-"""Finds what in the code of tasks may answer differently when a task is run again.
+"""Finds calls in the code of tasks whose results may differ when a task is rerun.
 
-Source text in, findings out; nothing is imported or run. Looked at are functions that are tasks,
-the function `main` of a job, and functions of the same text that those use. A task declared
-`pure=False` is left alone, and so is a line with the comment `# ciel: ok`. Read next: `_scopes.py`
-for names, `_nondeterminism.py` for what is looked for, `lint.py` for the command.
+Source text in, findings out; nothing is imported or run. It checks functions that are tasks, the
+function `main` of a job, and functions of the same text that those use. It skips tasks declared
+`pure=False`, and lines with the comment `# ciel: ok`. Read next: `_scopes.py` for names,
+`_nondeterminism.py` for the names, `lint.py` for the command.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _SILENCED = re.compile(r"#\s*ciel:\s*ok\b")
 
 @dataclass(frozen=True)
 class Finding:
-    """A place in the code of a task: 1-based line and column, the function it stands in, the task
-    that uses that function, what is used there, and what a task says instead."""
+    """A place in the code of a task: 1-based line and column, the function around it, the task that
+    uses this function, the used name, and what a task uses instead.
+    """
 
     file: str
     line: int
@@ -35,10 +36,10 @@ class Finding:
 
     @property
     def message(self) -> str:
-        """What is wrong, without place and hint."""
+        """The finding, without location and hint."""
         through = "" if self.function == self.task else f", used by task {self.task},"
         name = self.function if through else f"task {self.function}"
-        return f"{name}{through} uses {self.what}, which may differ when the task is run again"
+        return f"{name}{through} uses {self.what}, which may differ when the task is rerun"
 
     def __str__(self) -> str:
         """`file:line:column: message; hint`."""
@@ -57,7 +58,7 @@ class Source:
     """A text of Python, parsed once."""
 
     def __init__(self, text: str, file: str) -> None:
-        """Raises SyntaxError for what is no Python, ValueError for null bytes."""
+        """Raises SyntaxError for text that is not Python, ValueError for null bytes."""
         self.file = file
         self.lines = re.split(r"\r\n|\r|\n", text)
         self.module = ast.parse(text, file)
@@ -75,7 +76,7 @@ class Source:
         return sorted(found, key=lambda finding: (finding.line, finding.column))
 
     def findings_in(self, name: str, line: int) -> list[Finding]:
-        """Those of the function of that name whose definition begins at a line."""
+        """The findings of the function of that name whose definition begins at a line."""
         for place in self.places:
             if place.node.name == name and _first_line(place.node) == line:
                 found: list[Finding] = []
@@ -84,7 +85,7 @@ class Source:
         return []
 
     def _search(self, place: _Place, task: str, seen: set[ast.AST], found: list[Finding]) -> None:
-        """Looks through a function and those that it uses."""
+        """Searches a function and those that it uses."""
         waiting = [place]
         while waiting:
             one = waiting.pop()
@@ -118,7 +119,7 @@ class Source:
         return place.node in self.submitted or self._is_main(place.node)
 
     def _submitted(self) -> set[ast.AST]:
-        """Functions that are handed to `ciel.run` or `ciel.task` as they are."""
+        """Functions that are passed to `ciel.run` or `ciel.task` directly."""
         found: set[ast.AST] = set()
         for call in ast.walk(self.module):
             if isinstance(call, ast.Call) and self.scope.whole_name(call.func) in (TASK, RUN):
@@ -130,7 +131,8 @@ class Source:
 
     def _is_main(self, node: Function) -> bool:
         """Whether it is the root of a job: `main` of a module that uses ciel and does not call it
-        itself, as a program of its own does."""
+        itself, as a program of its own does.
+        """
         if node.name != "main" or self.scope.names.get("main") is not node:
             return False
         if not any(str(bound).partition(".")[0] == "ciel" for bound in self.scope.names.values()):
@@ -141,7 +143,7 @@ class Source:
 
 
 class _Search(ast.NodeVisitor):
-    """Collects from a body what asks the outside, and which functions of the text it uses."""
+    """Collects the nondeterministic calls of a body, and the functions of the text that it uses."""
 
     def __init__(self, scope: Scope, owner: ast.ClassDef | None) -> None:
         self.scope = scope
@@ -162,7 +164,7 @@ class _Search(ast.NodeVisitor):
                 self.visit(word.value)
 
     def _is_settled(self, node: ast.Call, name: str) -> bool:
-        """Deals with a call that is judged as a whole; false for any other."""
+        """Handles a call that is judged as a whole; false for any other."""
         instead = _nondeterminism.instead_of_bare_call(name)
         if instead is not None:
             if all(_is_none(part) for part in [*node.args, *[w.value for w in node.keywords]]):
@@ -179,7 +181,7 @@ class _Search(ast.NodeVisitor):
         return instead is not None
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        """Variables that are set, and those of ciel itself, are no question."""
+        """Assigned variables, and those of ciel itself, are no findings."""
         is_mapping = self.scope.whole_name(node.value) in _nondeterminism.VARIABLES
         is_read = isinstance(node.ctx, ast.Load) and not _is_own_variable(node.slice)
         if not is_mapping or is_read:
@@ -222,7 +224,7 @@ class _Search(ast.NodeVisitor):
             self.used.append(_Place(found, scope))
 
     def visit_FunctionDef(self, node: Function) -> None:
-        """Only its name is bound; its body counts if it is used, its defaults are made now."""
+        """Binds only its name; its body counts if it is used, its defaults are evaluated here."""
         for default in [*node.args.defaults, *node.args.kw_defaults]:
             if default is not None:
                 self.visit(default)
@@ -236,7 +238,7 @@ class _Search(ast.NodeVisitor):
         self.scope = before
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """Annotations ask nothing."""
+        """Annotations are not evaluated."""
         self.visit(node.target)
         if node.value is not None:
             self.visit(node.value)
@@ -262,7 +264,7 @@ def _class_of(scope: Scope) -> ast.ClassDef | None:
 
 
 def _options_of(place: _Place) -> list[ast.keyword] | None:
-    """What the decorator of a task asks for; `None` of a function that is no task."""
+    """The options in the decorator of a task; `None` for any other function."""
     for decorator in place.node.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
         if place.scope.whole_name(call.func if call else decorator) == TASK:
@@ -289,5 +291,5 @@ def _is_own_variable(node: ast.expr) -> bool:
 
 
 def _first_line(node: Function) -> int:
-    """Where its first decorator stands, as the code of a function has it."""
+    """The line of its first decorator, as in the code of a function."""
     return min([node.lineno, *[decorator.lineno for decorator in node.decorator_list]])

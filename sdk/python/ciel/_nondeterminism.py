@@ -1,4 +1,4 @@
-"""Which names of Python depend on the environment, and what a task uses instead.
+"""Names of Python whose results depend on the environment, and what a task uses instead.
 
 Tables and the rules to read them; names are whole, as `numpy.random.normal`. This module knows
 neither source text nor tasks. Read next: `_lint.py`.
@@ -56,21 +56,21 @@ _HARMLESS = {"secrets.compare_digest"}
 
 VARIABLES = ("os.environ", "os.environb")
 SETTING_METHODS = frozenset({"clear", "pop", "setdefault", "update"})
-"""Methods of a mapping of variables that are there to change it."""
+"""Methods that change a mapping of variables."""
 
 OWN_VARIABLES = "CIEL_"
-"""How variables begin that are the same for a task whenever it runs."""
+"""Prefix of the variables that are the same in every run of a task."""
 
 MODULES = frozenset({"datetime", "numpy", "os", "random", "secrets", "time", "uuid"})
 WORDS = frozenset(
     {name.rpartition(".")[2] for name in [*_ANY_USE, *_CALLED_WITHOUT_ARGUMENTS]}
     | {"random", "secrets"}
 )
-"""Words of which code that uses one of these names without renaming it has at least one."""
+"""Code that uses one of these names without renaming it contains at least one of these words."""
 
 
 def instead_of_use(name: str) -> str | None:
-    """What a task says instead of using `name` in any way; `None` if it may."""
+    """What a task uses instead of `name`; `None` if `name` may be used."""
     found = _ANY_USE.get(name)
     if found is not None or name in _CALLED_WITHOUT_ARGUMENTS or name in _HARMLESS:
         return found
@@ -80,5 +80,5 @@ def instead_of_use(name: str) -> str | None:
 
 
 def instead_of_bare_call(name: str) -> str | None:
-    """What a task says instead of calling `name` without arguments; `None` if it may."""
+    """What a task uses instead of calling `name` without arguments; `None` if it may be called."""
     return _CALLED_WITHOUT_ARGUMENTS.get(name)

@@ -1,8 +1,8 @@
-"""What a spawn may ask for: cores, memory, retries, a time limit, a name.
+"""Options of a spawn: cores, memory, retries, a time limit, a name.
 
-Options are frozen values; a task has one set and `Task.options` makes a changed copy. Everything is
-checked here, when the program says it, so that a misspelt amount is an error at its own line. This
-module knows neither tasks nor the engine. Read next: `_task.py`.
+Options are frozen values; a task has one set and `Task.options` makes a changed copy. All options
+are checked at their definition, so that a misspelt amount is an error at its own line. This module
+knows neither tasks nor the engine. Read next: `_task.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETRIES_MAX = 1_000
 def bytes_of(amount: int | str) -> int:
     """Reads an amount of memory: a number of bytes, or text such as `"2 GiB"` or `"500 MB"`.
 
-    Raises ValueError if it is no positive amount, TypeError if it is neither number nor text.
+    Raises ValueError if it is not positive, TypeError if it is neither number nor text.
     """
     if isinstance(amount, bool) or not isinstance(amount, (int, str)):
         raise TypeError(f"memory is bytes or text like '2 GiB', not {amount!r}")
@@ -42,12 +42,12 @@ def bytes_of(amount: int | str) -> int:
 
 @dataclass(frozen=True)
 class Options:
-    """What a task asks for; `None` and `False` mean the run's default.
+    """The options of a task; `None` and `False` mean the run's default.
 
     `cores` counts cores and may be a fraction, `memory` is in bytes or text, `timeout` in seconds
-    for one attempt, `resources` counts pieces by name. `outputs` is how many futures a spawn gives.
-    `live` shows what a command prints while it runs. `pure=True` lets equal calls share one result,
-    `pure=False` declares that the task does more than give one.
+    for one attempt, `resources` counts pieces by name. `outputs` is the number of futures of a
+    spawn. `live` releases the output of a command while it runs. `pure=True` lets equal calls share
+    one result; `pure=False` declares that the task has side effects.
     """
 
     cores: float | None = None
@@ -82,7 +82,7 @@ class Options:
 
     @property
     def wire(self) -> TaskOptions | None:
-        """As `ciel._native.Connection.spawn` takes them; `None` if nothing is asked for."""
+        """In the form for `ciel._native.Connection.spawn`; `None` if all are defaults."""
         wire: TaskOptions | None = self._wire  # type: ignore[attr-defined]
         return wire
 

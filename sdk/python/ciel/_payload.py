@@ -1,11 +1,11 @@
-"""What is written into the payload of a Python task, and how it is read.
+"""The format of the payload of a Python task, and how it is read.
 
 A payload is a head of fixed size, the header of the function (`_code.Identity`), and a pickle of
-the arguments; of a call with plain values and futures only, a pickle of the values and the places
+the arguments; of a call with plain values and futures only, a pickle of the values and the indices
 of the futures, which costs less on both sides. Its inputs are, in this order: the function if it
 goes by value, the references among the arguments, large buffers, and the pickle itself if that is
-large. `Store` is what packing needs of a strand; nothing here knows how a strand does it. Read
-next: `_freeze.py`, `_engine_strand.py`.
+large. `Store` is the interface of a strand that packing uses. Read next: `_freeze.py`,
+`_engine_strand.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEAD = struct.Struct(">BHIQ")
 
 
 class Store(Protocol):
-    """What packing a call needs of the strand that spawns it."""
+    """The interface of the spawning strand that packing uses."""
 
     def handle_of(self, future: Future[Any]) -> int:
         """The handle of a future of this strand; raises WaitError for another's."""
@@ -47,10 +47,10 @@ class Store(Protocol):
 
 
 class Reader(Protocol):
-    """What reading a payload needs of the strand that runs it: its inputs by number."""
+    """The interface of the running strand that unpacking uses: its inputs by number."""
 
     def value(self, number: int) -> Any:
-        """The value of an input that is there."""
+        """The value of a resolved input."""
 
     def future(self, number: int) -> Any:
         """The future of an input that is kept as a reference."""
@@ -92,7 +92,7 @@ def pack(call: Call, store: Store, step: int = 0) -> Packed:
 
 
 def _packed_with_places(call: Call, identity: Identity, store: Store, step: int) -> Packed | None:
-    """A call with nothing but plain values and futures; `None` if it has anything else."""
+    """A call with plain values and futures only; `None` for any other."""
     plain: list[Any] = []
     places: list[int] = []
     inputs: list[int] = []
@@ -142,7 +142,7 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
 
 
 def _placed(buffer: pickle.PickleBuffer, store: Store, inputs: list[int]) -> bytes | None:
-    """A small buffer's bytes; a large one becomes an input, for which `None` stands."""
+    """The bytes of a small buffer; `None` for a large one, which becomes an input."""
     raw = buffer.raw()
     if raw.nbytes < OBJECT_BYTES_MIN:
         return bytes(raw)
@@ -161,7 +161,7 @@ def _frozen(call: Call) -> tuple[Frozen, int]:
         inside = freeze(kept, references, apart=False)
         count = len(references)
         return freeze((args, kwargs, inside.data), references), count
-    except Exception as error:  # whatever the classes of arguments raise
+    except Exception as error:  # classes of arguments may raise anything
         raise _named_fault(call, error) from None
 
 
@@ -175,7 +175,7 @@ def _parted(
     keeps: frozenset[str | int],
     parameters: list[str],
 ) -> tuple[dict[Any, Any], tuple[Any, ...], dict[str, Any]]:
-    """Takes the arguments of parameters that keep futures out of the others."""
+    """Separates the arguments of parameters that keep futures from the others."""
     rest = [place for place in keeps if isinstance(place, int) and place < 0]
     begin = -1 - rest[0] if rest else len(args)
     kept: dict[Any, Any] = {
@@ -189,12 +189,12 @@ def _parted(
 
 
 class Unpacked:
-    """A payload taken apart: the function's header, the step of its strand, its arguments."""
+    """A decoded payload: the function's header, the step of its strand, its arguments."""
 
     __slots__ = ("header", "body", "flags", "count", "step")
 
     def __init__(self, payload: bytes) -> None:
-        """Reads the head; raises struct.error if it is none of ours."""
+        """Reads the head; raises struct.error for any other payload."""
         self.flags, length, self.count, self.step = _HEAD.unpack_from(payload)
         end = _HEAD.size + length
         self.header = payload[_HEAD.size : end]
@@ -240,15 +240,16 @@ class Copy:
     __slots__ = ("frozen", "buffers")
 
     def __init__(self, call: Call) -> None:
-        """Copies the arguments now; raises NotSerializable that names the one without bytes."""
+        """Copies the arguments now; raises NotSerializable that names the one at fault."""
         self.frozen, _ = _frozen(call)
         self.buffers = [bytes(buffer) for buffer in self.frozen.buffers]
 
     def arguments(
         self, value: Callable[[Any], Any], mine: Callable[[Any], Any]
     ) -> Arguments:
-        """The arguments anew; `value` gives the value of a future that is not kept as one, `mine`
-        makes one that is kept the future of the strand that runs the call."""
+        """A new copy of the arguments; `value` returns the value of a future that is not kept as
+        one, `mine` converts a kept one to a future of the strand that runs the call.
+        """
         futures = self.frozen.references
         return _thawed(
             self.frozen.data,

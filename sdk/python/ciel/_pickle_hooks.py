@@ -1,7 +1,7 @@
-"""What pickling and unpickling mean for futures, while this package does it.
+"""Hooks for pickling and unpickling futures, active while this package does it.
 
-`_freeze.py` sets the hooks around a pickle; `Future.__reduce__` looks at them. Both would import
-each other without this module. It knows neither futures nor bytes.
+`_freeze.py` sets the hooks around a pickle; `Future.__reduce__` reads them. Without this module,
+both would import each other. It knows neither futures nor bytes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 Thaw = Callable[[int], Any]
-"""Gives what stands for the i-th future of a pickle."""
+"""Returns the object for the i-th future of a pickle."""
 
 
 class _Freezing(threading.local):
-    """What this thread is freezing or thawing: `number` gives a future its number in the pickle."""
+    """The hooks of this thread: `number` returns the number of a future in the pickle."""
 
     number: Callable[[Any], int] | None = None
     thaw: Thaw | None = None
@@ -26,7 +26,7 @@ freezing = _Freezing()
 
 
 def thaw_reference(number: int) -> Any:
-    """Stands in pickles for the future with that number."""
+    """Represents the future with that number in pickles."""
     found = freezing.thaw
     if found is None:
         raise pickle.UnpicklingError("this pickle holds futures of ciel: only ciel can read it")

@@ -1,10 +1,9 @@
-"""What of the process belongs to a strand: standard streams, working folder, signal handlers.
+"""Process state of a strand: standard streams, working folder, signal handlers.
 
-Strands take turns in one process. What a task changes here is put aside when another has its turn,
-put back when the strand goes on, and undone when it ends. Changes are noticed by standing in for
-the few functions that make them, so a task that changes nothing costs nothing. Context variables
-need no care here: greenlets have their own. This module knows no strand. Read next:
-`_scheduler.py`.
+Strands take turns in one process. Changes of a task to this state are saved when another strand has
+its turn, restored when the strand resumes, and undone when it ends. Wrappers of the few functions
+that make such changes detect them, so a task without changes costs nothing. Context variables are
+not handled here: greenlets have their own. This module knows no strand. Read next: `_scheduler.py`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ _Handlers = dict[int, Any]
 
 
 class Changed:
-    """What one strand has changed; `None` parts are unchanged."""
+    """The changes of one strand; `None` parts are unchanged."""
 
     __slots__ = ("stdout", "stderr", "folder", "handlers")
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Has no changes."""
         self.stdout: Any = None
         self.stderr: Any = None
         self.folder: int | None = None
@@ -32,10 +31,10 @@ class Changed:
 
 
 class ProcessState:
-    """The process as a strand finds it, and the way back to that."""
+    """The initial process state of every strand, and the changes of the current one."""
 
     def __init__(self) -> None:
-        """Takes the process as it is now for what every strand finds."""
+        """Records the current state of the process as the initial state of strands."""
         self.take()
         self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
         self._moved = False
@@ -43,12 +42,12 @@ class ProcessState:
         self._undo: list[Callable[[], None]] = []
 
     def take(self) -> None:
-        """Every strand finds the standard streams as they are now."""
+        """Records the current standard streams as the initial ones."""
         self.stdout = sys.stdout
         self.stderr = sys.stderr
 
     def install(self) -> None:
-        """Begins to notice changes of folder and signal handlers."""
+        """Wraps the functions that change the folder and signal handlers."""
         self._stand_in(os, "chdir", self._note_move)
         self._stand_in(os, "fchdir", self._note_move)
         original = signal.signal
@@ -64,7 +63,7 @@ class ProcessState:
         self._undo.append(lambda: setattr(signal, "signal", original))
 
     def uninstall(self) -> None:
-        """Puts the functions back that `install` stood in for."""
+        """Restores the functions that `install` wrapped."""
         while self._undo:
             self._undo.pop()()
 
@@ -84,7 +83,7 @@ class ProcessState:
 
     @property
     def touched(self) -> bool:
-        """Whether the strand that has its turn has changed something."""
+        """Whether the current strand has changed the state."""
         return (
             sys.stdout is not self.stdout
             or sys.stderr is not self.stderr
@@ -93,7 +92,7 @@ class ProcessState:
         )
 
     def leave(self, keep: bool) -> Changed | None:
-        """Puts everything back; gives what was changed if `keep`, for `enter`."""
+        """Restores the initial state; returns the changes if `keep`, for `enter`."""
         changed = Changed() if keep else None
         if changed is not None:
             changed.stdout = sys.stdout if sys.stdout is not self.stdout else None
@@ -112,7 +111,7 @@ class ProcessState:
         return changed
 
     def enter(self, changed: Changed) -> None:
-        """Makes again what a strand had changed when it was left."""
+        """Reapplies the changes that `leave` returned."""
         if changed.stdout is not None:
             sys.stdout = changed.stdout
         if changed.stderr is not None:

@@ -1,7 +1,7 @@
-"""Random numbers that are the same every time a task is run.
+"""Random numbers that are the same in every run of a task.
 
-The seed of a task depends on its place in the program only. `CIEL_TASK_SEED` in the environment
-says it to commands that a task starts. Read next: `_strand.py`.
+The seed of a task depends only on its position in the program. Commands that a task starts find the
+seed in the variable `CIEL_TASK_SEED`. Read next: `_strand.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def tell_seed(seed: int) -> None:
 
 
 def task_rng() -> random.Random:
-    """The random numbers of this task: the same generator each time it is asked for.
+    """The random numbers of this task: every call returns the same generator.
 
     Raises NoRun outside of a run.
     """
@@ -38,4 +38,4 @@ def task_rng() -> random.Random:
 
 
 _TEXTS: Any = getattr(os.environ, "_data", {})
-"""The texts behind `os.environ`; written without telling the C library, which is told above."""
+"""The mapping behind `os.environ`; assignments to it do not reach the C library."""

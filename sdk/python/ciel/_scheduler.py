@@ -1,9 +1,10 @@
-"""Turns of strands: one greenlet that all others are started from and switched to.
+"""Turns of strands: all greenlets are started and resumed from one *home* greenlet.
 
-Depth costs no stack that way: a strand that waits switches back to this *home*, which gives the
-turn to another. Who that is decides the owner: a worker listens to its engine, the serial program
-runs the task that was spawned last. Whatever a strand changes of the process is put aside with it.
-This module knows neither tasks nor messages. Read next: `_worker_process.py`, `_serial.py`.
+So nested waits need no stack: a strand that waits switches back to home, which gives the turn to
+another. The owner of the scheduler decides to which: a worker follows its engine, the serial
+program runs the task that was spawned last. The process state that a strand has changed is saved
+with it. This module knows neither tasks nor messages. Read next: `_worker_process.py`,
+`_serial.py`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from ciel._strand import here
 from ciel._task_strand import TaskStrand
 
 IDLE_MAX = 64
-"""Greenlets that are kept for the next tasks."""
+"""Greenlets that are kept for later tasks."""
 
 
 class Scheduler:
     """Gives strands their turns. All but `park` is called from `home`.
 
-    `state` is the process as every strand finds it; `None` where strands share what they change.
+    `state` is the process state of strands; `None` where strands share it.
     """
 
     def __init__(self, home: greenlet, state: ProcessState | None) -> None:
@@ -35,7 +36,7 @@ class Scheduler:
         self._idle: list[greenlet] = []
 
     def begin(self, strand: TaskStrand, body: Callable[[], None]) -> Any:
-        """Runs `body` as `strand` until it parks or ends; gives what it parked with, else `None`.
+        """Runs `body` as `strand` until it parks or ends; returns what it parked with, else `None`.
 
         `body` never raises, and marks the strand as ended.
         """
@@ -49,7 +50,7 @@ class Scheduler:
         return self._give_turn(strand, runner, answer)
 
     def park(self, strand: TaskStrand, request: Any = None) -> Any:
-        """Gives the turn away, with a word for home; comes back with the answer of `resume`."""
+        """Ends the turn and passes a value to home; returns the answer of `resume`."""
         strand.where = getcurrent()
         return self.home.switch(request)
 
@@ -67,7 +68,7 @@ class Scheduler:
         return request
 
     def _loop(self, body: Callable[[], None]) -> None:
-        """The body of a greenlet: one task after another, while it may be of use."""
+        """The body of a greenlet: one task after another, while greenlets are kept."""
         me = getcurrent()
         while True:
             body()

@@ -1,8 +1,8 @@
-"""Names in source text: what each means where it stands, as far as the text itself says.
+"""Names in source text: what each refers to, as far as the text itself shows.
 
 A scope maps names to what they are bound to: the whole name of something imported, a function or
 class of the text, or `None` for anything else. Pure: nothing is imported or run. It does not know
-what anybody looks for. Read next: `_lint.py`.
+which names are searched for. Read next: `_lint.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Scope:
         return Scope(node, self.parent if is_class else self)
 
     def bound(self, name: str) -> tuple[Bound, Scope]:
-        """What a name means here, and the scope that says so; (None, here) if nothing does."""
+        """What a name refers to, and the scope that binds it; (None, this scope) if none does."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -57,7 +57,7 @@ class Scope:
 
 
 class _Binder(ast.NodeVisitor):
-    """Collects what a body binds. An import counts more than an assignment of the same name."""
+    """Collects what a body binds. An import precedes an assignment of the same name."""
 
     def __init__(self, names: dict[str, Bound]) -> None:
         self.names = names
@@ -87,13 +87,13 @@ class _Binder(ast.NodeVisitor):
             self.names[alias.asname or first] = alias.name if alias.asname else first
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """`from a import b`; what is relative is some module of the program."""
+        """`from a import b`; a relative import is a module of the program."""
         for alias in node.names:
             whole = f"{node.module}.{alias.name}" if not node.level else None
             self.names[alias.asname or alias.name] = whole
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
-        """What is assigned here belongs to a scope outside."""
+        """Names assigned here belong to an enclosing scope."""
         self.elsewhere.update(node.names)
 
     visit_Nonlocal = visit_Global  # noqa: N815

@@ -1,9 +1,9 @@
-"""The serial program: every spawn runs at the spawn, in this process.
+"""The serial program: every task runs at its spawn, in this process.
 
 This is the meaning of the language, and the oracle of its tests. Arguments and results are copied
-as they would be between processes, failures are kept until somebody asks, tails run in a loop, and
-each task has a greenlet of its own, so depth is bounded by memory only. No engine and no socket.
-Read next: `_task_strand.py` for what a strand does, `_scheduler.py`, `testing.py`.
+as they would be between processes, failures are kept until a task reads them, tails run in a loop,
+and each task has a greenlet of its own, so depth is bounded by memory only. No engine and no
+socket. Read next: `_task_strand.py` for what a strand does, `_scheduler.py`, `testing.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ciel._task_strand import ArgumentFailed, TaskStrand, check_outputs, outputs
 class Box:
     """What is behind a future of the serial program: a snapshot or a failure, once it is resolved.
 
-    `asked` is set when somebody looks at it; `start` runs a lazy task.
+    `asked` is set when it is read; `start` runs a lazy task.
     """
 
     __slots__ = ("snapshot", "failure", "asked", "start")
@@ -55,7 +55,7 @@ class Box:
 
 
 class SerialRun:
-    """One serial run: where tasks are run, and which failures nobody asked for.
+    """One serial run: it runs tasks, and collects failures that are never read.
 
     `outer` is the strand that runs tasks of other executors; without one they are refused.
     """
@@ -73,7 +73,7 @@ class SerialRun:
     def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Runs `main` as the root; its value, or the failure of the run as an exception.
 
-        If the root ends well, that is the earliest failure nobody asked for.
+        If the root succeeds, this is the earliest failure that was never read.
         """
         with self:
             value = self.root.run_call("main", main, args, kwargs)
@@ -81,13 +81,13 @@ class SerialRun:
         return value
 
     def raise_unasked(self) -> None:
-        """Raises the earliest failure that nobody asked for, if there is one."""
+        """Raises the earliest failure that was never read, if there is one."""
         for box in self.failed:
             if box.failure is not None and not box.asked:
                 raise error_of(box.failure)
 
     def __enter__(self) -> SerialRun:
-        """The code that follows is the root's, in this thread."""
+        """The following code is that of the root, in this thread."""
         if here.strand is not None and here.strand is not self.outer:
             raise WaitError(f"{here.strand.label} runs here already: runs cannot be nested")
         self._before = here.strand
@@ -111,13 +111,13 @@ class SerialRun:
             self._scheduler.state = None
 
     def execute(self, strand: SerialStrand, body: Callable[[], None]) -> None:
-        """Runs `body` as `strand`; the strand that runs now continues when that has ended."""
+        """Runs `body` as `strand`; the current strand continues when that has ended."""
         asker = here.strand
         assert isinstance(asker, SerialStrand), "tasks of the serial program begin in one another"
         self._scheduler.park(asker, _Request(asker, strand, body))
 
     def _serve(self, request: _Request) -> None:
-        """The task that was spawned last runs first; then whoever asked for it continues."""
+        """Runs the newest task first; then the strand that waits for it continues."""
         asking: list[SerialStrand] = []
         while True:
             asking.append(request.asker)
@@ -128,7 +128,7 @@ class SerialRun:
 
 
 class _Request(NamedTuple):
-    """A strand asks for another to run before it continues."""
+    """A request of a strand that another one runs before it continues."""
 
     asker: SerialStrand
     strand: SerialStrand
@@ -147,7 +147,7 @@ class SerialStrand(TaskStrand):
         self._outputs: int | None = None
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
-        """Runs the call now, unless it is lazy, and keeps what comes of it."""
+        """Runs the call now, unless it is lazy, and keeps its outputs."""
         identity = call.task.identity or identify(call.task)
         identity.check()
         copy = Copy(call)
@@ -181,7 +181,7 @@ class SerialStrand(TaskStrand):
             self._settle(boxes, self.run_call(call.label, call.task.function, args, kwargs))
         except ArgumentFailed as error:
             self._fail(boxes, error.failure)
-        except BaseException as error:  # what leaves a task is its failure, whatever it is
+        except BaseException as error:  # any exception of a task is its failure
             self._fail(boxes, failure_of(error, self.label, self.call_text, self.label))
         self.ended = True
 
@@ -253,7 +253,7 @@ class SerialStrand(TaskStrand):
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
-        """All of them are there; the first is the first in order of spawn."""
+        """All of them are resolved; the first is the first in order of spawn."""
         chosen = list(futures[:1] if count_first else futures)
         for future in chosen:
             self._check_owner(future)
@@ -270,18 +270,18 @@ class SerialStrand(TaskStrand):
             yield future
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
-        """Everything is there but what is lazy and was not asked for."""
+        """All are resolved, except lazy tasks that were not demanded."""
         return [future._known is not None and future._known.is_resolved for future in futures]
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
-        """Takes it: nothing is replayed here."""
+        """Reads the environment: nothing is replayed here."""
         outer = self.run.outer
         return take() if outer is None else outer.input(kind, take)
 
     def spawn_executor(
         self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
     ) -> tuple[Future[Any], ...]:
-        """Hands the task to the outer strand and waits for it."""
+        """Passes the task to the outer strand and waits for it."""
         outer = self.run.outer
         if outer is None:
             raise Refused(
@@ -303,7 +303,7 @@ class SerialStrand(TaskStrand):
         here.strand = outer
         try:
             box.snapshot = Snapshot(outer.result(theirs))
-        except Exception as error:  # the failure of that task, kept until somebody asks
+        except Exception as error:  # the failure of that task, kept until a task reads it
             self._fail([box], failure_of(error, label))
         finally:
             here.strand = before
@@ -313,7 +313,7 @@ def _snapshot(what: str, value: Any) -> Snapshot:
     """A copy of `value`; raises NotSerializable with the path from `what`."""
     try:
         return Snapshot(value)
-    except Exception as error:  # whatever the classes of values raise
+    except Exception as error:  # classes of values may raise anything
         raise explained(what, value, error) from None
 
 

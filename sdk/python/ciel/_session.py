@@ -1,9 +1,9 @@
 """`ciel.Session`: tasks submitted by an ordinary Python program.
 
-The engine is a child process, the command `ciel`, and this program plays its root task by the
-executor protocol: what is submitted is a spawn, a result that is waited for is a reference that is
-watched. Any thread may submit and wait, and asyncio code may await. Read next: `_run.py`,
-`_client_strand.py` for the strand, `_session_process.py` for the engine's life.
+The engine is a child process, the command `ciel`, and this program acts as its root task over the
+executor protocol: a submit is a spawn, and to wait for a result is to watch a reference. Any thread
+may submit and wait, and asyncio code may await. Read next: `_run.py`, `_client_strand.py` for the
+strand, `_session_process.py` for the engine's life.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ R = TypeVar("R")
 class Session:
     """An engine of its own, to which a program submits tasks.
 
-    Use it in `with`, or call `close()`. Each submit is a job of its own: its output comes in the
-    order of submission, and its failure hurts no other. It may be used from several threads.
+    Use it in `with`, or call `close()`. Each submit is a job of its own: output is in the order of
+    submission, and a failure does not affect other submits. A session may be used from several
+    threads.
 
-    `jobs` is how many cores to use, all by default; `serial` runs one task at a time; `retries` and
-    `timeout` (seconds) hold for tasks that do not say themselves; `state` is the state folder,
-    `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether the failure of a
-    submit leaves the others alone; `progress` shows a progress line on a terminal; `resources` is
-    what the machine has beside cores and memory, by name, for tasks that ask for it.
+    `jobs` is the number of cores to use, all by default; `serial` runs one task at a time;
+    `retries` and `timeout` (seconds) are the defaults of tasks without these options; `state` is
+    the state folder, `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether
+    other submits continue after a failure; `progress` shows a progress line on a terminal;
+    `resources` are further resources of the machine, by name, that tasks may request.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Session:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
             raise NoRun(
-                f"{here.strand.label} is a task, which is in a run already",
+                f"{here.strand.label} is a task, and already belongs to a run",
                 hint="spawn tasks there; start runs outside of tasks",
             )
         options = EngineOptions(
@@ -94,7 +95,7 @@ class Session:
         return client.spawn(call, task.options_now)[0]
 
     def put(self, value: R) -> Future[R]:
-        """Stores a copy of `value` once and returns its future, which many submits may take."""
+        """Stores a copy of `value` once and returns its future, which many submits may share."""
         return cast("Future[R]", self._process.client().put(value))
 
     @property
@@ -137,11 +138,11 @@ class Session:
 
 
 def _function_of(work: Any) -> Callable[..., Any]:
-    """The function that stands for anything that can be called, for example a built-in one."""
+    """A function for any callable, for example a built-in one."""
     if inspect.isfunction(work):
         return work
     if not callable(work):
-        raise TypeError(f"what is submitted is a task or can be called, not {work!r}")
+        raise TypeError(f"submit takes a task or another callable, not {work!r}")
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return work(*args, **kwargs)

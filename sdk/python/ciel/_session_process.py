@@ -1,7 +1,7 @@
-"""The life of a session's engine: started, greeted, listened to, and ended once.
+"""The life of a session's engine: start, handshake, receiving thread, and one end.
 
-A session that is still open when the program ends is cancelled, with a warning. This module knows
-nothing of what is submitted. Read next: `_engine.py` for the child process, `_session.py`.
+A session that is still open when the program ends is cancelled, with a warning. This module does
+not know the submitted tasks. Read next: `_engine.py` for the child process, `_session.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NULL = (0, b"null", "json", ())
 
 
 class SessionProcess:
-    """An engine as a child process, and the strand that speaks to it."""
+    """An engine as a child process, and the strand that uses it."""
 
     def __init__(self, options: EngineOptions) -> None:
         """Starts the engine. Raises CielError if there is no command ciel, or if it refuses."""
@@ -42,9 +42,9 @@ class SessionProcess:
         self._engine.flush_own_output()
 
     def close(self) -> None:
-        """Waits for all that was submitted and ends the engine.
+        """Waits for all submitted tasks and ends the engine.
 
-        Raises the earliest failure that nobody asked for.
+        Raises the earliest failure that was never read.
         """
         if not self._is_open:
             return
@@ -55,14 +55,14 @@ class SessionProcess:
             raise error_of(failure)
 
     def cancel(self) -> None:
-        """Ends all that was submitted, at once, and the engine."""
+        """Cancels all submitted tasks at once and ends the engine."""
         if self._is_open:
             self._leave()
             self._client.connection.close()
             self._finish()
 
     def fail(self, error: BaseException) -> None:
-        """Ends it with a failure, after which no task begins."""
+        """Ends the session with a failure, after which no task begins."""
         self._leave()
         self._client.connection.error(self._client.tag, failure_of(error))
         self._finish()
@@ -87,7 +87,7 @@ _OPEN: weakref.WeakSet[SessionProcess] = weakref.WeakSet()
 
 
 def _greeted(engine: Engine) -> ClientStrand:
-    """Says hello and waits for the start of the root."""
+    """Sends `hello` and waits for the start of the root."""
     connection = engine.connection
     connection.hello(f"ciel-python {sys.version.split()[0]}", "", "session", ["watching"], True, 0)
     while (message := connection.receive()) is not None:
@@ -101,7 +101,7 @@ def _greeted(engine: Engine) -> ClientStrand:
 
 @atexit.register
 def _cancel_open_sessions() -> None:
-    """Cancels sessions that nobody has closed, and says so."""
+    """Cancels sessions that were not closed, with a warning."""
     for session in list(_OPEN):
         print(
             "ciel: a session was never closed: what it had not finished is cancelled\n"

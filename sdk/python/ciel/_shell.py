@@ -1,8 +1,9 @@
 """`ciel.sh` and `ciel.spawn_exec`: tasks that are commands, scripts or another language's code.
 
 A command is a template. Its placeholders become quoted variables of the shell's environment, so no
-value can break out of its place; the engine's executor `shell` does that, and this module only says
-which names are inputs and which are outputs. Read next: `_strand.py`; the reference of executors.
+value is read as part of the command; the engine's executor `shell` does that, and this module only
+determines which names are inputs and which are outputs. Read next: `_strand.py`; the reference of
+executors.
 """
 
 from __future__ import annotations
@@ -72,16 +73,15 @@ def shell(strand: Callable[[], Strand]) -> Shell:
     ) -> Any:
         """Spawns a shell command and returns the future of what it writes, as bytes.
 
-        `{name}` in the command stands for the input of that name: a future for the path of a file
-        with its bytes, anything else for its text. `{out}` stands for the path of the file that the
-        result is read from; without it the result is what the command prints. With
-        `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the futures come in
-        a dictionary. `stdin` is a future, bytes, text, or a list of them; `env` adds variables;
-        `cwd` is the working folder.
+        `{name}` in the command stands for the input of that name: for a future, the path of a file
+        with its bytes; for anything else, its text. `{out}` stands for the path of the file that
+        becomes the result; without it the result is what the command prints. With
+        `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
+        dictionary of futures. `stdin` is a future, bytes, text, or a list of them; `env` adds
+        variables; `cwd` is the working folder.
 
-        Raises CielError at once if the command names what was not given. A command that fails
-        raises TaskError at `result()`, with its exit status and the last lines of its standard
-        error.
+        Raises CielError at once if the command uses an undefined name. A command that fails raises
+        TaskError at `result()`, with its exit status and the last lines of its standard error.
         """
         given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
         return spawn_command(strand(), command, inputs, **given)
@@ -131,9 +131,9 @@ def spawn_command(
 def _outputs_of(
     command: str, inputs: Mapping[str, Any], outputs: Sequence[str] | None
 ) -> list[str]:
-    """The names of the outputs, checked against what the command says."""
+    """The names of the outputs, checked against the placeholders of the command."""
     if not isinstance(command, str):
-        raise TypeError(f"a command is text, not {command!r}")
+        raise TypeError(f"a command must be text, not {command!r}")
     named = {match[1] for match in _PLACEHOLDER.finditer(command) if match[1]}
     wanted = {name.removeprefix(_PREFIX) for name in named if name.startswith(_PREFIX)}
     if outputs is not None:
@@ -145,14 +145,14 @@ def _outputs_of(
     missing = sorted(wanted - set(names))
     if missing:
         raise CielError(
-            f"the command writes to {{out.{missing[0]}}}, which is no output of it",
-            hint=f"name the outputs: outputs={sorted(wanted)}",
+            f"the command writes to {{out.{missing[0]}}}, which is not among its outputs",
+            hint=f"declare the outputs: outputs={sorted(wanted)}",
         )
     known = {*names, *inputs, *(f"in.{name}" for name in inputs)}
     unknown = sorted(name for name in named - known if not name.startswith(_PREFIX))
     if unknown:
         raise CielError(
-            f"the command names {{{unknown[0]}}}, which it was not given",
+            f"the command uses {{{unknown[0]}}}, which is not defined",
             hint=f"pass {unknown[0]}=…; for a brace of the shell itself write {{{{ or }}}}",
         )
     return names
@@ -200,8 +200,8 @@ def spawn_exec(
 ) -> tuple[Future[Any], ...]:
     """Spawns a task of the named executor and returns the futures of its outputs.
 
-    `arguments` are plain data as JSON has it, in which futures may stand anywhere. Raises
-    NotSerializable for anything else.
+    `arguments` are plain JSON data, which may contain futures anywhere. Raises NotSerializable for
+    anything else.
     """
     asked = options if options is not None else Options()
     strand = current()

@@ -1,7 +1,7 @@
 """`ciel.skywriting`: tasks that are whole scripts of the language Skywriting.
 
-The engine reads, checks and runs the file; this module only says which, and refuses arguments that
-no script can be given. Read next: `_shell.py`, for commands; the reference of executors.
+The engine reads, checks and runs the file; this module only passes its name, and refuses arguments
+that a script cannot take. Read next: `_shell.py`, for commands; the reference of executors.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def skywriting(
 ) -> Future[Any]:
     """Spawns the script in `file` and returns the future of its value.
 
-    A relative name begins at the folder of the job's own file. The script finds `args` in `argv()`,
-    as text. Its value comes as JSON has it: null, booleans, numbers, text, lists, dictionaries;
-    references inside are futures. The file is read once in a run.
+    A relative path begins at the folder of the job's own file. The script finds `args` in `argv()`,
+    as text. Its value is JSON: null, booleans, numbers, text, lists, dictionaries; references
+    inside are futures. The file is read once in a run.
 
-    Raises TypeError at once for an argument that is no text, number or boolean. A script that
-    cannot be read or has mistakes raises Refused at `result()`, one that fails TaskError.
+    Raises TypeError at once for an argument that is neither text nor number nor boolean. A script
+    that cannot be read or has errors raises Refused at `result()`; one that fails raises TaskError.
     """
     strand = current()
     made = spawn_script(strand, file, args, options)
@@ -45,14 +45,14 @@ def spawn_script(
     asked = options if options is not None else Options()
     name = os.fspath(file)
     if not isinstance(name, str):
-        raise TypeError(f"the name of a script is text, not {name!r}")
+        raise TypeError(f"the name of a script must be text, not {name!r}")
     arguments = {"file": name, "args": [_argument(value) for value in args]}
     label = asked.name or os.path.splitext(os.path.basename(name))[0]
     return strand.spawn_executor("skywriting", arguments, 1, asked, label)[0]
 
 
 def _argument(value: Any) -> Any:
-    """An argument as the executor takes it."""
+    """An argument in the form that the executor expects."""
     if isinstance(value, Future):
         raise TypeError("a script cannot be given a future: pass its result()")
     if isinstance(value, bool):

@@ -1,9 +1,9 @@
-"""A strand: one sequential thread of control, and what the language asks of it.
+"""A strand: one sequential thread of control, as the language uses it.
 
 Three things are strands: a task in a worker (`_worker.py`), a task of the serial program in this
-process (`_serial.py`), and a session (`_session.py`). The rest of the package speaks to the
-abstract `Strand` only. This module knows nothing of sockets, greenlets or bytes. Read next:
-`_future.py` and `_task.py`.
+process (`_serial.py`), and a session (`_session.py`). The rest of the package uses the abstract
+`Strand` only. This module knows nothing of sockets, greenlets or bytes. Read next: `_future.py` and
+`_task.py`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ STEPS_FROM = 1 << 63
 class Strand(ABC):
     """One thread of control, as the language sees it.
 
-    A strand is used by the code that runs in it and by nobody else; a session is used from any
-    thread. `label` is its printed name, `position` the 16 bytes of its name, `step` counts its
-    tails, `cores` is how many cores it may keep busy; `pure` is whether equal calls share its
-    result; `any_thread` is whether threads may use its futures that run no task; `scopes` are the
-    open ones, the innermost last.
+    Only the code that runs in a strand uses it; a session is used from any thread. `label` is its
+    printed name, `position` the 16 bytes of its name, `step` counts its tails, `cores` is the
+    number of its cores; `pure` is whether equal calls share its result; `any_thread` is whether
+    threads that run no task may use its futures; `scopes` are the open ones, the innermost last.
     """
 
     label: str = ""
@@ -50,7 +49,7 @@ class Strand(ABC):
 
     @property
     def seed(self) -> int:
-        """Fixes random numbers: depends on the strand's name and on how many tails came before."""
+        """The seed of random numbers, from the strand's name and the number of earlier tails."""
         position = self.position
         if self.step:
             position = _native.position_of_spawn(position, STEPS_FROM + self.step)
@@ -58,7 +57,7 @@ class Strand(ABC):
 
     @abstractmethod
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
-        """Spawns a call and gives the futures of its outputs; arguments are copied now."""
+        """Spawns a call and returns the futures of its outputs; arguments are copied now."""
 
     @abstractmethod
     def spawn_executor(
@@ -68,38 +67,38 @@ class Strand(ABC):
 
     @abstractmethod
     def put(self, value: Any) -> Future[Any]:
-        """Stores a copy of `value` once and gives a future that is there already."""
+        """Stores a copy of `value` once and returns its future, which is resolved."""
 
     @abstractmethod
     def result(self, future: Future[Any]) -> Any:
-        """Waits for a future of this strand; gives a copy of its value or raises its exception."""
+        """Waits for a future of this strand; returns a copy of the value or raises the failure."""
 
     @abstractmethod
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
-        """Waits for all, or for the first; gives those that are there, in the order given."""
+        """Waits for all, or for the first; returns the resolved ones, in the order given."""
 
     @abstractmethod
     def completed(
         self, futures: Sequence[Future[Any]], timeout_s: float | None
     ) -> Iterator[Future[Any]]:
-        """Gives futures as they are resolved; ends if none is within `timeout_s`."""
+        """Yields futures as they are resolved; ends if none is within `timeout_s`."""
 
     @abstractmethod
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
-        """Asks which futures are there now; the answer is recorded for replays."""
+        """Which futures are resolved now; the answer is recorded for replays."""
 
     @abstractmethod
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
-        """Takes bytes from the environment, or what was recorded of them."""
+        """Reads bytes from the environment, or from the record of an earlier attempt."""
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
         """Waits for a future in asyncio code; raises WaitError where nothing can be awaited."""
         raise WaitError("tasks are plain functions: call .result() instead of await")
 
     def check_here(self) -> None:
-        """Raises WaitError if the code that runs may not use futures of this strand."""
+        """Raises WaitError if the calling code may not use futures of this strand."""
         running = here.strand
         if running is not self and not self.any_thread:
             where = running.label if running is not None else "a thread that runs no task"
@@ -109,7 +108,7 @@ class Strand(ABC):
             )
 
     def note(self, futures: Sequence[Future[Any]]) -> None:
-        """Remembers what is spawned inside the innermost `ciel.scope()`."""
+        """Adds spawned futures to the innermost `ciel.scope()`."""
         if self.scopes:
             self.scopes[-1].extend(futures)
 
@@ -128,7 +127,7 @@ here = _Here()
 
 
 def note_worker() -> None:
-    """This process is a worker from now on, in every thread."""
+    """Marks this process as a worker, for all threads."""
     _Here.serves = True
 
 
@@ -141,16 +140,16 @@ def current() -> Strand:
 
 
 def outside() -> NoRun:
-    """The error of code that runs in no strand."""
+    """The error of code outside of any strand."""
     if threading.current_thread() is not threading.main_thread():
         return NoRun(
             "this thread runs no task: spawn and wait in the task itself, not in a thread of it"
         )
-    return NoRun("there is no run: start with ciel.run(main) or `ciel run job.py`")
+    return NoRun("no run is active: start one with ciel.run(main) or `ciel run job.py`")
 
 
 def check_may_wait() -> None:
-    """Refuses to put a strand aside inside a running event loop: others would find it running."""
+    """Refuses to park a strand inside a running event loop: other strands would run inside it."""
     events = sys.modules.get("asyncio.events")
     if events is not None and events._get_running_loop() is not None:
         raise WaitError(

@@ -1,9 +1,9 @@
 """Standard output and standard error of strands.
 
-`sys.stdout` and `sys.stderr` of a worker are stand-ins that hand text and bytes to the strand that
-has its turn. What commands started by a task write to descriptor 1 goes to an unlinked file that is
-read before each word the strand says, so it keeps its place between prints and spawns. This module
-knows neither strands nor the connection, only a `Writer`. Read next: `_worker_process.py`.
+`sys.stdout` and `sys.stderr` of a worker are replaced by streams that pass text and bytes to the
+current strand. Output of a task's commands on descriptor 1 goes to an unlinked file, which is read
+before each message of the strand, so that it keeps its position between prints and spawns. This
+module knows neither strands nor the connection, only a `Writer`. Read next: `_worker_process.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Captured:
     """Descriptor 1 of this process, gathered in a file without a name."""
 
     def __init__(self) -> None:
-        """From now on, what is written to descriptor 1 comes out of `take`."""
+        """Redirects descriptor 1 to a file that `take` reads."""
         self._read = 0
         self._open()
 
@@ -38,7 +38,7 @@ class Captured:
         os.set_inheritable(descriptor, False)
 
     def take(self) -> bytes:
-        """What was written since the last time; usually nothing."""
+        """The bytes written since the last call; usually none."""
         end = os.lseek(self._file, 0, os.SEEK_END)
         if end == self._read:
             return b""
@@ -52,7 +52,7 @@ class Captured:
         return b"".join(pieces)
 
     def renew(self) -> None:
-        """Gives the room of a large file back; to be called when no command of a task is left."""
+        """Frees the space of a large file; to be called when no command of a task is left."""
         if self._read > CAPTURED_BYTES_MAX:
             os.close(self._file)
             self._open()
@@ -63,13 +63,13 @@ class StrandBytes(io.RawIOBase):
     """`sys.stdout.buffer` of a worker."""
 
     def __init__(self, sink: int, write: Write) -> None:
-        """Hands all bytes to `write` with the number of the sink."""
+        """Passes all bytes to `write` with the number of the sink."""
         super().__init__()
         self._sink = sink
         self._write = write
 
     def write(self, data: Any) -> int:
-        """Hands the bytes on at once."""
+        """Passes the bytes on at once."""
         raw = bytes(data)
         self._write(self._sink, raw)
         return len(raw)
@@ -87,7 +87,7 @@ class StrandBytes(io.RawIOBase):
 
 
 class StrandText(io.TextIOBase):
-    """`sys.stdout` or `sys.stderr` of a worker: text to the strand that has its turn."""
+    """`sys.stdout` or `sys.stderr` of a worker: passes text to the current strand."""
 
     def __init__(self, sink: int, write: Write) -> None:
         """As `StrandBytes`."""
@@ -108,7 +108,7 @@ class StrandText(io.TextIOBase):
 
     @property
     def errors(self) -> str:  # type: ignore[override]
-        """Names of files that are no text pass unharmed."""
+        """File names that are not UTF-8 are written unchanged."""
         return "surrogateescape"
 
     @property
@@ -117,14 +117,14 @@ class StrandText(io.TextIOBase):
         return "<stderr>" if self._sink else "<stdout>"
 
     def write(self, text: str) -> int:
-        """Hands the text on; it is sent at the end of a line, and before anything else is said."""
+        """Passes the text on; it is sent at the end of a line, and before any other message."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         self._write(self._sink, text.encode("utf-8", "surrogateescape"))
         return len(text)
 
     def flush(self) -> None:
-        """Sends what was begun of a line."""
+        """Sends an incomplete line."""
         self._write(self._sink, b"")
 
     def writable(self) -> bool:
@@ -132,7 +132,7 @@ class StrandText(io.TextIOBase):
         return True
 
     def isatty(self) -> bool:
-        """Never: the engine puts output in order first."""
+        """Never: the engine orders the output first."""
         return False
 
     def fileno(self) -> int:
@@ -147,6 +147,6 @@ class StrandText(io.TextIOBase):
 
 
 def install(write: Write) -> None:
-    """Makes `sys.stdout` and `sys.stderr` stand-ins that hand everything to `write`."""
+    """Replaces `sys.stdout` and `sys.stderr` by streams that pass everything to `write`."""
     sys.stdout = sys.__stdout__ = StrandText(STDOUT, write)  # type: ignore[misc,assignment]
     sys.stderr = StrandText(STDERR, write)

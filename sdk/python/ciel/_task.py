@@ -1,9 +1,9 @@
 """`@ciel.task`: functions whose calls may run anywhere.
 
-A plain call of a task runs it here and now. `spawn` lets it run elsewhere and gives a `Future`;
-`tail` hands the rest of the work to another call. This module makes calls and gives them to the
-current strand; it knows neither how they are frozen nor where they run. Read next: `_strand.py`,
-`_code.py` for the identity of a function.
+A plain call of a task runs the function here. `spawn` runs it as a task and returns a `Future`;
+`tail` continues with another call. This module passes calls to the current strand; it knows neither
+how they are frozen nor where they run. Read next: `_strand.py`, `_code.py` for the identity of a
+function.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ S = TypeVar("S")
 
 
 class Tail:
-    """What `tail` gives: the call that is to take the place of the one that returns it."""
+    """The result of `tail`: the call that replaces the one that returns it."""
 
     __slots__ = ("call", "taken")
 
     def __init__(self, call: Call) -> None:
-        """Holds the call until whoever runs the task takes it."""
+        """Holds the call until the strand of the task takes it."""
         self.call = call
         self.taken = False
 
     def take(self) -> Call:
-        """The call; to be used by whoever runs it."""
+        """The call, for the strand that runs it."""
         self.taken = True
         return self.call
 
     def __del__(self) -> None:
-        """Tells of a tail that was not returned: nothing runs it."""
+        """Warns of a tail that was not returned: nothing runs it."""
         if not self.taken:
             call = self.call
             warnings.warn_explicit(
@@ -55,7 +55,7 @@ class Tail:
 
 
 def last_value(value: Any, apply: Callable[[Call], Any]) -> Any:
-    """What a returned value comes to: `apply` runs each tail and gives what that returns."""
+    """The value after all tails: `apply` runs each tail and returns its result."""
     while type(value) is Tail:
         value = apply(value.take())
     return value
@@ -65,7 +65,7 @@ class AnyTask(TaskFunction):
     """A task of any type, which can be called, spawned and pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By reference if the module has this very task under its name, else by its function."""
+        """By reference if the module has this task under its name, else by value."""
         function = self.function
         found = named(function) if function.__module__ != "__main__" else None
         if isinstance(found, AnyTask) and found.function is function:
@@ -113,7 +113,8 @@ class Task(AnyTask, Generic[P, R]):
     def tail(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """`return f.tail(x)` ends this task; the call produces its outputs instead.
 
-        A loop of tails costs neither memory nor depth. Typed as the value; must be returned.
+        In a loop of tails neither memory nor stack depth grows. Typed as the value; must be
+        returned.
         """
         return cast(R, self._tailed(args, kwargs))
 
@@ -136,7 +137,7 @@ class Task(AnyTask, Generic[P, R]):
 
 
 class ManyTask(AnyTask, Generic[P]):
-    """A task with several outputs: it returns as many values as were declared."""
+    """A task with several outputs: it returns as many values as declared."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Sequence[Any]:
         """Runs the function here and now, as if it were no task."""
@@ -174,7 +175,7 @@ class BoundTask(Generic[P, R]):
         return cast(R, self._task._run((self._instance, *args), kwargs))
 
     def spawn(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """As `Task.spawn`; a copy of the instance goes along."""
+        """As `Task.spawn`; the call takes a copy of the instance."""
         futures = self._task._spawned((self._instance, *args), kwargs)
         return futures[0] if self._task.options_now.outputs is None else cast(Any, futures)
 
@@ -188,7 +189,7 @@ class BoundTask(Generic[P, R]):
 
 
 class _Decorator:
-    """`@ciel.task(...)` with options, before it has met its function."""
+    """`@ciel.task(...)` with options, before it is applied to a function."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -236,11 +237,11 @@ def _changed(task: _A, changes: dict[str, Any]) -> _A:
 
 
 def _again(kind: type[AnyTask], function: Callable[..., Any], options: Options) -> AnyTask:
-    """Makes a task that was passed by value."""
+    """Unpickles a task that was passed by value."""
     return kind(function, options)
 
 
 def _find(module: str, name: str, options: Options | None) -> Any:
-    """Finds a task that was passed by reference; `options` are its own if they were changed."""
+    """Finds a task that was passed by reference; `options` replace its own if they were changed."""
     found = find(module, name)
     return found if options is None else _again(type(found), found.function, options)

@@ -1,9 +1,9 @@
-"""A strand that runs a task in this process: the call, its tails, and what belongs to the strand.
+"""A strand that runs a task in this process: the call, its tails, and the state of the strand.
 
-A strand of a worker and one of the serial program differ in where futures and outputs go; the
-course of a call is the same and stands here. A tail is a *step* of its strand: it gets a seed of
-its own, its function is checked against rebound captures, and its arguments are copied. This module
-knows neither the engine nor how strands take turns. Read next: `_scheduler.py`, `_worker.py`,
+A strand of a worker and one of the serial program differ in the destination of futures and outputs;
+the course of a call is common to both. A tail is a *step* of its strand: it gets a seed of its own,
+its function is checked against rebound captures, and its arguments are copied. This module knows
+neither the engine nor how strands take turns. Read next: `_scheduler.py`, `_worker.py`,
 `_serial.py`.
 """
 
@@ -39,7 +39,7 @@ class ArgumentFailed(Exception):  # noqa: N818
 
 
 class HandedOn:
-    """Stands for the value of a call whose last tail became a task of its own."""
+    """The value of a call whose last tail became a task of its own."""
 
 
 HANDED_ON = HandedOn()
@@ -48,8 +48,8 @@ HANDED_ON = HandedOn()
 class TaskStrand(Strand):
     """A strand that runs a task here.
 
-    `where` is the greenlet that it waits in, `aside` what it has changed of the process, put aside
-    while others have their turn; `ended` is set after its last word. `many` is whether the function
+    `where` is the greenlet that it waits in, `aside` its changes of the process state, saved while
+    others have their turn; `ended` is set after its last message. `many` is whether the function
     that runs returns several outputs.
     """
 
@@ -64,7 +64,7 @@ class TaskStrand(Strand):
         """The value of a future among the arguments; raises ArgumentFailed."""
 
     def hands_on(self, call: Call) -> bool:
-        """Whether a tail becomes a task of its own instead of a step here; if so it has by now."""
+        """Whether a tail does not run here as a step; if so, it has become a task of its own."""
         return False
 
     def run_call(
@@ -106,9 +106,9 @@ def check_outputs(call: Call, outputs: int) -> None:
 
 
 def outputs_of(value: Any, count: int | None) -> list[tuple[str, Any]]:
-    """The outputs in a returned value, each with what to call it; `None` for a plain result.
+    """The outputs in a returned value, each with a name for messages; `None` for a plain result.
 
-    Raises TypeError if they are not as many as declared.
+    Raises TypeError if their number is not the declared one.
     """
     if count is None:
         return [("result", value)]

@@ -1,9 +1,8 @@
-"""How a strand of a worker waits, takes inputs, and does both again when it is replayed.
+"""How a strand of a worker waits and takes inputs, also in a replay.
 
-It waits by parking: the process runs other strands meanwhile. When the task runs again, what was
-recorded is answered from the recording, and everything is said once more. This module does not
-know what the strand runs. Read next: `_worker.py`, `_worker_process.py`, "Replay" in
-protocol/PROTOCOL.md.
+It waits by parking: the process runs other strands meanwhile. In a replay, recorded answers are
+taken from the record, and all messages are sent again. This module does not know what the strand
+runs. Read next: `_worker.py`, `_worker_process.py`, "Replay" in protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ RunRoot = Callable[[TaskStrand, Callable[..., Any], list[str]], Any]
 
 
 class Process(Protocol):
-    """What a strand needs of the worker process that it runs in."""
+    """The interface of the worker process that its strands use."""
 
     connection: Connection
     run_root: RunRoot | None
@@ -52,7 +51,7 @@ class Process(Protocol):
         ...
 
     def park(self, strand: WaitingStrand) -> Resume:
-        """Gives the turn away until the engine resumes the strand."""
+        """Ends the turn until the engine resumes the strand."""
         ...
 
     def receive(self) -> Message:
@@ -64,26 +63,26 @@ class Process(Protocol):
         ...
 
     def take_captured(self) -> bytes:
-        """What commands have written to descriptor 1 since the last time."""
+        """The output of commands on descriptor 1 since the last call."""
         ...
 
     def send(self, strand: WaitingStrand) -> None:
-        """Sends what the strand has printed."""
+        """Sends the output of the strand."""
         ...
 
     def note_end(self, strand: WaitingStrand) -> None:
-        """The strand is about to say its last word."""
+        """The strand is about to send its last message."""
         ...
 
     def check_forked(self, error: BaseException | None) -> None:
-        """Ends a forked child that came to where only the task itself may be."""
+        """Ends a forked child that runs code of the task itself."""
         ...
 
 
 class WaitingStrand(EngineStrand, TaskStrand):
-    """A strand of a worker. `pieces` and `errors` are what it has printed and not sent.
+    """A strand of a worker. `pieces` and `errors` are output not sent yet.
 
-    `first_of` is the row whose first the engine was last asked for, and whose rest it follows.
+    `first_of` is the row of the last wait for a first; the engine keeps its list.
     """
 
     replaying: bool = False
@@ -91,7 +90,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
     _observations: deque[Observation] | None = None
 
     def __init__(self, process: Process, start: Start) -> None:
-        """Takes what was recorded if the task runs again."""
+        """Takes the record of a replay from the start."""
         self.connection = process.connection
         self.tag = start.tag
         self.next_action = start.action
@@ -116,7 +115,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         return super().seed if self.step else self._first_seed
 
     def result(self, future: Future[Any]) -> Any:
-        """Waits by parking; also on other threads, if the result is there."""
+        """Waits by parking; on other threads only reads a resolved result."""
         running = here.strand
         if running is not self and running is not None:
             future._strand.check_here()
@@ -141,7 +140,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def block(
         self, handles: list[int], wait: int, timeout_ms: int | None, part: int | None = None
     ) -> Resume:
-        """Parks this strand until the engine resumes it, with what it waited for."""
+        """Parks this strand until the engine resumes it with the awaited references."""
         if here.strand is not self:
             where = here.strand.label if here.strand is not None else "a thread of its own"
             raise WaitError(f"{self.label} cannot wait in {where}: wait in the task itself")
@@ -160,7 +159,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
-        """As `Strand.wait`; a timeout is asked of the engine, so that it can be replayed."""
+        """As `Strand.wait`; the engine measures a timeout, so that it can be replayed."""
         for future in futures:
             self.handle_of(future)
         if not count_first and timeout_s is None:
@@ -194,7 +193,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def _wait_first(
         self, futures: list[Future[Any]], timeout_ms: int | None
     ) -> list[Future[Any]]:
-        """Those that came first, as recorded or as the engine says; none after a timeout."""
+        """The first resolved ones, from the record or from the engine; none after a timeout."""
         part = self.observe()
         if self._observations:
             observed = self._next_observation("first", "timeout")
@@ -213,7 +212,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def completed(
         self, futures: Sequence[Future[Any]], timeout_s: float | None
     ) -> Iterator[Future[Any]]:
-        """As `Strand.completed`; each step costs the same, however many futures are left."""
+        """As `Strand.completed`; the cost of a step is independent of the number of futures."""
         yield from [future for future in futures if future._waited]
         row = Row(self, [future for future in futures if not future._waited])
         timeout_ms = None if timeout_s is None else max(0, round(timeout_s * 1000))
@@ -224,7 +223,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
             yield from arrived
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
-        """Asks the engine, which records the answer."""
+        """Queries the engine, which records the answer."""
         handles = [self.handle_of(future) for future in futures]
         part = self.observe()
         if self._observations:
@@ -239,12 +238,12 @@ class WaitingStrand(EngineStrand, TaskStrand):
         return [bool(part) for part in json.loads(answer.value)]
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
-        """What was recorded, or what is taken now."""
+        """The recorded bytes, or bytes read from the environment now."""
         part = self.observe()
         if self._observations:
             return self._next_observation(kind).value
         if self.process.forked:
-            raise WaitError(f"a process forked in {self.label} must not use ciel: ask in the task")
+            raise WaitError(f"a process forked in {self.label} must not use ciel: use the task")
         taken = take()
         self.tidy()
         self.connection.observe(self.tag, kind, taken, action=self.next_action, part=part)
@@ -259,20 +258,20 @@ class WaitingStrand(EngineStrand, TaskStrand):
         return found
 
     def recorded_wait(self) -> Observation | None:
-        """How the next wait for a first ended in the run that is replayed, if it came so far."""
+        """How the next wait for a first ended in the recorded attempt, if it got so far."""
         if not self._observations:
             return None
         return self._next_observation("first", "rest", "timeout")
 
     def _check_asked(self) -> None:
-        """A replay that ends must have asked all that was asked before."""
+        """Raises NonDeterministic if a replay ends before it has used all recorded observations."""
         if self._observations:
             first = self._observations[0]
             before = answer_in_words(first.kind, first.value)
             raise changed(self.label, "nothing more", before)
 
     def answer(self, request: int) -> Result:
-        """Waits for the answer, with this strand still at its turn."""
+        """Waits for the answer; the strand keeps its turn."""
         while True:
             message = self.process.receive()
             if type(message) is Answer and message.tag == self.tag and message.request == request:
@@ -285,7 +284,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
             self.process.put_off(message)
 
     def tidy(self) -> None:
-        """Sends what was printed, and what commands have written to descriptor 1."""
+        """Sends the output of the strand and of its commands."""
         captured = self.process.take_captured()
         if captured:
             self.pieces.append(captured)
@@ -296,11 +295,11 @@ class WaitingStrand(EngineStrand, TaskStrand):
 class Row:
     """Futures that a strand takes one after the other, each when it is resolved.
 
-    The engine is told of all of them once, and again after a replay or another wait for a first.
+    The engine receives the list once, and again after a replay or another wait for a first.
     """
 
     def __init__(self, strand: WaitingStrand, futures: Sequence[Future[Any]]) -> None:
-        """Nothing is asked yet; raises WaitError for futures of another strand."""
+        """Sends nothing yet; raises WaitError for futures of another strand."""
         self.strand = strand
         self.left: dict[int, list[Future[Any]]] = {}
         for future in futures:
@@ -308,7 +307,7 @@ class Row:
         self.listed: list[int] = []
 
     def take(self, timeout_ms: int | None) -> list[Future[Any]]:
-        """Those that were resolved next; none if the time is over first."""
+        """The next resolved ones; none after a timeout."""
         strand = self.strand
         part = strand.observe()
         observed = strand.recorded_wait()

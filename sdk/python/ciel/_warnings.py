@@ -1,8 +1,8 @@
-"""Warns of a task whose code may answer differently when it is run again, before that happens.
+"""Warns of a task whose results may differ when it is rerun, before that happens.
 
-Once for each function in a run, when it is first used as a task. Most functions are passed by a
-look at the names in their code; only of the others is the source read. It knows no strand and no
-connection. Read next: `_lint.py`.
+It warns once for each function in a run, when the function is first used as a task. For most
+functions the names in their code suffice; only for the others the source is read. It knows no
+strand and no connection. Read next: `_lint.py`.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def _parsed(text: str, file: str) -> Source | None:
 
     try:
         return Source(text, file)
-    except (SyntaxError, ValueError, RecursionError):  # it is not the text that is running
+    except (SyntaxError, ValueError, RecursionError):  # the file was edited
         return None
 
 
 def _is_first(code: bytes) -> bool:
-    """Whether no process of this run has warned of this code; leaves a mark that one has."""
+    """Whether no process of this run has warned of this code; marks it by a file."""
     failed = os.environ.get(FOLDER, "")
     if not failed:
         return True
@@ -80,17 +80,17 @@ def _is_first(code: bytes) -> bool:
         os.close(os.open(os.path.join(folder, code.hex()), os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return False
-    except OSError:  # a full disk, say: a warning too many does no harm
+    except OSError:  # for example a full disk: a repeated warning does no harm
         return True
     return True
 
 
 def _is_suspicious(function: types.FunctionType) -> bool:
-    """Whether the code, or that of functions it names, may use one of the names looked for."""
+    """Whether the code, or that of functions it uses, may use one of the nondeterministic names."""
     waiting, seen = [function], {function}
     while waiting and len(seen) <= FUNCTIONS_MAX:
         one = waiting.pop()
-        if "." in one.__qualname__:  # methods and inner functions reach others not by names alone
+        if "." in one.__qualname__:  # these refer to others not by names alone
             return True
         for name in _names(one.__code__):
             value = one.__globals__.get(name)

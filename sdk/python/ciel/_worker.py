@@ -1,14 +1,16 @@
-"""A strand of a worker: one task, from its start to its last word.
+"""A strand of a worker: one task, from its start to its last message.
 
-The strand decodes its payload, runs the function, and says what comes of it; a call from another
-language is JSON and gets JSON. How it waits stands in `_waiting_strand.py`, how strands take turns
-is not known here. Read next: `_worker_process.py`, `_payload.py`.
+The strand decodes its payload, runs the function, and sends its outputs; a call from another
+language is JSON, and so are its outputs. `_waiting_strand.py` knows how a strand waits,
+`_scheduler.py` how strands take turns. Read next: `_worker_process.py`, `_payload.py`.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import mmap
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
     from ciel._native import Failure, Output, Start
 
 IN_PLACE_S = 0.010
-"""A tail runs in place while its task is younger than this; then it becomes a task, so that little
-is lost with a worker."""
+"""A tail runs in place while its task is younger than this; later it becomes a task of its own, so
+that a lost worker loses little."""
 
 KEEP_AS_SAID, KEEP_END = 0, 2
 
@@ -47,7 +49,7 @@ class WorkerStrand(WaitingStrand):
     _is_root: bool = False
 
     def __init__(self, process: Process, start: Start) -> None:
-        """Nothing of the task has run yet."""
+        """Runs nothing of the task yet."""
         super().__init__(process, start)
         self._payload = start.payload
         self._inputs = start.inputs
@@ -55,7 +57,7 @@ class WorkerStrand(WaitingStrand):
         self._begun = _clock()
 
     def run(self) -> None:
-        """Runs the task and says how it ended; never raises."""
+        """Runs the task and sends how it ended; never raises."""
         try:
             if self._payload[:1] == b"{":
                 self._run_json(json.loads(self._payload))
@@ -63,7 +65,7 @@ class WorkerStrand(WaitingStrand):
                 self._run_python(Unpacked(self._payload))
         except ArgumentFailed as error:
             self._say_error(error.failure)
-        except BaseException as error:  # what leaves a task is its failure, whatever it is
+        except BaseException as error:  # any exception of a task is its failure
             self._fail(error)
         self.ended = True
 
@@ -86,7 +88,7 @@ class WorkerStrand(WaitingStrand):
         return function
 
     def hands_on(self, call: Call) -> bool:
-        """A tail runs in place while that is allowed; else it is a task of the engine's."""
+        """A tail runs in place while that is allowed; else it becomes a task of its own."""
         if self._answers_json and not self._is_root:
             check_outputs(call, self._outputs)
         if self._may_run_here(call):
@@ -103,7 +105,7 @@ class WorkerStrand(WaitingStrand):
         if options.wire is not None or options.count != self._outputs:
             return False
         if self.pure or not self.replaying and _clock() - self._begun > IN_PLACE_S:
-            return False  # what follows a pure task is pure only if it says so itself
+            return False  # the successor of a pure task is pure only if it is declared so itself
         for part in call.args:
             if type(part) is Future and part._known is None:
                 return False
@@ -119,7 +121,7 @@ class WorkerStrand(WaitingStrand):
         return self.read(known)
 
     def _finish(self, value: Any) -> None:
-        """Says the outputs: small ones with the exit, large ones through files."""
+        """Sends the outputs: small ones with the exit, large ones through files."""
         process = self.process
         if process.forked:
             process.check_forked(None)
@@ -194,13 +196,14 @@ class WorkerStrand(WaitingStrand):
         if main is None:
             raise Refused(f"{path} has no function main", hint="the root task is main(*ARGS)")
         root = function_of(main)
+        _check_arguments(root, path, args)
         advise(root, code_hash(root))
         if self.process.run_root is not None:
             return self.process.run_root(self, root, args)
         return self.run_call("main", root, tuple(args), {})
 
     def _finish_json(self, value: Any) -> None:
-        """Other languages read JSON, bytes and text; what is none of these stays a pickle."""
+        """Other languages read JSON, bytes and text; any other value stays a pickle."""
         parts = [value] if self._outputs == 1 else [v for _, v in outputs_of(value, self._outputs)]
         said: list[Output] = []
         for number, part in enumerate(parts):
@@ -249,3 +252,15 @@ class WorkerStrand(WaitingStrand):
         if type(known) is Failed:
             raise ArgumentFailed(known.failure)
         return known
+
+
+def _check_arguments(main: Callable[..., Any], path: str, args: list[str]) -> None:
+    """Raises Refused if the words of the command line do not fit the parameters of `main`."""
+    signature = inspect.signature(main)
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise Refused(
+            f"main{signature} cannot be called with {len(args)} arguments: {error}",
+            hint=f"write its arguments after the file: ciel run {os.path.basename(path)} ARGUMENTS",
+        ) from None

@@ -1,9 +1,8 @@
 """A worker process: it receives the engine's messages and gives each strand its turn.
 
-A strand that waits is parked: it stays as it is until the engine resumes or drops it. Dropped ones
-are kept for ever, since ending a greenlet would run clean-up code of the task. This module does not
-know what a task is. Read next: `_worker.py` for a strand, `_scheduler.py` for turns,
-protocol/PROTOCOL.md.
+A strand that waits is parked until the engine resumes or drops it. Dropped strands are kept for
+ever, since ending a greenlet would run clean-up code of the task. This module does not know what a
+task is. Read next: `_worker.py` for a strand, `_scheduler.py` for turns, protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ LOG_WARNING = 2
 
 
 class Capture(Protocol):
-    """Where commands write what they print."""
+    """The file to which commands write their output."""
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes written since the last call."""
         ...
 
 
@@ -52,8 +51,9 @@ class WorkerProcess:
     def __init__(
         self, connection: _native.Connection, captured: Capture, run_root: RunRoot | None = None
     ) -> None:
-        """`captured` gives what was written to descriptor 1; `run_root` runs roots in another way
-        than as a strand of this process."""
+        """`captured` returns the output on descriptor 1; `run_root` runs roots in another way than
+        as a strand of this process.
+        """
         self.connection = connection
         self.captured = captured
         self.run_root = run_root
@@ -74,10 +74,10 @@ class WorkerProcess:
         self._lock = threading.Lock()
 
     def serve(self) -> None:
-        """Hears the engine until it is gone or says shutdown."""
+        """Receives messages until the engine is gone or sends `shutdown`."""
         while True:
             if self._waiting:
-                # The last word of the strand before would wait for the next `receive`.
+                # The last message of the previous strand would wait for the next `receive`.
                 self.connection.flush()
             message = self._waiting.popleft() if self._waiting else self.connection.receive()
             if message is None or type(message) is Shutdown:
@@ -85,7 +85,7 @@ class WorkerProcess:
             self.handle(message)
 
     def handle(self, message: Message) -> None:
-        """Does what a message asks for; those about tasks not held here are stale."""
+        """Handles a message; those about tasks not held here are stale."""
         if type(message) is Start:
             strand = WorkerStrand(self, message)
             self.running = strand
@@ -101,7 +101,7 @@ class WorkerProcess:
             self._drop(message.tag)
 
     def park(self, strand: WaitingStrand) -> Resume:
-        """Gives the turn away; comes back with the answers of the engine."""
+        """Ends the turn; returns the answers of the engine."""
         self._note_threads(strand)
         self._parked[strand.tag] = strand
         resume: Resume = self._scheduler.park(strand)
@@ -126,7 +126,7 @@ class WorkerProcess:
         self._waiting.append(message)
 
     def leave(self) -> NoReturn:
-        """Ends the process and runs nothing more of any task."""
+        """Ends the process without running any more code of tasks."""
         self.connection.flush()
         os._exit(0)
 
@@ -148,7 +148,7 @@ class WorkerProcess:
         return found
 
     def write(self, sink: int, data: bytes) -> None:
-        """What a task prints; called from any thread, and in forked children."""
+        """Buffers output of a task; called from any thread, and in forked children."""
         if self.forked:
             os.write(sink + 1, data)
             return
@@ -169,11 +169,11 @@ class WorkerProcess:
             self.send(strand)
 
     def take_captured(self) -> bytes:
-        """What commands have written to descriptor 1 since the last time."""
+        """The output of commands on descriptor 1 since the last call."""
         return self.captured.take()
 
     def send(self, strand: WaitingStrand) -> None:
-        """Sends what was printed and not sent yet."""
+        """Sends output that was not sent yet."""
         with self._lock:
             for sink, pieces in enumerate((strand.pieces, strand.errors)):
                 data = b"".join(pieces)
@@ -182,7 +182,7 @@ class WorkerProcess:
                     self.connection.write(strand.tag, sink, data, strand.next_action)
 
     def _owner(self, thread: threading.Thread) -> WaitingStrand | None:
-        """The strand that started a thread; `None` if that has ended, which is said once."""
+        """The strand that started a thread; `None` if it has ended, which is reported once."""
         owner = self._owners[thread] if thread in self._owners else self.running
         if owner is not None and not owner.ended:
             return owner
@@ -192,7 +192,7 @@ class WorkerProcess:
         return None
 
     def _note_threads(self, strand: WaitingStrand) -> None:
-        """Notes which threads were started in this turn."""
+        """Records the threads that were started in this turn."""
         if not _thread._count() and self._threads_known == 1:
             return
         count = threading.active_count()
@@ -207,7 +207,7 @@ class WorkerProcess:
         self._threads_known = len(alive)
 
     def note_end(self, strand: WaitingStrand) -> None:
-        """Looks for threads that outlive the task that is about to end, and names them."""
+        """Warns of threads that outlive the task that is about to end."""
         if not _thread._count():
             self._threads_known = 1
             return
@@ -228,7 +228,7 @@ class WorkerProcess:
         self.connection.forked()
 
     def check_forked(self, error: BaseException | None) -> None:
-        """Ends a forked child that came to where only the task itself may be."""
+        """Ends a forked child that runs code of the task itself."""
         if not self.forked:
             return
         label = self.running.label if self.running is not None else "a task"
@@ -253,7 +253,7 @@ class WorkerProcess:
 
 
 def install(process: WorkerProcess) -> None:
-    """Makes this process a worker: standard streams, signals, forks, state put aside by turns."""
+    """Makes this process a worker: standard streams, signals, forks, process state of strands."""
     note_worker()
     _streams.install(process.write)
     process.state.take()

@@ -1,6 +1,6 @@
-"""`ciel lint FILE...`: finds what in the code of tasks may differ when it is run again.
+"""`ciel lint FILE...`: finds calls in the code of tasks whose results may differ in a rerun.
 
-Files, or folders with files of Python; `--json` gives one object for each finding. Exits with 1 if
+Takes Python files, or folders of them; `--json` prints one object for each finding. Exits with 1 if
 there is one, with 2 if a file cannot be read. Read next: `_lint.py`.
 """
 
@@ -20,12 +20,12 @@ CLEAN, FOUND, UNREADABLE = 0, 1, 2
 
 
 def lint(text: str, file: str) -> list[Finding]:
-    """The findings in a text, by line; `file` is what they call it. SyntaxError for no Python."""
+    """The findings in a text, by line; `file` is its name in them. Raises SyntaxError."""
     return Source(text, file).findings()
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Looks at the files that are named; the exit status."""
+    """Checks the files; returns the exit status."""
     parser = argparse.ArgumentParser(prog="ciel lint", description=_first_line(__doc__))
     parser.add_argument("files", nargs="+", metavar="FILE", help="a file, or a folder of files")
     parser.add_argument("--json", action="store_true", help="one JSON object for each finding")

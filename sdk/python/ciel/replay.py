@@ -1,9 +1,8 @@
-"""`ciel replay TASK`: a failed task once more, here, under the debugger.
+"""`ciel replay TASK`: reruns a failed task in this process, under the debugger.
 
-`python -P -m ciel.replay FILE` runs what `_failed_task.keep` has kept. The task runs in this
-process, its own tasks at their spawns, as in the serial program. When it fails again, the debugger
-looks at the frame that failed; without a terminal only the traceback is shown. Read next:
-`_serial.py`.
+`python -P -m ciel.replay FILE` runs a task that `_failed_task.keep` has saved. Its own tasks run at
+their spawns, as in the serial program. When it fails again, the debugger shows the frame that
+failed; without a terminal only the traceback is printed. Read next: `_serial.py`.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ class Kept:
     """The inputs of a kept task, as its payload reads them."""
 
     def __init__(self, evidence: FailedTask, run: SerialRun) -> None:
-        """`run` is where the task runs again."""
+        """`run` is the serial run in which the task is rerun."""
         self._inputs = evidence.inputs
         self._run = run
 
     def value(self, number: int) -> Any:
-        """The value of an input; raises CielError if only the engine had it."""
+        """The value of an input; raises CielError if it was not saved."""
         known = self._known(number)
         if type(known) is File:
             return value_of_file(known.path, known.form, self._inside)
         return value_of(known.data, known.form, self._inside)
 
     def future(self, number: int) -> Future[Any]:
-        """An input that the task was given as a future: it is there already."""
+        """An input that the task received as a future; it is resolved."""
         return self._run.root.put(self.value(number))
 
     def raw(self, number: int) -> Any:
@@ -67,18 +66,18 @@ class Kept:
         return known
 
     def _inside(self, number: int) -> Any:
-        raise CielError("a future inside of a value is not kept: it cannot be run again")
+        raise CielError("a future inside a value is not saved: the task cannot be rerun")
 
 
 def call_of(evidence: FailedTask, run: SerialRun) -> Callable[[], Any]:
-    """The call that failed, with its arguments read anew."""
+    """The failed call, with its arguments read from the file."""
     kept = Kept(evidence, run)
     if evidence.payload[:1] == b"{":
         return _call_by_json(json.loads(evidence.payload), kept)
     payload = Unpacked(evidence.payload)
     if payload.flags & BY_VALUE:
         function = thaw(bytes(kept.raw(0)))
-    else:  # its code may be another now: somebody may have mended it
+    else:  # its code may have changed: the user may have fixed it
         module, name, _ = pickle.loads(payload.header)
         function = function_of(find(module, name))
     args, kwargs = payload.arguments(kept, len(evidence.inputs))
@@ -99,7 +98,7 @@ def _call_by_json(wanted: dict[str, Any], kept: Kept) -> Callable[[], Any]:
 
 
 def _of_the_task(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the task's own first frame on; all of it if it did not come so far."""
+    """The traceback from the first frame of the task on; all of it if there is no such frame."""
     found = trace
     while found is not None and found.tb_frame.f_code.co_filename.startswith(_HERE):
         found = found.tb_next
@@ -107,7 +106,7 @@ def _of_the_task(trace: TracebackType | None) -> TracebackType | None:
 
 
 def main() -> int:
-    """Runs the task of the file that is named; 0 if it ends well this time, 1 if it fails again."""
+    """Runs the task of the file; the exit status is 0 if it succeeds, 1 if it fails again."""
     evidence = load(sys.argv[1])
     sys.path[:] = evidence.path
     if evidence.job:
@@ -119,7 +118,7 @@ def main() -> int:
     print(f"again: {describe(evidence)}", file=sys.stderr)
     try:
         value = run.run(call_of(evidence, run))
-    except BaseException as error:  # whatever leaves the task is what is looked for
+    except BaseException as error:  # any exception of the task is the result
         error.__traceback__ = _of_the_task(error.__traceback__)
         traceback.print_exception(error)
         if sys.stdin.isatty():

@@ -1,7 +1,8 @@
 """Tasks in a test: the serial program, in this process, without the engine.
 
-`run(main)` gives what a run of `main` would; inside `with serial():` a test spawns and waits as if
-it were a task. Values are copied and failures arrive as in a real run. Read next: `_serial.py`.
+`run(main)` returns the result of a run of `main`; inside `with serial():` a test spawns and waits
+as if it were a task. Values are copied and failures are raised as in a real run. Read next:
+`_serial.py`.
 """
 
 from __future__ import annotations

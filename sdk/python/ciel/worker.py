@@ -1,7 +1,7 @@
 """The worker process of Python tasks: `python -P -m ciel.worker`.
 
-It inherits a socket, whose descriptor is in `CIEL_FD`, makes the process ready, and serves until
-the engine is gone. It knows no tasks. Read next: `_worker_process.py`.
+It inherits a socket, whose descriptor is in `CIEL_FD`, prepares the process, and serves until the
+engine is gone. It does not know tasks. Read next: `_worker_process.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead"]
 
 
 def main() -> None:
-    """Serves the engine; leaves without running anything of any task."""
+    """Serves the engine; ends without running any more code of tasks."""
     descriptor = os.environ.pop("CIEL_FD", "")
     if not descriptor.isdigit():
         sys.exit("ciel.worker is started by ciel, with a socket in CIEL_FD")
@@ -34,14 +34,14 @@ def main() -> None:
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     process = _worker_process.WorkerProcess(connection, _streams.Captured(), _serially())
     _worker_process.install(process)
-    # What is here now stays for ever; the collector need not look at it again and again.
+    # All objects so far live as long as the process; the collector need not visit them.
     gc.freeze()
     process.serve()
     process.leave()
 
 
 def _serially() -> RunRoot | None:
-    """How roots run if the run is serial."""
+    """Runs roots if the run is serial."""
     if os.environ.get("CIEL_SERIAL") != "1":
         return None
     from ciel._serial import run_root
@@ -50,7 +50,7 @@ def _serially() -> RunRoot | None:
 
 
 def _set_path() -> None:
-    """The folder of the job comes first, as `python job.py` would have it.
+    """Puts the folder of the job first in `sys.path`, as `python job.py` does.
 
     For a script of another language that is the script's own folder.
     """

@@ -1,8 +1,8 @@
 """An engine in one hundred lines of Python, for tests of the worker without the real one.
 
 It has the methods of `ciel._native.Connection` and keeps tasks, objects and their order in lists.
-One worker, in the process of the test; strands may be dropped at random and run again. It checks
-that a strand that is run again says the same words. Read next: `test_worker.py`.
+One worker, in the process of the test; strands may be dropped at random and replayed. It checks
+that a replayed strand sends the same messages. Read next: `test_worker.py`.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Engine:
         if fresh:
             task.facts.append((what, entries))
         elif task.facts[task.cursor][0] != what:
-            raise AssertionError(f"run again, {task.label} said {what} instead")
+            raise AssertionError(f"replayed, {task.label} sent {what} instead")
         for number, entry in enumerate(task.facts[task.cursor][1], handle):
             assert number not in task.table or not fresh, f"{task.label} gives {number} twice"
             task.table[number] = entry

@@ -41,7 +41,7 @@ FAILING: list[tuple[Any, type[BaseException], list[str], list[str]]] = [
     (
         bad.no_bytes,
         ciel.NotSerializable,
-        ["result → ['parts'][1]: _thread.lock cannot be copied", "hint: pass what it is made of"],
+        ["result → ['parts'][1]: _thread.lock cannot be copied", "hint: pass plain data"],
         ["in task no_bytes@", "no_bytes()"],
     ),
     (bad.leave, ciel.WorkerLost, ["ended with exit status 3"], []),
@@ -309,7 +309,7 @@ def test_function_without_source_is_a_task(session: ciel.Session) -> None:
 
 
 def test_task_that_dies_with_a_parked_one_in_its_process_hurts_it_not(beside: Path) -> None:
-    """At -j1 both are in the same worker: the parked one is run again elsewhere."""
+    """At -j1 both are in the same worker: the parked one is replayed elsewhere."""
     job = """
 import ciel
 import bad_tasks as bad

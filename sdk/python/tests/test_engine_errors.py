@@ -231,7 +231,7 @@ def main():
 def test_large_capture_warns_once_with_its_path(folder: Path) -> None:
     ended = jobs.run(folder, LARGE)
     assert ended.value == 3
-    assert ended.talk.count("MiB with it") == 1
-    told = r"task \S*look carries \d+ MiB with it: captured 'table'\['rows'\]"
+    assert ended.talk.count(" MiB: captured") == 1
+    told = r"task \S*look captures \d+ MiB: captured 'table'\['rows'\]"
     assert re.search(told, ended.talk)
     assert "ciel.put it once" in ended.talk

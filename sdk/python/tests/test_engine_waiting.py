@@ -89,7 +89,7 @@ def test_parked_strands_of_a_killed_worker_go_on_elsewhere(tmp_path: Path) -> No
     assert ended.lines[:-1] == words
     begun = [line.split() for line in (tmp_path / "begun").read_text("utf-8").splitlines()]
     again = {int(n) for n, worker in begun if int(worker) not in killed}
-    assert again == set(range(PARKED)), "every one of them was run again"
+    assert again == set(range(PARKED)), "every one of them was replayed"
     small = (tmp_path / "small").read_text("utf-8").split()
     assert {int(n) for n in small} == {n * k for n in range(PARKED) for k in (1, 100)}
 

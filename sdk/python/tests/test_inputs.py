@@ -100,10 +100,10 @@ def test_count_of_bytes_out_of_bounds_is_refused(count: int) -> None:
 
 @pytest.mark.parametrize("value", [True, 1.0, "8", None])
 def test_arguments_of_other_types_are_refused(value: Any) -> None:
-    with pytest.raises(TypeError, match="whole number"):
+    with pytest.raises(TypeError, match="an integer"):
         ciel.entropy(value)
     if not isinstance(value, str):
-        with pytest.raises(TypeError, match="name of a variable is text"):
+        with pytest.raises(TypeError, match="name of a variable must be text"):
             ciel.environ(value)
 
 
@@ -190,7 +190,7 @@ def test_other_question_when_run_again_names_both_lines() -> None:
     file = main.__code__.co_filename
     text = str(found.value)
     assert f"ciel.environ('SECOND') at {file}:{line + 2}" in text
-    assert f"had asked for ciel.environ('FIRST') at {file}:{line}" in text
+    assert f"had requested ciel.environ('FIRST') at {file}:{line}" in text
     assert "ciel.now()" in found.value.hint
 
 
@@ -210,7 +210,7 @@ def test_question_of_another_kind_when_run_again_names_both_lines() -> None:
     line = main.__code__.co_firstlineno + 3
     file = main.__code__.co_filename
     assert f"which of several futures came first at {file}:{line + 2}" in str(found.value)
-    assert f"had asked for ciel.now() at {file}:{line}" in str(found.value)
+    assert f"had requested ciel.now() at {file}:{line}" in str(found.value)
 
 
 def test_question_that_is_not_asked_again_is_told_at_the_end() -> None:
@@ -309,8 +309,8 @@ def test_question_while_a_module_is_imported_is_refused(tmp_path: Path) -> None:
     job = "import ciel\nBEGAN = ciel.now()\ndef main():\n    return BEGAN\n"
     ended = jobs.run(tmp_path, job)
     assert ended.status == 1
-    assert "ciel.now() is asked while a module is imported" in ended.talk
-    assert "ask in a task" in ended.talk
+    assert "ciel.now() is called while a module is imported" in ended.talk
+    assert "call it in a task" in ended.talk
 
 
 def test_submit_of_a_session_gets_answers(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_session_inside_a_task_is_refused(session: ciel.Session) -> None:
     def nested() -> None:
         ciel.Session()
 
-    with pytest.raises(ciel.NoRun, match="in a run already"):
+    with pytest.raises(ciel.NoRun, match="already belongs to a run"):
         session.submit(nested).result()
 
 

@@ -157,7 +157,7 @@ def test_arguments_that_are_no_words_are_refused_at_once(session: ciel.Session) 
         session.skywriting("x.sw", session.put(1))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not list"):
         session.skywriting("x.sw", [1])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="name of a script is text"):
+    with pytest.raises(TypeError, match="name of a script must be text"):
         session.skywriting(b"x.sw")  # type: ignore[arg-type]
 
 

@@ -152,7 +152,7 @@ return [kind_of(refused), kind_of(python("double", [refused], {})), *python("dou
     [
         ('"tools:nothing"', "module tools has no 'nothing'"),
         ('"nowhere:double"', "nowhere"),
-        ('"tools:__name__"', "'tools' is no function"),
+        ('"tools:__name__"', "'tools' is not a function"),
     ],
 )
 def test_function_that_is_not_there_is_told(folder: Path, call: str, words: str) -> None:

@@ -247,7 +247,7 @@ def test_another_question_in_a_replay_is_told_as_nondeterminism() -> None:
 
     chance = random.Random()
     chance.random = lambda: 0.0 if len(asked) == 1 else 1.0  # type: ignore[method-assign]
-    with pytest.raises(ciel.NonDeterministic, match="asked for dice at .* had asked for clock"):
+    with pytest.raises(ciel.NonDeterministic, match="requested dice at .* had requested clock"):
         run_in_worker(main, chance)
 
 
@@ -438,6 +438,16 @@ def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
     with served(task_json(main=str(path))) as engine:
         state = engine.root.outputs[0].state
     assert isinstance(state, Failed) and "has no function main" in state.failure.message
+
+
+def test_root_without_its_arguments_is_refused_with_the_way_to_pass_them(tmp_path: Path) -> None:
+    path = tmp_path / "greeting_job_file.py"
+    path.write_text("def main(name):\n    return name\n")
+    with served(task_json(main=str(path), args=[])) as engine:
+        state = engine.root.outputs[0].state
+    assert isinstance(state, Failed)
+    assert state.failure.message.startswith("main(name) cannot be called with 0 arguments: ")
+    assert "ciel run greeting_job_file.py ARGUMENTS" in state.failure.hint
 
 
 def test_serial_root_runs_its_tasks_in_place(tmp_path: Path) -> None:

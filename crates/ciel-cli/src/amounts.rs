@@ -5,10 +5,14 @@
 
 use std::path::PathBuf;
 
+use ciel_model::limits::RETRIES_MAX;
 use ciel_skywriting::amounts;
 
 /// Bytes of the smallest heap that a script can do anything with.
 const HEAP_BYTES_MIN: u64 = 64 << 10;
+
+/// Cores that a run may use.
+const CORES_MAX: u32 = 4096;
 
 /// Microseconds of `30`, `1.5`, `300ms`, `30s`, `5m` or `2h`; more than none.
 pub fn parse_duration(text: &str) -> Result<u64, String> {
@@ -32,6 +36,18 @@ pub fn parse_disk_size(text: &str) -> Result<u64, String> {
         "0" => Ok(0),
         _ => amounts::bytes(text).ok_or_else(wrong),
     }
+}
+
+/// Number of cores, at most [`CORES_MAX`].
+pub fn parse_jobs(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| (1..=CORES_MAX).contains(count));
+    count.ok_or_else(|| format!("expected a number of cores from 1 to {CORES_MAX}"))
+}
+
+/// Number of retries.
+pub fn parse_retries(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| *count <= RETRIES_MAX);
+    count.ok_or_else(|| format!("expected a number of retries from 0 to {RETRIES_MAX}"))
 }
 
 /// Name and file of `NAME=FILE`.

@@ -74,7 +74,7 @@ impl CliError {
         }
     }
 
-    /// Says it on standard error.
+    /// Prints the error on standard error.
     pub fn tell(&self, paint: Paint, json: bool) {
         let text = match (self, json) {
             (CliError::Unread, _) => return,

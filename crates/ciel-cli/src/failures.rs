@@ -1,4 +1,4 @@
-//! What a failed job says: the chain of tasks from the root to the origin, the cause, the hint.
+//! The text of a failed job: the chain of tasks from the root to the origin, the cause, the hint.
 //!
 //! It knows failures as values only. Read next: `observer`, which prints them.
 
@@ -181,7 +181,7 @@ fn is_drawn(failure: &Failure) -> bool {
     failure.excerpt.trim_start().starts_with('╭') || failure.excerpt.starts_with("error: ")
 }
 
-/// The lines of the excerpt without what is said elsewhere, the output of programs behind a bar.
+/// The lines of the excerpt without what the message repeats, the output of programs behind a bar.
 fn excerpt(failure: &Failure) -> Vec<String> {
     let repeated = |line: &&str| {
         let hint = failure.hint.as_deref();

@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
     sys.exit(95 if error.name == 'ciel' else str(error))
 sys.exit(main())";
 
-/// The status with which the program says that there is no module.
+/// The exit status of the program if the module is missing.
 const NO_MODULE: i32 = 95;
 
 /// Lets the interpreter look at the files.

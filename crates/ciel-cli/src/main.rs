@@ -2,8 +2,8 @@
 //!
 //! It decides nothing about tasks: the engine is `ciel-runtime`, the language `ciel-skywriting`.
 //! Where to read next: `options` (every command and flag), `run` (a job), `observer` (what a
-//! running job shows), `failures` (what a failed one says), `look` (`ps`, `runs`, `journal`, `why`,
-//! `logs`).
+//! running job shows), `failures` (the text of a failed one), `look` (`ps`, `runs`, `journal`,
+//! `why`, `logs`).
 
 mod amounts;
 mod clean;

@@ -82,7 +82,7 @@ impl CommandObserver {
         locked(&self.talk).say(told.as_bytes());
     }
 
-    /// Ends the file of `--output`; says why standard output was left alone, if it was.
+    /// Ends the file of `--output`; warns if standard output was not written, and why.
     pub fn finish_output(&self, extent: Extent) -> Result<(), CliError> {
         let mut output = locked(&self.output);
         if let Some(refusal) = output.redirected.as_ref().and_then(Redirected::refusal) {

@@ -5,10 +5,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ciel_model::limits::RETRIES_MAX;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::amounts::{parse_disk_size, parse_duration, parse_package, parse_resource, parse_size};
+use crate::amounts::{
+    parse_disk_size, parse_duration, parse_jobs, parse_package, parse_resource, parse_retries,
+    parse_size,
+};
 use crate::cli_error::CliError;
 use crate::paint::Colour;
 
@@ -157,7 +159,7 @@ pub struct RunOptions {
     )]
     pub command: Vec<OsString>,
     /// Number of cores to use [default: all]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub jobs: Option<u32>,
     /// Run one task at a time, in program order
     #[arg(long, conflicts_with = "jobs")]
@@ -176,7 +178,7 @@ pub struct RunOptions {
         long,
         value_name = "N",
         default_value_t = 0,
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MAX))
+        value_parser = parse_retries
     )]
     pub retries: u32,
     /// Time limit for each task: seconds, or 300ms, 30s, 5m, 2h
@@ -243,7 +245,7 @@ pub struct ResumeOptions {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
     /// Number of cores to use [default: as in the interrupted run]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub jobs: Option<u32>,
     /// Write a trace of this part of the run to a file, for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

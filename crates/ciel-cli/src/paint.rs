@@ -1,6 +1,6 @@
 //! Colours of messages, where they are wanted.
 //!
-//! It does not know what is said.
+//! It does not know the texts.
 
 use std::io::{self, IsTerminal};
 

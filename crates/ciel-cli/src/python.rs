@@ -12,7 +12,7 @@ use crate::cli_error::CliError;
 /// The variable that names an interpreter.
 const INTERPRETER: &str = "CIEL_PYTHON";
 
-/// The variable with which a session says where its modules are.
+/// The variable with the folder of a session's modules.
 const MODULE_PATH: &str = "CIEL_PYTHON_PATH";
 
 const HINT: &str = "install Python 3.11 or newer, or name one: --python FILE";

@@ -76,7 +76,7 @@ fn conclude(
     let finished = observer.finish_output(extent);
     let outcome = match ended {
         Ok(outcome) => outcome,
-        // What the file says about its refusal is clearer than what the engine saw of it.
+        // The file's own error is clearer than that of the engine.
         Err(error) => return Err(finished.err().unwrap_or_else(|| error.into())),
     };
     observer.conclude(&outcome);

@@ -1,7 +1,7 @@
 //! Talking on standard error: lines, and the progress line that makes way for them.
 //!
-//! When standard output is the same terminal, data goes through here too, so that the two never
-//! mix within a line. It does not know what is said.
+//! When standard output is the same terminal, data goes through here too, so that the two never mix
+//! within a line. It does not know the texts.
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,6 +1,6 @@
 //! The file of `--trace`: created, or an earlier trace replaced; no other file is changed.
 //!
-//! It does not know what a trace says. Read next: `ciel_view::trace`.
+//! It does not know the format of a trace. Read next: `ciel_view::trace`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

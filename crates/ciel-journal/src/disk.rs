@@ -59,7 +59,7 @@ pub trait Disk: Send + Sync {
 
 /// A file that is appended to.
 pub trait DiskFile: Send + Sync {
-    /// Appends some of the bytes, in one write; says how many, at least one.
+    /// Appends some of the bytes, in one write; returns how many, at least one.
     ///
     /// # Errors
     /// If none could be written.
@@ -68,7 +68,7 @@ pub trait DiskFile: Send + Sync {
     /// Makes what was appended survive a power failure.
     ///
     /// # Errors
-    /// As the system says. What was written before may be lost then, whatever a later call says.
+    /// Errors of the system. Earlier writes may be lost then, whatever a later call returns.
     fn sync(&self) -> io::Result<()>;
 
     /// Cuts the file to this length.

@@ -79,7 +79,7 @@ impl Gathering {
         }
     }
 
-    /// Appends a record, or only counts it after a stop. Says whether it was too long.
+    /// Appends a record, or only counts it after a stop. Returns whether it was too long.
     #[inline]
     pub(crate) fn append(
         &mut self,
@@ -106,7 +106,7 @@ impl Gathering {
         }
     }
 
-    /// Says that nothing follows.
+    /// Marks that no record follows.
     pub(crate) fn end(&mut self) {
         if !self.has_stopped {
             put_end(&mut self.batch.bytes, self.batch.last);

@@ -1,4 +1,4 @@
-//! Gives up the end of a journal that nobody has open: what it recorded is done again.
+//! Cuts the end of a journal that is not open: the recorded work is redone.
 //!
 //! It does not know why. Read next: `folder`.
 

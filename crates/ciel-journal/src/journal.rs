@@ -137,9 +137,9 @@ impl Journal {
         open::look(disk)
     }
 
-    /// Removes the records from `first` on out of a journal that is not open, and says what that
-    /// was; none if there is no such record, or a snapshot covers it. What they recorded is done
-    /// again, although it was safe.
+    /// Removes the records from `first` on from a journal that is not open, and returns what was
+    /// removed; none if there is no such record, or a snapshot covers it. The recorded work is
+    /// redone, although it was safe.
     ///
     /// # Errors
     /// As of [`Journal::open`].
@@ -228,8 +228,8 @@ impl Journal {
         self.shared().safe()
     }
 
-    /// Waits until everything up to that record is as safe as the durability promises. If nobody
-    /// is writing, the caller writes, for all.
+    /// Waits until everything up to that record is as safe as the durability promises. If no thread
+    /// is writing, the caller writes for all.
     ///
     /// # Errors
     /// The first failure of writing, if it came before the record was safe.
@@ -308,8 +308,8 @@ impl Journal {
         self.shared().sync()
     }
 
-    /// Writes and syncs the rest, says in the log that it ends, does what was put off, and ends
-    /// the threads. What clones append afterwards is not written.
+    /// Writes and syncs the rest, marks the end in the log, does postponed work, and ends the
+    /// threads. Records that clones append afterwards are not written.
     ///
     /// # Errors
     /// The first failure of writing.

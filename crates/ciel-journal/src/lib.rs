@@ -1,8 +1,8 @@
 //! The journal of a run: a format of checked frames (pure), and a log that is appended to while
 //! others work, with snapshots that replace the records before them.
 //!
-//! It does not know what a payload means, who may open a folder, or why anybody waits. One folder
-//! belongs to one journal at a time: the lock of the run must see to that, nothing here does.
+//! It does not know what a payload means, who may open a folder, or why a caller waits. One folder
+//! belongs to one journal at a time: the lock of the run must ensure that; this crate does not.
 //! `README.md` beside this crate's code describes the format byte by byte. Read next: [`frame`],
 //! [`reader`], [`journal`].
 

@@ -1,10 +1,10 @@
 //! Judges the bytes of a file of the journal: which frames count, and what the rest is.
 //!
-//! Let X be the first offset at which no valid next frame is. An intact sync mark behind X which
-//! says that bytes beyond X were synced makes the file *damaged*: what was safe is gone, and
-//! nothing is skipped in silence. Otherwise the bytes behind X are the rest of writes that never
-//! became safe: *torn*, to be cut. Pure; nothing read is trusted, and no memory is taken by a
-//! claimed length. Read next: `folder`, which puts files together.
+//! Let X be the first offset at which no valid next frame is. An intact sync mark behind X, by
+//! which bytes beyond X were synced, makes the file *damaged*: safe bytes are lost, and nothing is
+//! skipped silently. Otherwise the bytes behind X are the rest of writes that never became safe:
+//! *torn*, to be cut. Pure; no input is trusted, and no memory is allocated by a claimed length.
+//! Read next: `folder`, which puts files together.
 
 use crate::frame::{
     Content, FRAME_HEAD_BYTES, FileKind, Frame, HEADER_BYTES, Header, HeaderFault, MARKER,
@@ -141,9 +141,9 @@ pub struct Survey {
     pub first_intact: Option<usize>,
     /// How many records there are.
     pub records: u64,
-    /// The highest offset that a mark among them says was synced.
+    /// The highest synced offset, by the marks among them.
     pub synced_bytes: u64,
-    /// The highest record that a mark among them says was synced.
+    /// The highest synced record, by the marks among them.
     pub synced: Sequence,
     /// Whether there were too many bytes that look like frames and are none.
     pub is_given_up: bool,

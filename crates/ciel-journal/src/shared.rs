@@ -196,7 +196,7 @@ impl Shared {
         outcome
     }
 
-    /// Syncs whatever is written and says so in the log.
+    /// Syncs all written bytes and appends a sync mark.
     pub(crate) fn sync(&self) -> Result<(), JournalError> {
         let turn = lock(&self.syncing);
         let outcome = self.sync_in_turn();

@@ -39,7 +39,7 @@ pub(crate) struct Unsynced {
     pub(crate) bytes: u64,
 }
 
-/// Appends all bytes; says how many were appended before a failure.
+/// Appends all bytes; after a failure, returns how many were appended.
 pub(crate) fn append_all(file: &dyn DiskFile, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
     let mut done = 0;
     while done < bytes.len() {
@@ -133,8 +133,8 @@ impl OpenLog {
         synced.map_err(|error| failed(disk, self.generation, "sync", error))
     }
 
-    /// Appends frames. After a failure the whole ones stay, and the last of their records is
-    /// told.
+    /// Appends frames. After a failure the complete ones stay, and the last of their records is
+    /// returned.
     fn append(
         &mut self,
         disk: &dyn Disk,

@@ -1,7 +1,7 @@
 //! Digests: hashes that distinguish contents.
 //!
-//! A [`Digest`] is made of bytes, a [`crate::Name`] of a position; neither says anything about the
-//! other. Read next: `call`, which compares calls by digests.
+//! A [`Digest`] is made of bytes, a [`crate::Name`] of a position; neither determines the other.
+//! Read next: `call`, which compares calls by digests.
 
 use std::fmt;
 

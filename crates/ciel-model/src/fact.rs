@@ -2,7 +2,7 @@
 //!
 //! They live as long as the task they belong to, or until its next checkpoint. The journal does not
 //! hold them: it holds the events that they come from, and a fold produces the same facts. A fact
-//! says what happened, never what to do about it.
+//! records what happened, never what to do about it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -130,8 +130,8 @@ pub struct WaitEnd {
 }
 
 impl FactAct {
-    /// Whether the strand only took something in: a strand that is run again is given that, and
-    /// does not ask for it.
+    /// Whether the fact is an input of the strand: a replayed strand receives it, and does not
+    /// request it.
     pub fn is_taken(&self) -> bool {
         match self {
             FactAct::Waited(_) | FactAct::Input { .. } => true,

@@ -129,8 +129,8 @@ pub struct Exception {
     pub bytes: Vec<u8>,
 }
 
-/// What the code that failed said of it in its own language. Nothing here is read by the engine but
-/// `retryable`; a task that demands the failure gets it unchanged.
+/// The failure in terms of the failed code's language. The engine reads only `retryable`; a task
+/// that demands the failure receives the rest unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct FailureDetails {
     /// The language, for example `python`.
@@ -139,7 +139,7 @@ pub struct FailureDetails {
     pub calls: Vec<Call>,
     /// The error itself, if it could be carried.
     pub exception: Option<Exception>,
-    /// Whether another attempt may succeed, if it said so.
+    /// Whether another attempt may succeed, if the failed code declares it.
     pub retryable: Option<bool>,
 }
 
@@ -162,7 +162,7 @@ pub struct Failure {
     pub hint: Option<String>,
     /// The value thrown, as JSON text, if the language has such.
     pub value: Option<String>,
-    /// What the code that failed said of it in its own language.
+    /// The failure in terms of the failed code's language.
     #[serde(default)]
     pub told: Option<Arc<FailureDetails>>,
 }
@@ -183,7 +183,7 @@ impl Failure {
         }
     }
 
-    /// Whether another attempt may succeed: as the code that failed says, else as the kind says.
+    /// Whether another attempt may succeed: as the failed code declares, else by the kind.
     pub fn is_retryable(&self) -> bool {
         let said = self.told.as_ref().and_then(|told| told.retryable);
         said.unwrap_or_else(|| self.kind.is_retryable())
@@ -241,9 +241,9 @@ mod tests {
         }
     }
 
-    /// The bytes of an exception were once left out where a failure was written down, as of no use
-    /// to a history. The journal writes failures down too: whoever asked for one after its run had
-    /// been taken up got a text where the user's own exception should have been.
+    /// The bytes of an exception were once left out of serialized failures, as of no use to a
+    /// history. The journal serializes failures, too: after the run was resumed, a task that read
+    /// one received a text instead of the user's own exception.
     #[test]
     fn failure_that_was_written_down_is_whole() {
         let label = Label {

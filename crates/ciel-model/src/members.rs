@@ -1,8 +1,8 @@
-//! The arguments in a payload that can be told apart: the members of a JSON object.
+//! The arguments in a payload that can be compared one by one: the members of a JSON object.
 //!
-//! They only name what differs between two payloads; whether two are equal is said by their
-//! digests. A payload of another kind has no members. It does not know what an argument means. Read
-//! next: `call`.
+//! They only name what differs between two payloads; digests decide whether two are equal. A
+//! payload of another kind has no members. It does not know what an argument means. Read next:
+//! `call`.
 
 use std::sync::Arc;
 

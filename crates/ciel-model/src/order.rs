@@ -3,9 +3,9 @@
 //! An order-maintenance list. Every point in the program whose order matters has a mark; comparing
 //! two marks is comparing two integers, inserting one is amortised O(log n) relabelings (Bender,
 //! Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order in a
-//! list", 2002). Whoever has no list compares [`OrderLabel`]s. It does not know what a mark means.
-//! Read next: `ciel-graph`, which keeps two marks a strand, around everything that the strand
-//! spawns.
+//! list", 2002). Machines without the list compare [`OrderLabel`]s. It does not know what a mark
+//! means. Read next: `ciel-graph`, which keeps two marks a strand, around everything that the
+//! strand spawns.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ impl Mark {
     }
 }
 
-/// The position of a mark in its list at one time, for whoever has no list.
+/// The position of a mark in its list at one time, for machines without the list.
 ///
 /// Labels that were given out between two relabelings of their range compare as their marks do.
 /// Others may be stale: who compares them may choose a later task first, and nothing else.
@@ -291,7 +291,7 @@ mod tests {
         assert_ordered(&order, &begins);
     }
 
-    /// Keeps labels as somebody does who hears of changes only.
+    /// Keeps labels like a machine that receives changes only.
     fn hear(order: &mut SerialOrder, labels: &mut std::collections::BTreeMap<Mark, OrderLabel>) {
         for mark in order.take_relabeled() {
             let label = order.label(mark);

@@ -37,7 +37,7 @@ impl Payload {
         self.digest
     }
 
-    /// Its arguments, as far as they can be told apart.
+    /// Its arguments, as far as they can be compared one by one.
     pub fn members(&self) -> &Members {
         &self.members
     }

@@ -20,9 +20,9 @@ pub struct ObjectKey(pub u64);
 
 /// An object as one task names it.
 ///
-/// The inputs are `0..n`. What the task makes has numbers that the task chooses and says; what is
-/// delivered, i.e. references inside a value, gets the numbers from [`Handle::DELIVERED_MIN`] on,
-/// in order of delivery. So neither side has to know how many the other has given out.
+/// The inputs are `0..n`. The task chooses and sends the numbers of what it creates; delivered
+/// references, i.e. those inside a value, get the numbers from [`Handle::DELIVERED_MIN`] on, in
+/// order of delivery. So neither side has to know how many the other has assigned.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
 )]
@@ -46,14 +46,14 @@ pub enum Form {
     Skywriting,
     /// A Python pickle.
     Pickle,
-    /// JSON as above, with the type that the value has in the language of whoever made it.
+    /// JSON as above, with the type of the value in the language of its producer.
     TypedJson(Arc<str>),
     /// A form of an executor's own, which is passed on.
     Other(Arc<str>),
 }
 
 impl Form {
-    /// Its name in the executor protocol, and in front of people.
+    /// Its name in the executor protocol and in messages.
     pub fn name(&self) -> &str {
         match self {
             Form::Bytes => "bytes",
@@ -65,7 +65,7 @@ impl Form {
         }
     }
 
-    /// The type of a JSON value in the language of whoever made it, if that is known.
+    /// The type of a JSON value in the language of its producer, if that is known.
     pub fn type_hint(&self) -> Option<&str> {
         match self {
             Form::TypedJson(hint) => Some(hint),

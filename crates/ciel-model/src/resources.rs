@@ -34,8 +34,8 @@ impl Resources {
         self.lacking(need).is_none()
     }
 
-    /// The first resource of which there is too little for `need`, with what is wanted and what is
-    /// there, in words.
+    /// The first resource that is insufficient for `need`, with the requested and the available
+    /// amount, as text.
     pub fn lacking(&self, need: &Resources) -> Option<String> {
         if need.millicores > self.millicores {
             return Some(shortage(
@@ -97,7 +97,7 @@ impl Resources {
         }
     }
 
-    /// Gives back what [`Resources::take`] took.
+    /// Returns what [`Resources::take`] took.
     pub fn give_back(&mut self, need: &Resources) {
         self.millicores += need.millicores;
         if let (Some(want), Some(have)) = (need.memory_bytes, self.memory_bytes.as_mut()) {

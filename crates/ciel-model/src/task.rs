@@ -1,7 +1,7 @@
 //! Tasks as they are requested: descriptors, options, keys.
 //!
-//! A descriptor says what to run and with which references; it does not know where or when, nor
-//! what its payload means (only the executor does).
+//! A descriptor has what to run and with which references; it does not know where or when, nor what
+//! its payload means (only the executor does).
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -111,7 +111,7 @@ pub enum Class {
     Pooled(Pool),
 }
 
-/// What can be said about a task beside what it does.
+/// The options of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct Options {
     /// What it needs of a machine.

@@ -60,7 +60,7 @@ pub enum DecodeError {
     Malformed {
         /// How the message was framed.
         framing: Framing,
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
         /// The first bytes of the message, at most `SHOWN_BYTES_MAX`.
         first: Vec<u8>,

@@ -1,9 +1,9 @@
 //! The executor protocol: generated wire types and codec.
 //!
-//! The engine and a worker process talk over one socket. This crate holds the messages they may
-//! say and turns them into bytes and back. It knows no sockets, processes or tasks, and not what a
-//! message means. `protocol/PROTOCOL.md` tells how a conversation goes; read [`wire`] for the
-//! messages, [`Decoder`] and [`encode`] for the bytes, [`limits`] for every number.
+//! The engine and a worker process talk over one socket. This crate holds the messages they may say
+//! and turns them into bytes and back. It knows no sockets, processes or tasks, and not what a
+//! message means. `protocol/PROTOCOL.md` describes the course of a connection; read [`wire`] for
+//! the messages, [`Decoder`] and [`encode`] for the bytes, [`limits`] for every number.
 
 mod codec;
 mod error;

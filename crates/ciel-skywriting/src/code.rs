@@ -158,7 +158,7 @@ impl Operator {
     }
 }
 
-/// What an assignment does with what was there.
+/// What an assignment does with the old value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) enum Update {
     Set,

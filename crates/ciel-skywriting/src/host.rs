@@ -58,7 +58,7 @@ pub struct SpawnRequest {
     /// A dictionary of options as JSON, with names and types checked: `cores`, `memory`, `retries`,
     /// `timeout`, `lazy`, `name`, `pure`, `live`, `gpu`; `Null` for none.
     pub options: serde_json::Value,
-    /// Name for people: the function, or the executor.
+    /// Name for messages: the function, or the executor.
     pub label: Arc<str>,
     /// Line of the spawn, from 1.
     pub line: u32,
@@ -115,7 +115,7 @@ pub enum Answer {
     },
     /// Plain bytes of an executor, at most 16 MiB: the JSON value they spell, or `text()` of them.
     Bytes {
-        /// The object's name for people, shown when the job's result is not text.
+        /// The object's name for messages, shown when the job's result is not text.
         name: String,
         /// All of them.
         bytes: Bytes,
@@ -123,7 +123,7 @@ pub enum Answer {
     /// Plain bytes that are too many for a script. A strict use is an error with a hint; in the
     /// job's result it appears as `{"object": name, "bytes": n}`.
     Large {
-        /// The object's name for people.
+        /// The object's name for messages.
         name: String,
         /// How many.
         bytes: u64,

@@ -40,7 +40,7 @@ pub struct Stmt {
     pub span: Span,
 }
 
-/// The forms of statements; the same as in [`crate::hir::StmtKind`] where not said otherwise.
+/// The forms of statements; as in [`crate::hir::StmtKind`] unless a variant differs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StmtKind {
     Assign {
@@ -112,7 +112,7 @@ pub struct Expr {
     pub height: u32,
 }
 
-/// The forms of expressions; the same as in [`crate::hir::ExprKind`] where not said otherwise.
+/// The forms of expressions; as in [`crate::hir::ExprKind`] unless a variant differs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
     Null,

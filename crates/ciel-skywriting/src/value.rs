@@ -288,7 +288,7 @@ impl Dictionary {
         }
     }
 
-    /// Drops empty places and makes the table anew.
+    /// Drops empty entries and rebuilds the table.
     fn rebuild(&mut self) {
         self.places.retain(Option::is_some);
         self.table = match self.places.len() {

@@ -1,8 +1,8 @@
 //! Digests of what a run keeps on the disk, for the next process of the run.
 //!
-//! They are lines of the file `digests`: what the bytes are, and their digest in hexadecimal
-//! digits. A line that is not whole, or of bytes that are gone, says nothing. Bytes that nobody has
-//! time to read at once are read by a thread in the background. Read next: `objects`, `spill`.
+//! Each is a line of the file `digests`: the name of the bytes, and their digest in hexadecimal
+//! digits. A line that is incomplete, or of bytes that no longer exist, is ignored. A background
+//! thread reads bytes that are too many to be read at once. Read next: `objects`, `spill`.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};

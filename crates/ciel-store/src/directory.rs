@@ -90,7 +90,7 @@ impl Directory {
         made.ok_or_else(|| self.failure("open", name, Errno::NOENT))
     }
 
-    /// Makes a directory; says whether it was missing.
+    /// Creates a directory; returns whether it was missing.
     pub(crate) fn make_inner(&self, name: &str) -> Result<bool, StoreError> {
         match fs::mkdirat(&self.handle, name, FOLDER_FOR_THE_OWNER) {
             Ok(()) => Ok(true),
@@ -196,7 +196,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Moves a file or directory; says whether the new name was free. If not, nothing is moved.
+    /// Moves a file or directory; returns whether the new name was free. If not, nothing is moved.
     pub(crate) fn move_to(
         &self,
         name: &str,
@@ -235,7 +235,7 @@ impl Directory {
         }
     }
 
-    /// Removes a directory if it is empty; says whether it is gone.
+    /// Removes a directory if it is empty; returns whether it did.
     pub(crate) fn remove_if_empty(&self, name: &str) -> Result<bool, StoreError> {
         match fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(true),

@@ -87,7 +87,7 @@ pub struct Cleaned {
 }
 
 impl RunEntry {
-    /// What the run said of itself at its start; none if it said nothing.
+    /// The description that the run wrote at its start; none if it wrote nothing.
     ///
     /// # Errors
     /// `System` if it cannot be read.

@@ -1,10 +1,10 @@
 //! The state folder: runs that never share a folder, objects behind one door, scratch files of task
 //! attempts, and spilled output.
 //!
-//! It does not know tasks, references or why anybody wants an object: names are plain numbers.
-//! It never follows a symbolic link and never touches a file it did not make. `README.md` beside
-//! this crate's code describes the layout on disk. Read next: [`store`], the door to objects,
-//! [`folder`], [`run`].
+//! It does not know tasks, references or the purpose of an object: names are plain numbers. It
+//! never follows a symbolic link and never touches a file that it did not create. `README.md`
+//! beside this crate's code describes the layout on disk. Read next: [`store`], the door to
+//! objects, [`folder`], [`run`].
 
 mod budget;
 mod content;

@@ -19,7 +19,7 @@ pub const SCRATCH_NAME_BYTES_MAX: usize = 32 + 10 + 2 + SCRATCH_PURPOSE_BYTES_MA
 /// Bytes after which spilled output begins another file, so that room can be given back.
 pub const SPILL_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Bytes of what a run's folder says about the run, when it is read.
+/// Bytes of a run's description that are read from its folder.
 pub const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of how a run ended, as they are kept until that is shown.

@@ -49,7 +49,7 @@ impl Ranges {
         );
     }
 
-    /// The file has so many bytes: what reaches beyond says nothing any more.
+    /// The file has so many bytes: ranges beyond them are dropped.
     pub fn cut(&mut self, length: u64) {
         self.0.retain(|_, range| range.end <= length);
     }

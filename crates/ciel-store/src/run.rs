@@ -136,7 +136,7 @@ impl RunFolder {
         let journal = self.directory.inner_or_new(JOURNAL_NAME)?;
         for name in journal.names()? {
             match journal.open_file(&name) {
-                // The journal says itself what is not its file.
+                // The journal itself reports files that are not its own.
                 Ok(_) | Err(StoreError::NotAFile { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -144,7 +144,7 @@ impl RunFolder {
         Ok(journal.path().to_path_buf())
     }
 
-    /// Where the ordered output belongs that was let out so far; the file is the caller's.
+    /// The path for the released ordered output; the caller owns the file.
     pub fn output_path(&self) -> PathBuf {
         self.directory.path_of(OUTPUT_NAME)
     }
@@ -218,7 +218,7 @@ impl RunFolder {
         }
     }
 
-    /// Notes that all of the end has been shown: from now on nobody can resume the run.
+    /// Records that the end of the run was shown completely: from now on the run cannot be resumed.
     ///
     /// # Errors
     /// `ReadOnly`, `System`.
@@ -249,9 +249,9 @@ impl RunFolder {
         disk::bytes_below(self.directory.path(), without)
     }
 
-    /// From now on what is written is for a later process of the run, which can verify it; it is
-    /// on the disk as soon as that is claimed if it has to survive a power failure. Comes after
-    /// what an earlier process has left was taken up.
+    /// From now on objects are written for a later process of the run, with digests to verify them;
+    /// if they must survive a power failure, they are synced before they are recorded. To be called
+    /// after the objects of an earlier process were recovered.
     pub fn record(&self, survives_power_failure: bool) {
         if survives_power_failure {
             self.objects.survive_power_failures();
@@ -273,7 +273,7 @@ impl RunFolder {
         &self.scratch
     }
 
-    /// Output held back on disk.
+    /// Output spilled to disk.
     pub fn spill(&self) -> &SpillFiles {
         &self.spill
     }
@@ -289,7 +289,7 @@ impl RunFolder {
     }
 }
 
-/// A run that can be resumed, held by this process so that nobody takes it up meanwhile.
+/// A run that can be resumed, locked by this process so that no other resumes it meanwhile.
 #[derive(Debug)]
 pub struct HeldRun {
     id: String,

@@ -60,7 +60,7 @@ impl Scratch {
         Ok(path)
     }
 
-    /// Writes a file for this attempt of a task, in the place of one that was there.
+    /// Writes a file for this attempt of a task, replacing an existing one.
     ///
     /// # Errors
     /// `InvalidName`, `DiskFull`, `System`.

@@ -143,7 +143,7 @@ impl SpillFiles {
         }
     }
 
-    /// Whether a file of that number is there.
+    /// Whether a file of that number exists.
     pub(crate) fn has_blob(&self, number: u64) -> bool {
         self.state().blobs.contains_key(&number)
     }
@@ -156,10 +156,10 @@ impl SpillFiles {
         self.directory.sync(&extent.blob.to_string())
     }
 
-    /// Takes up the bytes that a former process of this run spilled and did not release: extents
+    /// Recovers the bytes that an earlier process of this run spilled and did not release: extents
     /// that do not overlap. Returns those that are missing, not whole or changed, in the order
     /// given. All other files of the folder are removed, so this comes before anything is written.
-    /// The limit of the budget does not count. What was taken up before is forgotten.
+    /// The limit of the budget does not count. Earlier recovered extents are dropped.
     ///
     /// # Errors
     /// `ReadOnly` or `System` if the folder cannot be listed or a file not removed.

@@ -84,7 +84,7 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
         verified_bytes_max: u64,
     ) -> Result<Vec<LostObject>, StoreError>;
 
-    /// Discards an object; says whether there was one.
+    /// Discards an object; returns whether it existed.
     ///
     /// # Errors
     /// `ReadOnly`, `System`.

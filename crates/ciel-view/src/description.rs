@@ -1,4 +1,4 @@
-//! What a run says of itself at its start and at its end, in files of its folder.
+//! The descriptions of a run at its start and at its end, in files of its folder.
 //!
 //! By the first a later process recognises the job and starts it with the same options; by the
 //! second it knows that the run cannot be resumed. It does not know where the files are stored.
@@ -11,10 +11,10 @@ use ciel_coordinator::RECORD_FORMAT;
 use ciel_store::RunEntry;
 use serde::{Deserialize, Serialize};
 
-/// The version whose runs this one can take up: its own.
+/// The version whose runs this one can resume: its own.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a run says of itself at its start.
+/// The description of a run at its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunDescription {
     /// The version of ciel that began it.
@@ -37,7 +37,7 @@ pub struct RunDescription {
 /// The options of a run as a person gave them. How the run is shown is not among them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GivenOptions {
-    /// Cores to use; all if none were said.
+    /// Cores to use; all if not given.
     pub jobs: Option<u32>,
     /// What the machine has beside cores and memory, in thousandths, by name.
     pub resources: BTreeMap<String, u32>,
@@ -82,7 +82,7 @@ pub enum Durable {
     Power,
 }
 
-/// What a run says when it has come to its end.
+/// The description of a run at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEndRecord {
     /// Why the job failed; absent when it ended well.

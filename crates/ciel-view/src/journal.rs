@@ -21,7 +21,7 @@ pub struct Entry {
     /// The record's number, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<u64>,
-    /// Microseconds since the run began, where the record says.
+    /// Microseconds since the run began, if the record has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_us: Option<u64>,
     /// Bytes that it takes, without its frame.

@@ -65,11 +65,11 @@ pub fn runs(state: &Path) -> Result<Vec<RunSummary>, ViewError> {
     Ok(folder.runs()?.iter().map(summary).collect())
 }
 
-/// What a run said of itself at its start.
+/// The description of a run at its start.
 ///
 /// # Errors
-/// `Undescribed` if it said nothing, or nothing that this version understands; those of a state
-/// folder that cannot be read.
+/// `Undescribed` if it has no description that this version understands; those of a state folder
+/// that cannot be read.
 pub fn description(state: &Path, id: &str) -> Result<RunDescription, ViewError> {
     let runs = match StateFolder::open_existing(state)? {
         Some(folder) => folder.runs()?,
@@ -109,7 +109,7 @@ fn summary(entry: &RunEntry) -> RunSummary {
     }
 }
 
-/// Bytes on disk of a run that has ended, as it said or else as they are found.
+/// Bytes on disk of an ended run: from its description, or else measured.
 pub fn bytes_of_ended(run: &RunEntry) -> u64 {
     let ending = run.ending().ok().flatten().unwrap_or_default();
     let ending = serde_json::from_slice::<RunEndRecord>(&ending);

@@ -25,7 +25,7 @@ const NUMBER_KEY: &str = "$serde_json::private::Number";
 
 /// How references and functions appear.
 pub(crate) enum Style<'a> {
-    /// For people: `<reference>` and `<function f>`.
+    /// For display: `<reference>` and `<function f>`.
     Shown,
     /// The job's result: functions are an error, references are replaced by their values.
     Result,
@@ -47,7 +47,7 @@ pub(crate) fn tree(heap: &Heap, value: Value, style: Style<'_>) -> Result<Json, 
     .node(value, 0)
 }
 
-/// For people: strings as they are, anything else as JSON.
+/// For display: strings unchanged, anything else as JSON.
 pub(crate) fn shown(heap: &Heap, value: Value) -> Result<String, Pause> {
     let value = heap.settled(value);
     match value {

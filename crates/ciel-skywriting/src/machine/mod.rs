@@ -96,7 +96,7 @@ pub enum Step {
     Failed {
         /// What outputs of the task become.
         thrown: Box<Thrown>,
-        /// Where it happened, for people.
+        /// The location, for messages.
         place: Box<Diagnostic>,
     },
 }

@@ -1,7 +1,7 @@
 //! A machine as bytes.
 //!
 //! A checksum, the hash of the code, frames and handlers, then the stack with everything it
-//! reaches. Answers are not saved: a loaded machine that still needs one requests it anew. Read
+//! reaches. Answers are not saved: a loaded machine that still needs one requests it again. Read
 //! next: `graph`, and `references` for their renumbering.
 
 use std::sync::Arc;
@@ -32,10 +32,10 @@ fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
 }
 
 impl Machine {
-    /// The machine as bytes. Garbage is dropped on the way; the machine itself goes on as before,
-    /// with its own numbers of references.
+    /// The machine as bytes. Garbage is dropped on the way; the machine itself is unchanged, and
+    /// keeps its numbers of references.
     pub fn save(&mut self) -> Saved {
-        // Nothing is asked for, so the budget is not a reason to refuse.
+        // No new memory is requested, so the budget is no reason to refuse.
         let _ = self.collect(0);
         let mut body = Vec::new();
         wire::put(&mut body, &self.code.hash());

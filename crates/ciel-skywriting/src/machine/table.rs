@@ -1,6 +1,6 @@
 //! The references of one task by handle, with the answers to them.
 //!
-//! It does not know what an answer says. Read next: `references`, which forgets and renumbers.
+//! It does not know the content of an answer. Read next: `references`, which forgets and renumbers.
 
 use super::Answered;
 use crate::host::{Handle, References};

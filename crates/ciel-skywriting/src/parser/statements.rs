@@ -82,8 +82,8 @@ impl Parser<'_> {
             .is_some_and(|last| self.is_line_end_between(last, self.token()))
     }
 
-    /// Whether the statement at `start` is a `for` whose body has not been reached: people write
-    /// semicolons there.
+    /// Whether the statement at `start` is a `for` whose body has not been reached: a semicolon
+    /// there is a common error.
     fn is_in_for_head(&self, start: usize) -> bool {
         let taken = &self.tokens[start..self.at];
         taken
@@ -144,8 +144,8 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// One that is missing at the end of a line is reported, and the next line is read as if it
-    /// were there.
+    /// One that is missing at the end of a line is reported, and the next line is parsed as if it
+    /// were present.
     fn semicolon(&mut self) -> Parse<()> {
         let next = self.token();
         let ends_line = self.begins_line();

@@ -190,7 +190,7 @@ impl Scope {
     }
 }
 
-/// A set of slots that can be taken back to an earlier state.
+/// A set of slots that can be restored to an earlier state.
 #[derive(Default)]
 pub struct Assigned {
     member: Vec<bool>,

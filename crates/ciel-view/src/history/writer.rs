@@ -153,7 +153,7 @@ impl Part {
         }
     }
 
-    /// Gives back what is reserved and unused.
+    /// Releases reserved space that is unused.
     fn release(&self) -> io::Result<()> {
         self.file.set_len(self.file.metadata()?.len())
     }

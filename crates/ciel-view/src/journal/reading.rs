@@ -1,4 +1,4 @@
-//! The fold over the records of a run that says of each what it means.
+//! The fold over the records of a run that explains each.
 //!
 //! It does not know where the records are stored. Read next: `ciel_coordinator`, which folds.
 
@@ -56,7 +56,7 @@ impl Reading {
         Ok((reading, entry))
     }
 
-    /// What the next record says, with the time at which it was made if it has one.
+    /// The meaning of the next record, with its time if it has one.
     pub(super) fn next(&mut self, bytes: &[u8]) -> Result<(Option<u64>, Act), ViewError> {
         let record = Record::read(bytes).ok_or_else(|| corrupt(FoldError::Record))?;
         self.state.apply(record.clone(), &mut Vec::new());

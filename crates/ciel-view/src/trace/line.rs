@@ -19,7 +19,7 @@ pub(super) const WAITS: Row = Row {
     number: 0,
 };
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Phase {
     /// A slice begins on its row.

@@ -40,7 +40,10 @@ pub fn parse_disk_size(text: &str) -> Result<u64, String> {
 
 /// Number of cores, at most [`CORES_MAX`].
 pub fn parse_jobs(text: &str) -> Result<u32, String> {
-    let count = text.parse().ok().filter(|count| (1..=CORES_MAX).contains(count));
+    let count = text
+        .parse()
+        .ok()
+        .filter(|count| (1..=CORES_MAX).contains(count));
     count.ok_or_else(|| format!("expected a number of cores from 1 to {CORES_MAX}"))
 }
 

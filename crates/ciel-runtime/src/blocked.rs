@@ -1,9 +1,9 @@
 //! What keeps this process from going on with a run, while another could later: no room on the
 //! disk, or a file of the run that is gone.
 //!
-//! Such trouble is no failure of the task that meets it: of a run that is recorded it ends the
-//! work of this process and leaves the run as it is recorded. It does not know what tasks do.
-//! Read next: `engine` for how work ends, `recovery` for how it goes on.
+//! Such an error is not a failure of the task that meets it: in a recorded run it ends the work of
+//! this process and leaves the run as recorded. It does not know what tasks do. Read next: `engine`
+//! for how work ends, `recovery` for how it resumes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// With less room than this on the disk a task that fails is taken for one that had no room.
 pub(crate) const ROOM_BYTES_MIN: u64 = 1 << 20;
 
-/// Why a run waits for somebody to do something.
+/// Why a run waits for an action of the user.
 #[derive(Debug)]
 pub enum Blocked {
     /// The disk, or the user's share of it, is full.
@@ -23,7 +23,7 @@ pub enum Blocked {
     },
     /// A task failed where there was next to no room for what it writes.
     NoRoomFor {
-        /// The task and what it says, in words.
+        /// The task and its message, as text.
         failure: String,
         /// Where there is no room.
         path: PathBuf,

@@ -1,22 +1,22 @@
 //! An act on damaged records, of which a panic is an answer.
 //!
-//! Records whose checksums hold may still tell of what cannot have happened: a disk that lies, a
-//! version that was built otherwise, a journal put together by hand. The machines assert against
-//! that, as they do against bugs of ours, and cannot check each event before they take it without
-//! doing all their work twice. So the one place that folds records takes their panic for what it
-//! is there: the records are no run. It does not know what is folded. Read next: `recovery`.
+//! Records with valid checksums may still be inconsistent: through a faulty disk, a different
+//! build, a journal written by hand. The machines assert against that, as they do against bugs of
+//! the engine; to check each event before it is processed would double their work. So the one place
+//! that folds records treats their panic as an error of the records. It does not know what is
+//! folded. Read next: `recovery`.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Arc;
 use std::thread;
 
-/// What a panic said, on one line.
+/// The message of a panic, on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PanicError(pub(crate) String);
 
-/// Does something whose state is dropped if it panics. What this thread would say about a panic
-/// meanwhile is kept from people, and returned.
+/// Runs a closure whose state is dropped if it panics. The message of the panic is not printed, but
+/// returned.
 ///
 /// # Errors
 /// The panic's message.

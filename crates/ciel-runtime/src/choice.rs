@@ -1,7 +1,7 @@
 //! Which folder a run works in: that of a former run that did not come to its end, or a new one.
 //!
-//! A run is taken up by a job with the same key only, and by one process only. It does not know
-//! what the journal says. Read next: `key`, and `ciel_view::description`.
+//! Only a job with the same key resumes a run, and only in one process. It does not know the
+//! content of the journal. Read next: `key`, and `ciel_view::description`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,9 +16,9 @@ use crate::settings::{Resume, Settings};
 /// without a key it is no job that can be resumed. `runs` are those there are, oldest first.
 ///
 /// # Errors
-/// `State` for the run named in the settings that lives, has ended, or is not there;
-/// `OtherVersion`, `Changed` or `Undescribed` if it is there and is none of this version, or of
-/// this job, or has no description. What the state folder refuses to a new run.
+/// `State` if the run named in the settings is live, has ended, or does not exist; `OtherVersion`,
+/// `Changed` or `Undescribed` if it is of another version, or of another job, or has no
+/// description. Errors of the state folder for a new run.
 pub(crate) fn choose_folder(
     state: &StateFolder,
     runs: &[RunEntry],
@@ -53,7 +53,7 @@ fn named(state: &StateFolder, id: &str, key: Option<&str>) -> Result<RunFolder, 
     Ok(folder)
 }
 
-/// The newest run of this job that can be resumed and that nobody else takes first.
+/// The newest run of this job that can be resumed and that no other process locks first.
 fn newest(
     state: &StateFolder,
     runs: &[RunEntry],
@@ -90,7 +90,7 @@ fn newest(
     Ok(None)
 }
 
-/// What a run with these settings says of itself, as the bytes of its file. None if a path in it is
+/// The description of a run with these settings, as the bytes of its file. None if a path in it is
 /// not UTF-8: such a run cannot be resumed.
 fn description(settings: &Settings, key: &str) -> Option<Vec<u8>> {
     let mut command = vec![settings.script.to_str()?.to_string()];

@@ -10,9 +10,9 @@ use crate::death;
 use crate::engine::Engine;
 use crate::layout::SCRATCH;
 
-/// Leaves the folder in order, and says whether the run can be resumed. A run that has come to its
-/// end says so; if its outcome is kept until it has been shown, so is its output. Of one that was
-/// broken off everything stays that is needed to resume it.
+/// Cleans up the folder, and returns whether the run can be resumed. An ended run is marked as
+/// ended; if its outcome is kept until it was shown, so is its output. Of an interrupted run
+/// everything stays that a resume needs.
 pub(crate) fn leave_folder(
     engine: &Engine,
     ending: Option<RunEndRecord>,
@@ -22,7 +22,7 @@ pub(crate) fn leave_folder(
     let Some(ending) = ending else {
         let resumable = folder.is_resumable().unwrap_or(false);
         match resumable {
-            // What cannot be removed now is removed when the run is taken up.
+            // What cannot be removed now is removed when the run is resumed.
             true => drop(std::fs::remove_dir_all(folder.path().join(SCRATCH))),
             false => clear_folder(folder.path()),
         }

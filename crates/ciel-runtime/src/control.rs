@@ -35,7 +35,7 @@ const TASKS_AT_ONCE: usize = 16;
 /// Marks of the serial order that are passed in one hold of the lock.
 const MARKS_AT_ONCE: usize = 1_024;
 
-/// Milliseconds that readers may take at the end of a run for what has been told by then.
+/// Milliseconds that readers may take at the end of a run for the events so far.
 const FAREWELL_MS: u64 = 500;
 
 /// The socket, whose file goes when this does.

@@ -103,7 +103,7 @@ impl Core {
         }
     }
 
-    /// Tells the engine what happened, in nobody's name.
+    /// Submits an event without a caller.
     pub(crate) fn tell(&mut self, now: Micros, event: impl Into<Event>) {
         self.ask(now, event, Caller::Nobody);
     }
@@ -138,7 +138,8 @@ impl Core {
         act.first
     }
 
-    /// What is known of all that a task had asked for that was begun again and has done nothing.
+    /// The resolutions of all references that a task had requested, for a replay that has not acted
+    /// yet.
     pub(crate) fn recall(&mut self, now: Micros, attempt: AttemptKey) -> Known {
         let AttemptKey { task, number } = attempt;
         let event = graph::Event::TaskRecalled {
@@ -202,7 +203,7 @@ impl Core {
     }
 
     pub(crate) fn order(&self, order: Order) {
-        // The receiver goes only when the run is over; then nobody needs the order.
+        // The receiver is dropped only when the run is over; then the order is not needed.
         let _ = self.orders.send(order);
     }
 
@@ -270,7 +271,7 @@ impl Core {
     /// Bytes of a task's ordered output, or where they lie. Output that has no place in the order
     /// (of lazy tasks and what they spawn) is kept for `ciel logs`.
     ///
-    /// Returns what to tell when a strand that is run again writes something else than before.
+    /// Returns the failure of a replayed strand whose output differs from the recorded one.
     pub(crate) fn write(
         &mut self,
         strand: StrandKey,
@@ -326,7 +327,7 @@ impl Core {
         self.engine.state()
     }
 
-    /// The same, for whoever writes output, takes it out, or keeps the records.
+    /// The same, for the threads that write output, release it, or keep the records.
     pub(crate) fn state_mut(&mut self) -> &mut Coordinator {
         self.engine.state_mut()
     }

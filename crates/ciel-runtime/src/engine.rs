@@ -1,8 +1,8 @@
 //! What the threads of a run share.
 //!
 //! Script threads run scripts and small internal work, the output thread writes what is final, the
-//! input/output thread deals with processes, workers and people. All of them meet here: one lock
-//! around the machines, two conditions, one channel.
+//! input/output thread handles processes, workers and the observer. All of them share this module:
+//! one lock around the machines, two conditions, one channel.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -50,11 +50,11 @@ pub(crate) struct Engine {
     pub(crate) journal: Option<Journal>,
     /// Time that earlier processes of the run had.
     before: Micros,
-    /// The file of released output until somebody writes it.
+    /// The file of released output, until the output thread takes it.
     released: Mutex<Option<Released>>,
     /// What keeps this process from going on with the run.
     trouble: Mutex<Option<RunError>>,
-    /// The socket of a session's client until somebody listens to it.
+    /// The socket of a session's client, until the input/output thread takes it.
     session: Mutex<Option<UnixStream>>,
     started: Instant,
     /// How many attempts in workers were to be stopped so far.
@@ -66,7 +66,7 @@ pub(crate) struct Engine {
     pub(crate) output: Condvar,
 }
 
-/// What a run keeps beside its state; nothing for one that is not to be taken up later.
+/// What a run keeps beside its state; nothing for one that is not to be resumed later.
 #[derive(Default)]
 pub(crate) struct Persistence {
     pub(crate) journal: Option<Journal>,
@@ -142,7 +142,7 @@ impl Engine {
         self.started + Duration::from_micros(at.saturating_sub(self.before))
     }
 
-    /// This process ends its work, and the run stays as it is recorded, to be taken up later.
+    /// This process ends its work, and the run stays as recorded, to be resumed later.
     pub(crate) fn break_off(&self, why: &str) {
         self.with(|core, now| {
             let origin = Label {
@@ -187,7 +187,7 @@ impl Engine {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the machines, then wakes whoever has something to do because of it.
+    /// Calls a closure with the machines, then wakes the threads that have work because of it.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Core, Micros) -> T) -> T {
         let mut core = self.lock();
         let now = self.now();
@@ -230,7 +230,7 @@ impl Engine {
         };
         let made = journal.appended();
         if made.0.saturating_sub(journal.safe().0) > RECORDS_BEHIND_MAX {
-            // Whoever puts something out hears of a failure.
+            // The output thread reports a failure.
             let _ = journal.wait_for(made);
         }
     }
@@ -262,8 +262,8 @@ impl Engine {
         self.observer.report(Report::Warning { task, message });
     }
 
-    /// Ends the work of this process if the store's trouble hinders a run that is recorded; what
-    /// is told of the task after that is not recorded. Called without the machines.
+    /// Ends the work of this process if an error of the store blocks a recorded run; later events
+    /// of the task are not recorded. Called without the machines.
     pub(crate) fn heed(&self, error: &StoreError) {
         let hindrance = match error {
             StoreError::DiskFull { path } => Blocked::disk_full(path.clone()),

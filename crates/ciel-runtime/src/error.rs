@@ -39,7 +39,7 @@ pub enum RunError {
     Recovery(RecoveryError),
     /// What happens cannot be recorded any more.
     Journal(JournalError),
-    /// The run stays as it is recorded until somebody has done something.
+    /// The run stays as recorded until the user has acted.
     Hindered {
         /// Its id.
         run: String,
@@ -132,8 +132,8 @@ impl RunError {
         }
     }
 
-    /// The trouble of the file of released output, likewise. Other bytes than were let out are
-    /// told as `InvalidData`.
+    /// The same for an error of the file of released output. Bytes that differ from the released
+    /// ones are reported as `InvalidData`.
     pub(crate) fn of_released(run: &str, path: &Path, error: io::Error) -> RunError {
         if error.kind() == io::ErrorKind::InvalidData {
             return RecoveryError::Released(error).into();
@@ -204,14 +204,14 @@ impl From<RecoveryError> for RunError {
     }
 }
 
-/// Why a run cannot be taken up.
+/// Why a run cannot be resumed.
 #[derive(Debug)]
 pub enum RecoveryError {
     /// The journal can be read, but it is not that of a run.
     Corrupt(FoldError),
     /// The records can be read, but tell of what cannot have happened.
     Absurd {
-        /// What the machines said about it.
+        /// The message of the machines.
         message: String,
     },
     /// Files of the run that nothing can make again.

@@ -1,9 +1,9 @@
 //! What the history of a run is to receive: a bounded ring between the machines, which append under
 //! the lock, and the input/output thread, which spells it as records and writes them.
 //!
-//! Up to a number of tasks each one is handed on as it ends. After that only failures are: of all
-//! other tasks the ring keeps the newest for whoever looks next, so that a long run costs no more
-//! than its tasks. It does not know files or JSON. Read next: `ciel_view::history`.
+//! Up to a number of tasks each one is passed on as it ends. After that only failures are: of all
+//! other tasks the ring keeps the newest for the next query, so that a long run costs no more than
+//! its tasks. It does not know files or JSON. Read next: `ciel_view::history`.
 
 use std::collections::VecDeque;
 
@@ -126,7 +126,7 @@ mod tests {
         })
     }
 
-    /// Lets so many tasks end, of which each thousandth fails, and writes when that is asked for.
+    /// Ends so many tasks, of which each thousandth fails, and writes when that is requested.
     fn end(history: &mut History, numbers: std::ops::Range<u128>) -> Vec<Gathered> {
         let mut written = Vec::new();
         for number in numbers {

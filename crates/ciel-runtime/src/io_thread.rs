@@ -1,4 +1,4 @@
-//! The input/output thread: processes, workers, deadlines, signals, people.
+//! The input/output thread: processes, workers, deadlines, signals, progress.
 //!
 //! It performs orders in the order in which the core gave them, and tells the core what came of
 //! them. Nothing here decides anything about tasks.
@@ -28,12 +28,12 @@ const FURTHER_ORDERS_MAX: usize = 64;
 /// Between two looks at the progress.
 const PROGRESS_MS: u64 = 100;
 
-/// Looks at the progress for each time that the history is told how many tasks there were.
+/// Progress reports for each update of the number of tasks in the history.
 const LOOKS_BETWEEN_COUNTS: u64 = 10;
 
 /// How the thread ended.
 pub(crate) struct Ended {
-    /// Somebody pressed Ctrl-C or asked the run to end.
+    /// The user pressed Ctrl-C or requested the end of the run.
     pub(crate) interrupted: bool,
 }
 
@@ -135,7 +135,7 @@ impl IoThread {
         over
     }
 
-    /// Performs an order; true if it says that the job has ended.
+    /// Performs an order; true if the job has ended.
     fn is_last(&mut self, order: Order) -> bool {
         match order {
             Order::JobEnded => true,
@@ -187,8 +187,8 @@ impl IoThread {
             .report(Report::TaskFailed { task, failure });
     }
 
-    /// Removes the file of an object that nobody will ever name; not before it is recorded that
-    /// nobody will, and not when nothing is recorded any more: whoever takes the run up names it.
+    /// Removes the file of an object that nothing can name any more; not before that is recorded,
+    /// and not when recording has stopped: the process that resumes the run still names it.
     fn drop_object(&self, name: Name) {
         if self.engine.journal.is_some() && !self.engine.lock().state().is_recording() {
             return;
@@ -253,7 +253,7 @@ impl IoThread {
         });
     }
 
-    /// Tells people how it goes, and writes the history down.
+    /// Reports progress, and writes the history.
     fn look(&mut self) {
         let progress = progress_of(&self.engine);
         self.engine.observer.report(Report::Progress(&progress));

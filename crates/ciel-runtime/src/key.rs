@@ -81,7 +81,7 @@ fn add_modules(hasher: &mut Hasher, script: &Path) {
     }
 }
 
-/// One that cannot be read counts as one that is empty: whoever imports it will say so.
+/// One that cannot be read counts as empty: its import will report the error.
 fn add_file(hasher: &mut Hasher, path: &Path) {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(path) {

@@ -1,9 +1,8 @@
-//! The last resort of somebody who wants a run to end: the third signal ends the process at once.
+//! The last resort to end a run: the third signal ends the process at once.
 //!
 //! The first two are for the input/output thread. That may have to wait for the output, and the
-//! output for somebody to read it; a thread of its own waits for nothing but signals. What it ends
-//! is left as by `kill -9`: the spawner ends the processes, and the run can be resumed. Read next:
-//! `io_thread`.
+//! output for its reader; a thread of its own waits for nothing but signals. The process ends as by
+//! `kill -9`: the spawner ends the processes, and the run can be resumed. Read next: `io_thread`.
 
 use std::thread::JoinHandle;
 
@@ -15,7 +14,7 @@ use crate::error::RunError;
 /// The signal that ends the process, counted from 1.
 const SIGNALS: usize = 3;
 
-/// Exit status of a run that somebody interrupted, as shells have it.
+/// Exit status of an interrupted run, as in shells.
 const INTERRUPTED: i32 = 130;
 
 /// Counts signals until it is dropped.

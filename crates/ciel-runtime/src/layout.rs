@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The variable that tells scripts and tasks the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
 
-/// Variables by which numeric libraries are told how many threads to use.
+/// Variables with the number of threads that numeric libraries use.
 pub(crate) const THREAD_VARIABLES: [&str; 5] = [
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -21,7 +21,7 @@ pub(crate) const THREAD_VARIABLES: [&str; 5] = [
 /// The folder of a run in which its tasks work.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// The folder that a script is in, absolute as far as that can be told.
+/// The folder of a script, absolute if it can be determined.
 pub(crate) fn script_folder(script: &Path) -> PathBuf {
     let folder = script
         .parent()

@@ -1,7 +1,7 @@
 //! What happens to tasks, for those who watch: a bounded ring between the machines, which append
 //! under the lock, and the input/output thread, which hands it on.
 //!
-//! It is empty unless somebody watches. It does not know who does. Read next: `tracing`.
+//! It is empty unless there is an observer, which it does not know. Read next: `tracing`.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Objects on their way between the graph and the store.
 //!
 //! Small ones stay in memory, larger ones go to the [`ciel_store::ObjectStore`] of the run. It does
-//! not know why anybody wants them, nor where the store keeps them.
+//! not know why a task needs them, nor where the store keeps them.
 
 use std::path::{Path, PathBuf};
 
@@ -129,8 +129,8 @@ pub(crate) fn load(engine: &Engine, content: &Content) -> Result<Bytes, ObjectEr
     }
 }
 
-/// Where other processes read an object, which is there and as long as it was; an object in memory
-/// has an empty path.
+/// The path at which other processes read an object, which exists with its recorded length; an
+/// object in memory has an empty path.
 pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, ObjectError> {
     match content {
         Content::Inline(_) => Ok(PathBuf::new()),
@@ -150,8 +150,8 @@ pub(crate) enum Json {
     },
 }
 
-/// A value of a script as JSON. Text that is an object is made by the first who asks for that of an
-/// object in the store, and shared by all later ones.
+/// A value of a script as JSON. The first request for the text of an object in the store creates it
+/// as an object, which all later requests share.
 pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Json, PlainError> {
     let shared = content.file().map(|(name, _)| ObjectName(name.json().0));
     if let Some(name) = shared

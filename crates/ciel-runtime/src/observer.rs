@@ -1,6 +1,6 @@
 //! What the engine shows, and to whom: the seam between engine and command line.
 //!
-//! It does not know terminals or formats; whoever runs a job brings a [`Observer`].
+//! It does not know terminals or formats; the caller of a job provides an [`Observer`].
 
 use std::io;
 use std::sync::Arc;
@@ -9,31 +9,31 @@ use ciel_graph::Counts;
 use ciel_model::{Failure, Label, Micros};
 use serde_json::Value as Json;
 
-/// The outside of a job. Methods are called from several threads, each in program order.
+/// The environment of a job. Methods are called from several threads, each in program order.
 pub trait Observer: Send + Sync {
     /// Where the output is about to go, for one who shows it in a place that outlives this process.
     ///
-    /// `kept` is what a former process of this run has returned here, if there was one; what is
-    /// returned is kept for later ones. Called once, before any output, and only for runs that can
-    /// be taken up.
+    /// `kept` is the value that an earlier process of this run returned here, if any; the returned
+    /// value is kept for later ones. Called once, before any output, and only for runs that can be
+    /// resumed.
     fn sinks(&self, kept: Option<Vec<u8>>) -> Option<Vec<u8>> {
         kept
     }
 
     /// The next bytes of the ordered standard output: all of them, from the first one of the run.
     ///
-    /// Errors end the job: nobody reads what it has to say.
+    /// Errors end the job: its output has no reader.
     fn output(&self, bytes: &[u8]) -> io::Result<()>;
 
     /// The job's result, when it has ended well and all output is out.
     ///
-    /// Errors leave the run to be taken up once more, unless nobody reads any more.
+    /// Errors leave the run to be resumed, unless its output has no reader any more.
     fn result(&self, result: &Json) -> io::Result<()>;
 
     /// The job has come to its end, well or not, and all has been shown; in a moment the run is
     /// marked as ended. What must not be lost then is to be in its place now.
     ///
-    /// Errors leave the run to be taken up once more.
+    /// Errors leave the run to be resumed.
     fn settle(&self) -> io::Result<()> {
         Ok(())
     }
@@ -42,7 +42,7 @@ pub trait Observer: Send + Sync {
     /// absent when they come in serial order.
     fn error_output(&self, task: Option<&Label>, bytes: &[u8]);
 
-    /// Something people may like to know.
+    /// A report that may interest users.
     fn report(&self, report: Report<'_>);
 }
 
@@ -54,11 +54,11 @@ pub enum Report<'a> {
         /// Its id.
         run: &'a str,
     },
-    /// The run goes on where a former process of it was broken off.
+    /// The run resumes where an earlier process of it was interrupted.
     Resumed {
         /// Its id.
         run: &'a str,
-        /// Tasks that were done before and are not run again.
+        /// Tasks that had finished before and are not rerun.
         committed: u64,
     },
     /// Where the job stands; at most ten times a second.

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// What a spawn's dictionary says.
+/// The options in a spawn's dictionary.
 pub(crate) struct Parsed {
     pub(crate) shared: Arc<Options>,
-    /// Name for people instead of the function or command.
+    /// Name in messages instead of the function or command.
     pub(crate) name: Option<String>,
-    /// Whether equal calls share one result, if said.
+    /// Whether equal calls share one result, if declared.
     pub(crate) pure: Option<bool>,
 }
 

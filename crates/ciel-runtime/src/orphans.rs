@@ -1,4 +1,4 @@
-//! What killed runs have left: processes, files of use to nobody, a control socket.
+//! What killed runs have left: processes, useless files, a control socket.
 //!
 //! The engine and its spawner each clean up when the other dies. When both were killed at once,
 //! this does it at the next run in the folder. A run that ends or is broken off in order takes its
@@ -54,10 +54,11 @@ fn clear_run(state: &StateFolder, entry: &RunEntry) -> Option<KilledRun> {
             processes
         }
         RunState::Unended => {
-            // Without holding it, processes of whoever takes it up meanwhile would be killed.
+            // Without the lock, processes of another process that resumes the run meanwhile would
+            // be killed.
             let held = HeldRun::take(state, &entry.id).ok()?;
             let processes = sweep(&entry.id);
-            // What cannot be removed now is removed by whoever takes the run up.
+            // What cannot be removed now is removed when the run is resumed.
             let _ = held.remove_scratch();
             processes
         }
@@ -66,7 +67,7 @@ fn clear_run(state: &StateFolder, entry: &RunEntry) -> Option<KilledRun> {
     Some(KilledRun { run, processes })
 }
 
-/// Ends the processes of a run that nobody holds, and takes its socket away.
+/// Ends the processes of a run that is not locked, and removes its socket.
 fn sweep(run: &str) -> Vec<(u32, String)> {
     if let Some(socket) = socket::path_of(run) {
         // One that is gone already is as good.

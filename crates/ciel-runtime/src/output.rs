@@ -1,8 +1,8 @@
-//! The door to the outside: the output thread, and what is held back on disk.
+//! The release gate: the output thread, and the output that is spilled to disk.
 //!
-//! The thread takes what the serial frontier has passed and hands it to the observer, in order. Who
-//! makes more output than may be held in memory writes the excess to disk itself, which slows it
-//! down and nobody else.
+//! The thread takes what the serial frontier has passed and hands it to the observer, in order. A
+//! thread that produces more output than may be buffered in memory writes the excess to disk
+//! itself, which slows down only that thread.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const LOG_BYTES_MIN: u64 = 64 << 20;
 /// How often the log may be as large as the snapshot before it.
 const LOG_TO_SNAPSHOT: u64 = 4;
 
-/// As many, or what a test says: debug builds can be made to take snapshots more often.
+/// This bound, or that of a test: debug builds can take snapshots more often.
 fn log_bytes_min() -> u64 {
     #[cfg(debug_assertions)]
     {
@@ -38,10 +38,10 @@ fn log_bytes_min() -> u64 {
     LOG_BYTES_MIN
 }
 
-/// Why nothing more is put out.
+/// Why no more output is released.
 #[derive(Debug)]
 pub(crate) enum Closed {
-    /// Nobody reads it any more, or it cannot be written.
+    /// It has no reader any more, or it cannot be written.
     Outside(std::io::Error),
     /// What the output comes from cannot be recorded, or differs from what was recorded.
     Inside(RunError),
@@ -55,7 +55,7 @@ impl From<std::io::Error> for Closed {
 
 /// The life of the output thread; ends when the core is closed and all that is final is out.
 ///
-/// Returns what went wrong, after which nothing more is put out.
+/// Returns the error, after which no more output is released.
 pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
     let log_bytes_min = log_bytes_min();
     let mut released = engine.take_released();
@@ -150,7 +150,7 @@ fn take_snapshot(
         }
     }
     if let Some(released) = released {
-        // What the snapshot leaves out because it was let out must be there as long as it.
+        // Released output, which the snapshot leaves out, must exist as long as the snapshot.
         let (run, path) = (engine.folder.id(), engine.folder.output_path());
         released.note_digest();
         let synced = released.sync();
@@ -312,7 +312,7 @@ fn write_down(engine: &Engine, spill: Spill) {
             }
         }
         Err(error) => {
-            // There is no room on disk: the bytes stay in memory, and people are told.
+            // The disk is full: the bytes stay in memory, with a warning.
             let _ = core.state_mut().output_mut().put_back(spill);
             drop(core);
             engine.heed(&error);

@@ -75,7 +75,7 @@ impl Pipes {
             .is_some_and(|output| !output.kept.is_empty())
     }
 
-    /// What to tell if a task that was run again wrote something else.
+    /// The failure if the output of a replayed task differed.
     pub(crate) fn differs(&self) -> Option<String> {
         self.output.as_ref()?.differs.clone()
     }
@@ -92,7 +92,7 @@ pub(crate) struct TaskPipe {
     /// The last bytes.
     kept: VecDeque<u8>,
     buffer: Vec<u8>,
-    /// What to tell if a task that is run again wrote something else.
+    /// The failure if the output of a replayed task differs.
     pub(crate) differs: Option<String>,
 }
 

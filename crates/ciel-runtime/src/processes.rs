@@ -71,7 +71,7 @@ enum Conclusion {
         printed: Printed,
     },
     Lost(Failure),
-    /// Nobody wants it any more.
+    /// The process is not needed any more.
     Stopped,
 }
 

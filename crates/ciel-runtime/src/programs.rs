@@ -21,7 +21,7 @@ use crate::references::reference;
 use crate::refused::Refused;
 use crate::settings::{ScriptError, Settings};
 
-/// A script, ready to be run by whoever calls it.
+/// A script, ready to be run by its callers.
 pub(crate) struct Program {
     pub(crate) code: Arc<Code>,
     pub(crate) sources: Vec<Source>,
@@ -36,7 +36,7 @@ impl Program {
     }
 }
 
-/// What the payload of a script's task says.
+/// The content of the payload of a script's task.
 pub(crate) struct Entry<'a> {
     pub(crate) program: Arc<Program>,
     pub(crate) surroundings: Arc<ScriptEnvironment>,
@@ -60,7 +60,7 @@ impl From<Refused> for ProgramError {
     }
 }
 
-/// The file of a called program; empty until somebody has read it well.
+/// The file of a called program; empty until it was read successfully.
 type Slot = Arc<Mutex<Option<Arc<Program>>>>;
 
 /// All programs of a run.
@@ -76,7 +76,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// The job's own script, if it is one, and no other yet. `env` is what scripts are told.
+    /// The job's own script, if it is one, and no other yet. `env` is the environment of scripts.
     pub(crate) fn new(
         own: Option<&hir::Program>,
         settings: &Settings,
@@ -152,8 +152,8 @@ impl Programs {
         }
     }
 
-    /// The program in a file. Who comes while another thread reads it waits for that. A file that
-    /// cannot be had is tried again by the next task: somebody may have mended it.
+    /// The program in a file. A thread that needs it while another reads it waits. A file that
+    /// cannot be read is read again by the next task: the user may have fixed it.
     fn program(&self, settings: &Settings, file: &str) -> Result<Arc<Program>, ScriptError> {
         let path = self.path(file);
         let slot = {
@@ -169,7 +169,7 @@ impl Programs {
         Ok(program.insert(compiled).clone())
     }
 
-    /// The path of a file, as short as people know it.
+    /// The path of a file, shortened for messages.
     fn path(&self, file: &str) -> PathBuf {
         let path = self.folder.join(file);
         let here = std::env::current_dir().unwrap_or_default();
@@ -180,8 +180,8 @@ impl Programs {
     }
 }
 
-/// Whether a task with that payload may have a file to read first. Now and then it is said of the
-/// call of a function that ends like an origin; then it is only a wrong guess.
+/// Whether a task with that payload may have a file to read first. It may be a wrong guess for the
+/// call of a function whose encoding ends like an origin; that does no harm.
 pub(crate) fn may_read(payload: &[u8]) -> bool {
     payload.first().is_some_and(|first| *first >= b' ') && payload.last() == Some(&b'}')
 }

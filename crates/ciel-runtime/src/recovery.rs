@@ -1,8 +1,9 @@
-//! A run as its records tell it: what it was when its process was lost, and how another goes on.
+//! Recovery of a run from its records: its state when its process was lost, and how another
+//! resumes.
 //!
-//! The journal is folded through the same machines that made it. What was final by then and had
-//! not left is let out into the file of released output; files that nobody knows are removed. It
-//! does not know why the process was lost. Read next: `ciel-coordinator`, which folds.
+//! The journal is folded through the same machines that produced it. Output that was final and not
+//! released is released to the file of released output; unknown files are removed. It does not know
+//! why the process was lost. Read next: `ciel-coordinator`, which folds.
 
 use std::fmt;
 use std::path::Path;
@@ -73,10 +74,10 @@ pub(crate) fn keep_sinks(folder: &RunFolder, observer: &dyn Observer) -> Result<
     }
 }
 
-/// Begins a run whose records are kept, or goes on with one.
+/// Begins a run whose records are kept, or resumes one.
 ///
 /// # Errors
-/// What is there cannot be read or folded, or nothing can be recorded.
+/// The records cannot be read or folded, or nothing can be recorded.
 pub(crate) fn begin_recorded(
     folder: &RunFolder,
     settings: &Settings,
@@ -119,7 +120,7 @@ fn open_journal(
     };
     let options = Options {
         durability,
-        // Nobody receives it only when the run is over.
+        // It has no receiver only when the run is over.
         on_failure: Some(Box::new(move |_| drop(orders.send(Order::JournalFailed)))),
         ..Options::default()
     };
@@ -204,7 +205,7 @@ impl Whole {
 
 /// What an earlier process of this run has recorded.
 enum Recovered {
-    /// Nothing. It may have let out something all the same, before its records were lost.
+    /// Nothing. It may have released output all the same, before its records were lost.
     Nothing(Released),
     /// All of it.
     Whole(Box<Whole>),
@@ -212,7 +213,7 @@ enum Recovered {
     Without(Sequence),
 }
 
-/// Takes up what an earlier process of this run has recorded.
+/// Folds what an earlier process of this run has recorded.
 fn recover(
     folder: &RunFolder,
     settings: &Settings,
@@ -249,7 +250,7 @@ fn recover(
     })))
 }
 
-/// Compares what was let out with its digests.
+/// Compares released output with its digests.
 ///
 /// # Errors
 /// `Lost` if it has changed, and those of the file.
@@ -302,7 +303,7 @@ fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, Recovery
     })
 }
 
-/// Output that is final is looked for so often during a fold.
+/// Records between two checks for final output during a fold.
 const RECORDS_BETWEEN_LOOKS: u64 = 1024;
 
 impl Late {
@@ -331,7 +332,7 @@ impl Late {
         Ok(())
     }
 
-    /// Forgets all spilled bytes but those that are still held back, and gives those of them that
+    /// Drops all spilled bytes but those that are still buffered, and returns those of them that
     /// are missing or have changed.
     fn lost_output(
         &self,

@@ -1,7 +1,8 @@
-//! The file of all ordered output that a run has let out, from its first byte on.
+//! The file of all released output of a run, from its first byte on.
 //!
-//! Whoever takes the run up finds there what the world has seen. What is made again is compared
-//! with it and not let out twice. It does not know who reads the output. Read next: `output`.
+//! The process that resumes the run finds in it what readers have seen. Repeated output is compared
+//! with the file and not released twice. It does not know who reads the output. Read next:
+//! `output`.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -34,8 +35,8 @@ pub(crate) struct Released {
 }
 
 impl Released {
-    /// The file at `path`, made if it is missing. What comes next is the output from byte `at` on.
-    /// What is there is not compared with its digests.
+    /// The file at `path`, created if it is missing. The next output begins at byte `at`. The
+    /// existing bytes are not compared with their digests.
     pub(crate) fn open(path: &Path, at: u64, digests: Arc<Digests>) -> io::Result<Released> {
         let mut options = File::options();
         let file = options
@@ -55,8 +56,8 @@ impl Released {
         })
     }
 
-    /// The bytes that were let out at `at` are known from elsewhere: they are restored if they are
-    /// others now. What lies beyond the file is no part of it.
+    /// The bytes that were released at `at` are known from elsewhere: they are restored if they
+    /// have changed. Bytes beyond the end of the file are ignored.
     pub(crate) fn restore(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let known = self.length.saturating_sub(at).min(bytes.len() as u64);
         let known = &bytes[..known as usize];
@@ -66,8 +67,8 @@ impl Released {
         }
     }
 
-    /// Compares what was let out with its digests; the bytes after the last one get theirs with
-    /// those that follow.
+    /// Compares released output with its digests; the bytes after the last digest get theirs with
+    /// the next ones.
     pub(crate) fn verify(&mut self) -> io::Result<bool> {
         let mut ranges = Ranges::default();
         for (part, digest) in self.digests.read() {
@@ -103,12 +104,12 @@ impl Released {
         self.undigested = 0;
     }
 
-    /// Bytes that were let out, be it by an earlier process of the run.
+    /// Bytes that were released, also by an earlier process of the run.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Makes sure that what was let out survives a power failure.
+    /// Syncs released output, so that it survives a power failure.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -118,10 +119,11 @@ impl Released {
         self.at += length;
     }
 
-    /// Takes the next bytes of the output, and gives those of them that were not let out before.
+    /// Appends the next bytes of the output, and returns those of them that were not released
+    /// before.
     ///
     /// # Errors
-    /// `InvalidData` if other bytes were let out there; those of the file.
+    /// `InvalidData` if the released bytes differ; those of the file.
     pub(crate) fn take<'a>(&mut self, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
         let known = self.length.saturating_sub(self.at).min(bytes.len() as u64) as usize;
         if !self.holds(self.at, &bytes[..known])? {
@@ -140,7 +142,7 @@ impl Released {
         Ok(rest)
     }
 
-    /// Hands out all that was let out, a bounded part at a time.
+    /// Reads all released output, a bounded part at a time.
     pub(crate) fn tell(&self, to: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         self.read_from(0, to)
     }
@@ -263,7 +265,7 @@ mod tests {
         assert!(run.seen().ends_with(b"xshort and longer than"));
     }
 
-    /// What had no digest when the process was lost has one as soon as more is let out.
+    /// Bytes without a digest when the process was lost get one as soon as more output is released.
     #[test]
     fn digests_of_the_next_process_begin_where_those_of_the_last_end() {
         let run = Run::new();

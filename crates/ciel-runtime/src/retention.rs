@@ -1,7 +1,6 @@
-//! How much of the disk former runs may take: beyond it the oldest that have ended are removed.
-//! There is a bound to their number too. Runs that can be resumed count, but nobody's unfinished
-//! work is removed unasked. It does not know what is in the folders. Read next: `ciel_view`
-//! for what a run says of its size.
+//! How much of the disk earlier runs may take: beyond it the oldest ended ones are removed. Their
+//! number is bounded, too. Runs that can be resumed count, but are removed on request only. It does
+//! not know the content of the folders. Read next: `ciel_view` for the recorded size of a run.
 
 use ciel_store::{RunEntry, RunState, StateFolder, StoreError};
 use ciel_view::listing::bytes_of_ended;

@@ -44,7 +44,7 @@ pub struct Outcome {
     pub run: String,
     /// The job's result, or its failure.
     pub result: Result<Json, Arc<Failure>>,
-    /// Every failure that nobody handled, earliest in serial order first.
+    /// Every unhandled failure, in serial order.
     pub failures: Vec<Arc<Failure>>,
     /// How many tasks there were.
     pub counts: Counts,
@@ -52,9 +52,9 @@ pub struct Outcome {
     pub elapsed_us: u64,
     /// Microseconds of processor time of the engine and of all its processes.
     pub processor_us: u64,
-    /// Somebody ended the run from outside.
+    /// The run was ended from outside.
     pub interrupted: bool,
-    /// Nobody reads the output any more.
+    /// The output has no reader any more.
     pub output_closed: bool,
     /// The run did not come to its end, and can be resumed.
     pub resumable: bool,
@@ -159,7 +159,7 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
     environment
 }
 
-/// Says what there was of a run that is taken up.
+/// Reports the state of a resumed run.
 fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
     if let Some(cut) = &begun.cut {
         let message = format!(
@@ -193,10 +193,10 @@ fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
     }
 }
 
-/// Goes on with what the graph knows, of which nothing runs any more.
+/// Continues with the tasks of the graph, none of which runs any more.
 fn take_up(engine: &Engine, mut lost: Vec<Name>) {
     let policy = engine.settings.policy();
-    // The user's own files are brought in once more; the graph has the rest made again.
+    // The user's own files are imported again; the graph has the rest recomputed.
     for path in engine.settings.packages.values() {
         let name = user_files::name_of(path);
         if lost.contains(&name) && user_files::bring_in(engine, path).is_ok() {

@@ -22,13 +22,13 @@ pub(crate) struct Script {
     pub(crate) program: Arc<Program>,
     /// What the payloads of functions that it spawns begin with.
     pub(crate) origin: Bytes,
-    /// Handles of packages asked for so far.
+    /// Handles of the packages that were requested so far.
     pub(crate) packages: FxHashMap<String, ScriptHandle>,
 }
 
 impl Script {
-    /// The state of a script that waits. From now on it asks for packages anew, as it will when it
-    /// is taken up from here.
+    /// The state of a script that waits. From now on it requests packages again, as it will when it
+    /// resumes from here.
     pub(crate) fn checkpoint(&mut self) -> Checkpoint {
         self.packages.clear();
         let saved = self.machine.save();

@@ -1,8 +1,8 @@
 //! Threads that run scripts and other coroutines.
 //!
-//! A thread takes a turn, runs the script until it ends, waits or has used up its fuel, and tells
-//! the graph everything it did in program order. It does not know processes. Read next:
-//! `turns` (which thread goes on), `translate` (the words of the language and those of the graph).
+//! A thread takes a turn, runs the script until it ends, waits or has used up its fuel, and submits
+//! all of its actions to the graph in program order. It does not know processes. Read next: `turns`
+//! (which thread continues), `translate` (requests of the language as events of the graph).
 
 use std::path::Path;
 
@@ -236,13 +236,13 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) 
 enum Next {
     /// Go on at once.
     Again(Box<Script>),
-    /// Go on at once with what it asked for.
+    /// Continue at once with the requested values.
     Answered(Box<Script>, Answers),
     /// It ended, waits, or gave its place to others; here is the next turn, if there is one.
     Over(Option<Turn>),
 }
 
-/// Runs until something has to be told, and tells it.
+/// Runs until there is an event for the engine, and submits it.
 fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Next {
     let script_mut = &mut *script;
     let executor = &script_mut.assignment.descriptor.executor;
@@ -362,7 +362,7 @@ fn tell_core(
     None
 }
 
-/// Suspends the script; if all it wants is there, it goes on with that.
+/// Suspends the script; if everything it waits for is resolved, it continues.
 fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Blocked) -> Option<Next> {
     let checkpoint = core
         .wants_checkpoint(&script.assignment)
@@ -378,7 +378,7 @@ fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Blocked) ->
     }
 }
 
-/// A script whose turn is over goes on at once if nobody else wants the place.
+/// A script whose turn is over continues at once if no other waits for the thread.
 fn step_aside(
     core: &mut Core,
     now: u64,

@@ -1,4 +1,4 @@
-//! What a run is told before it begins.
+//! The settings of a run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ pub struct Settings {
     pub python: Option<Python>,
     /// How scripts are read that tasks call.
     pub scripts: Scripts,
-    /// Whether the job goes on where a former run of it was broken off.
+    /// Whether the job resumes an earlier run of it that was interrupted.
     pub resume: Resume,
     /// What the run is to survive.
     pub durable: Durable,
@@ -63,7 +63,7 @@ pub struct Settings {
     pub given: GivenOptions,
 }
 
-/// Whether a job goes on where a former run of it was broken off.
+/// Whether a job resumes an earlier run of it that was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
     /// With the newest run of the same key that can be resumed, if there is one.
@@ -83,7 +83,7 @@ impl Settings {
         }
     }
 
-    /// The options of a task that says nothing itself.
+    /// The default options of a task.
     pub(crate) fn task_options(&self) -> Options {
         Options {
             retries: self.retries,

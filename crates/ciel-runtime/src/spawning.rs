@@ -65,7 +65,7 @@ pub(crate) struct Spawning {
     running: RefCell<FxHashMap<u64, Running>>,
     ids: RefCell<FxHashMap<Owner, u64>>,
     next: Cell<u64>,
-    /// Nobody has time to end politely any more.
+    /// Processes are killed without notice.
     hurried: Cell<bool>,
 }
 
@@ -109,7 +109,7 @@ impl Spawning {
         Ok(receiver)
     }
 
-    /// The process is to end; whoever runs it hears of it first.
+    /// The process must end; the future that runs it is notified first.
     pub(crate) fn ask_to_stop(&self, attempt: AttemptKey) {
         let id = self.ids.borrow().get(&Owner::Attempt(attempt)).copied();
         if let Some(id) = id
@@ -241,7 +241,7 @@ impl Spawning {
     }
 }
 
-/// The environment of this process, with what tasks of this run are told beside it.
+/// The environment of this process, with the additional variables for tasks of this run.
 fn base_environment(engine: &Engine) -> Vec<CString> {
     let mut environment = ciel_spawner::current_environment();
     let mut add = |name: &str, value: &OsStr| {

@@ -25,8 +25,8 @@ pub struct StateLocation {
 }
 
 impl StateLocation {
-    /// What people are told before a run begins there, which is once: when the folder is not there
-    /// yet. `wished` is where they expect it.
+    /// The notice before a run begins there, which is given once: when the folder does not exist
+    /// yet. `wished` is the path that users expect.
     pub fn notice(&self, wished: &Path) -> Option<String> {
         let kind = self.network?;
         let shown = wished.display();
@@ -93,7 +93,7 @@ fn candidates() -> Vec<PathBuf> {
     folders
 }
 
-/// Makes the folder if need be, and says whether it is local and only its user writes there.
+/// Creates the folder if it is missing; returns whether it is local and writable only by its user.
 fn is_fit(folder: &Path) -> bool {
     if network::kind_at(folder).is_some() {
         return false;

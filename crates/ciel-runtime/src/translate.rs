@@ -23,7 +23,7 @@ use crate::objects::{self, ObjectError};
 use crate::script::{Script, handle, handles};
 use crate::{options, programs};
 
-/// What the script is told about a reference.
+/// The state of a reference, for the script.
 pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> Answer {
     let (name, value) = match resolution {
         Resolution::Ready { name, value } => (name, value),
@@ -193,7 +193,7 @@ pub(crate) fn entry_failure(label: &Label, trouble: programs::ProgramError) -> F
     }
 }
 
-/// A call that cannot be taken up.
+/// A call that cannot be accepted.
 pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failure {
     let kind = match error {
         LoadError::TooLarge { .. } => FailureKind::OutOfMemory,

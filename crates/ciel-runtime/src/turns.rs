@@ -116,7 +116,7 @@ impl<T> Turns<T> {
         });
     }
 
-    /// The newest turn, if it is the thread's own, which then goes on with it at once.
+    /// The newest turn, if it is the thread's own, which then continues with it at once.
     pub(crate) fn retake(
         &mut self,
         now: Micros,
@@ -175,8 +175,8 @@ impl<T> Turns<T> {
         }
     }
 
-    /// How long a thread that got no turn sleeps, if nobody wakes it: as long as one that it left
-    /// to another needs to become old, but only once. For ever if `None`.
+    /// How long a thread without a turn sleeps if it is not woken: until a turn that it left to
+    /// another becomes old, but only once. For ever if `None`.
     pub(crate) fn rest(&mut self, hand: &mut ThreadState) -> Option<Duration> {
         self.asleep += 1;
         match hand {
@@ -193,8 +193,8 @@ impl<T> Turns<T> {
         self.asleep -= 1;
     }
 
-    /// How many threads are to be woken: for old turns, and for all when it does not look as if
-    /// somebody will be back for them soon.
+    /// How many threads to wake: for old turns, and for all turns when no thread is likely to be
+    /// back for them soon.
     pub(crate) fn wanting(&self, now: Micros) -> usize {
         if self.asleep == 0 {
             return 0;

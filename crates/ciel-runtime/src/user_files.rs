@@ -1,7 +1,7 @@
 //! Files of the user's as objects of the run.
 //!
-//! A small one is read, a larger one copied: what is computed from it must not change with it. It
-//! does not know who asks for it.
+//! A small one is read, a larger one copied: results must not change with it. It does not know
+//! which task requests it.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! What the engine tells for people: it goes into the rings, which the input/output thread empties.
+//! Reports of the engine to the user: they go into the rings, which the input/output thread
+//! empties.
 //!
 //! It does not know what is made of it. Read next: `history`, `moments`.
 
@@ -8,7 +9,7 @@ use ciel_node::Slot;
 use super::{Core, Order};
 
 impl Core {
-    /// Something happened to a task while somebody watches.
+    /// Something happened to a task while an observer watches.
     pub(super) fn note(&mut self, happening: Box<Happening>, slot: Option<Slot>) {
         if self.moments.add(happening, slot) {
             self.order(Order::WriteHistory);

@@ -56,7 +56,7 @@ pub(crate) trait CommandLine: Send + Sync {
     fn aliases(&self) -> &'static [&'static str] {
         &[]
     }
-    /// What people would call a task with these arguments.
+    /// The label of a task with these arguments.
     fn label_of(&self, arguments: &Value) -> Option<String>;
     /// The process for a call with `outputs` outputs.
     fn plan(

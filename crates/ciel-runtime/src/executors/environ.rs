@@ -1,5 +1,5 @@
-//! `environ`: a command that is told its files by `INPUT_FILES` and `OUTPUT_FILES`, each the path
-//! of a list with one path a line.
+//! `environ`: a command that finds its files by `INPUT_FILES` and `OUTPUT_FILES`, each the path of
+//! a list with one path per line.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Executors: who runs what, found by name.
 //!
-//! An [`Executor`] says all that the engine has to know of its tasks, and by [`Launch`] how they
-//! are begun: by a command line for each ([`command`]), in worker processes ([`worker`]), or on a
+//! An [`Executor`] declares all that the engine has to know of its tasks, and by [`Launch`] how
+//! they start: by a command line for each ([`command`]), in worker processes ([`worker`]), or on a
 //! thread of the engine ([`coroutine`]). No other part of the engine knows the name of an executor.
 //! Read next: `request`, for how a call becomes a task.
 
@@ -45,10 +45,10 @@ pub(crate) trait Executor: Send + Sync {
     /// Its name in programs.
     fn name(&self) -> &Arc<str>;
 
-    /// How its tasks take an input of which the caller said `asked`.
+    /// How its tasks take an input for which the caller requested the mode `asked`.
     fn input_mode(&self, asked: Option<InputMode>) -> InputMode;
 
-    /// Whether equal calls share one result unless the program says otherwise.
+    /// Whether equal calls share one result by default.
     fn is_pure(&self) -> bool {
         false
     }
@@ -58,7 +58,7 @@ pub(crate) trait Executor: Send + Sync {
         Replay::Never
     }
 
-    /// What people would call a task with these arguments.
+    /// The label of a task with these arguments.
     fn label_of(&self, _arguments: &Value) -> Option<String> {
         None
     }

@@ -25,7 +25,7 @@ pub(super) struct Python {
 }
 
 impl Python {
-    /// Workers of the settings' interpreter. `is_job` says that the script itself is a Python
+    /// Workers of the settings' interpreter. `is_job` is whether the script itself is a Python
     /// program; `run` is the run's folder.
     pub(super) fn new(settings: &Settings, is_job: bool, run: &Path) -> Python {
         Python {
@@ -76,7 +76,7 @@ fn pool(name: &Arc<str>, millicores: u32) -> Pool {
     Pool::new(name.clone(), millicores.div_ceil(1000).max(1))
 }
 
-/// What people would call a task whose arguments are JSON: its function.
+/// The label of a task whose arguments are JSON: its function.
 fn label_of(arguments: &Value) -> Option<String> {
     let function = arguments.get("function")?.as_str()?;
     let name = function.rsplit([':', '.']).next()?;
@@ -121,7 +121,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// The command with what its pool says about cores.
+/// The command with the variables for the cores of its pool.
 fn with_cores(mut command: WorkerCommand, pool: &Pool) -> WorkerCommand {
     let cores = pool.cores.to_string();
     let set = |name: &&str| std::env::var_os(name).is_some();

@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: u32,
     pub(crate) options: Arc<Options>,
-    /// Whether equal calls share one result, if the program says.
+    /// Whether equal calls share one result, if the program declares it.
     pub(crate) pure: Option<bool>,
     pub(crate) site: Site,
 }

@@ -8,7 +8,7 @@ use ciel_model::{Class, Descriptor, Options, Pool};
 
 use super::names::SESSION;
 
-/// The task that a session is: it needs no core, and ends when the client says so.
+/// The task of a session: it needs no core, and ends when the client ends it.
 pub(crate) fn root_descriptor(what: &str) -> Descriptor {
     let class = Class::Pooled(Pool::new(SESSION, 1));
     let mut descriptor = Descriptor::plain(SESSION, class, what, Vec::new());

@@ -46,7 +46,7 @@ impl Executor for Skywriting {
         Some(file.file_stem()?.to_string_lossy().into_owned())
     }
 
-    /// Spelt anew: its first character tells it from the calls that the engine writes.
+    /// Reencoded: its first character distinguishes it from the calls that the engine writes.
     fn payload(&self, _written: &Bytes, arguments: &Value) -> Bytes {
         arguments.to_string().into()
     }

@@ -42,7 +42,7 @@ pub(super) fn command_line(
     words.iter().enumerate().map(word).collect()
 }
 
-/// The reference whose text a word asks for.
+/// The reference whose text a word requests.
 fn text_asked(word: &Value) -> Option<&Value> {
     let entries = word.as_object().filter(|entries| entries.len() == 1)?;
     let asked = entries.get("text")?;
@@ -116,7 +116,7 @@ fn add_variables(
     Ok(())
 }
 
-/// The folder under `folder`, if it is there.
+/// The folder under `folder`, if it exists.
 pub(super) fn folder(
     arguments: &Value,
     desk: &mut dyn Workspace,
@@ -127,7 +127,7 @@ pub(super) fn folder(
     }
 }
 
-/// The name of the program of a command line, for people.
+/// The name of the program of a command line, for messages.
 pub(super) fn program_name(arguments: &Value) -> Option<String> {
     let first = arguments.get("command_line")?.get(0)?.as_str()?;
     let name = Path::new(first).file_name()?.to_str()?;

@@ -44,7 +44,7 @@ pub(crate) trait Worker {
     fn command(&self, pool: &Pool) -> WorkerCommand;
 }
 
-/// How tasks in workers take an input: as the caller said, else they wait for it themselves.
+/// How tasks in workers take an input: as the caller requested, else they wait for it themselves.
 pub(super) fn input_mode(asked: Option<InputMode>) -> InputMode {
     asked.unwrap_or(InputMode::Reference)
 }

@@ -1,8 +1,8 @@
 //! The end of a run, kept until its process has shown all of it.
 //!
-//! A process may be killed after its job has ended and before people have seen how. The next start
-//! then shows the output, the result and the failures once more, and runs nothing. It does not know
-//! how they are shown. Read next: `finish`, which keeps the end.
+//! A process may be killed after its job has ended and before it has shown the end. The next start
+//! then shows the output, the result and the failures, and runs nothing. It does not know how they
+//! are shown. Read next: `finish`, which keeps the end.
 
 use std::sync::Arc;
 
@@ -120,8 +120,8 @@ impl Leaving {
         Leaving(folder)
     }
 
-    /// Says that all of the end has been shown; the last thing to do with a run. Without it the
-    /// next start of the job shows the same end instead of running the job anew.
+    /// Records that the end was shown completely; the last step of a run. Without it the next start
+    /// of the job shows the same end instead of a new run.
     pub fn leave(self) {
         death::at_the_end();
         // A mark that cannot be removed costs another look at the same end.

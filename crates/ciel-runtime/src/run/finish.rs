@@ -100,7 +100,7 @@ fn close_records(engine: &Engine, run: &str, end: EndRecord) -> Option<RunError>
     trouble.or_else(|| Some(RunError::of_journal(run, closed?.err()?)))
 }
 
-/// Whether nobody reads the output any more.
+/// Whether the output has no reader any more.
 fn is_unread(output: Result<(), output::Closed>) -> Result<bool, RunError> {
     match output {
         Ok(()) => Ok(false),
@@ -112,8 +112,8 @@ fn is_unread(output: Result<(), output::Closed>) -> Result<bool, RunError> {
     }
 }
 
-/// Tells the end of a job that has come to it, with its result if it has one. Whoever takes the run
-/// up before it is marked as ended tells it once more.
+/// Shows the end of a job, with its result if it has one. If the run is resumed before it is marked
+/// as ended, the end is shown again.
 fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
     let told = result.map_or(Ok(()), |result| engine.observer.result(result));
     let told = told.or_else(|error| match error.kind() {

@@ -1,8 +1,8 @@
 //! The coordinator: graph and ordered streams behind one door.
 //!
-//! What the graph decides about the ordered output is applied here at once, before anything else
-//! can happen; all other actions are the caller's. Taking output out, and moving what is held back
-//! to disk, is not recorded: a fold takes what is final by then, which is the same bytes.
+//! The graph's decisions about the ordered output are applied here at once, before any other event;
+//! all other actions are the caller's. The release of output, and the spilling of buffered output,
+//! are not recorded: a fold releases what is final by then, which is the same bytes.
 
 use std::fmt;
 
@@ -148,8 +148,7 @@ impl Coordinator {
         written.or_else(told)
     }
 
-    /// A strand writes to its ordered standard error. One that differs when the strand is run
-    /// again is no failure.
+    /// A strand writes to its ordered standard error. One that differs in a replay is no failure.
     pub fn write_error(&mut self, strand: StrandKey, after: u64, piece: Piece) {
         self.record(&Spelled::WroteError {
             strand,
@@ -213,7 +212,7 @@ impl Coordinator {
 
 /// Coming back.
 impl Coordinator {
-    /// Everything as bytes; `None` while output that is held back is on its way to disk.
+    /// The state as bytes; `None` while output is being spilled.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
         let settled = !self.output.is_spilling() && !self.errors.is_spilling();
         settled.then(|| postcard::to_stdvec(self).expect("a coordinator in memory can be spelled"))

@@ -10,9 +10,9 @@ use ciel_ordered::Piece;
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
-/// The number of the spelling of records and snapshots. It goes up when a record that was written
-/// before would be read or folded otherwise than before; runs of another number are not taken up.
-/// A variant at the end of its enumeration changes nothing for older records.
+/// The version of the format of records and snapshots. It increases when an existing record would
+/// be read or folded differently; runs of another version are not resumed. A variant at the end of
+/// its enumeration changes nothing for older records.
 pub const RECORD_FORMAT: u32 = 7;
 
 /// One thing that happened. The first record of a run is `Began`.

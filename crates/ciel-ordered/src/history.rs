@@ -105,8 +105,8 @@ impl History {
         }
     }
 
-    /// Takes a piece that the strand writes now; says how many of its first bytes were known
-    /// already. The rest is recorded as new.
+    /// Takes a piece that the strand writes now; returns how many of its first bytes repeat earlier
+    /// ones. The rest is recorded as new.
     pub(crate) fn take_piece(&mut self, piece: &Piece) -> Result<u64, HistoryError> {
         let known = self.compare_piece(piece)?;
         if known < piece.length() {
@@ -118,7 +118,7 @@ impl History {
         Ok(known)
     }
 
-    /// Takes a child at this point; says whether it was known already.
+    /// Takes a child at this point; returns whether it repeats an earlier one.
     pub(crate) fn take_point(&mut self, key: u64) -> Result<bool, HistoryError> {
         match &mut self.run {
             Run::Diverged => Err(HistoryError::Diverged),
@@ -160,7 +160,7 @@ impl History {
         self.forget_since_mark();
     }
 
-    /// The output since the mark has been taken back.
+    /// The output since the mark was withdrawn.
     pub(crate) fn forget_since_mark(&mut self) {
         self.end = Progress::start();
         self.checkpoints = Vec::new();

@@ -1,4 +1,4 @@
-//! Spilling: what is held back beyond a bound leaves memory.
+//! Spilling: output buffered beyond a bound leaves memory.
 //!
 //! The machine hands out the pieces that will be needed last; the caller writes them to a blob
 //! and gives an extent back, or the bytes if it could not. It does not know files. Read next:
@@ -147,8 +147,8 @@ impl OrderedStream {
             .map_or(0, |body| body.items.len())
     }
 
-    /// Spills items of one strand backwards from before `end`, as far as the next child; says which
-    /// child that is and its position.
+    /// Spills items of one strand backwards from before `end`, as far as the next child; returns
+    /// that child and its position.
     fn spill_back_to_a_child(
         &mut self,
         place: StrandIndex,

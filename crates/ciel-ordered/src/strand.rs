@@ -216,7 +216,7 @@ impl Body {
         }
     }
 
-    /// Gives back the slack of the growing buffers when the strand writes no more.
+    /// Frees the slack of the growing buffers when the strand writes no more.
     fn shrink(&mut self) {
         self.items.shrink();
         if let Some(Item::Bytes(bytes)) = self.items.back_mut() {

@@ -199,7 +199,7 @@ impl OrderedStream {
     }
 
     /// The held strand's attempt failed: what is not committed is dropped, with the children
-    /// spawned there. The next attempt may spawn them anew.
+    /// spawned there. The next attempt may spawn them again.
     pub fn withdraw(&mut self, strand: StrandKey) -> Result<(), OrderedError> {
         let place = self.place(strand)?;
         if !self.strands[place].held {

@@ -1,7 +1,7 @@
 //! Workers that begin prefetched starts by themselves.
 //!
-//! Chance says whether a worker gives starts back and whether it goes on with the next one. What it
-//! received is compared with what the task is when it begins. It does not know which starts are
+//! Random choices decide whether a worker returns starts and whether it begins the next one. What
+//! it received is compared with what the task is when it begins. It does not know which starts are
 //! prefetched: the engine decides. Read next: `driver`.
 
 use ciel_engine::{Caller, Event, Reply};
@@ -11,7 +11,7 @@ use ciel_node::{AttemptKey, Slot, WorkerKey};
 use crate::world::World;
 
 impl World<'_> {
-    /// A worker gives back what a long task would keep waiting, now and then.
+    /// At random times a worker returns starts that a long task would keep waiting.
     pub(crate) fn give_back_starts(&mut self, worker: WorkerKey) {
         let starts = self.workers.entry(worker).or_default();
         if starts.is_empty() || !self.random.one_in(8) {
@@ -37,7 +37,7 @@ impl World<'_> {
         }
     }
 
-    /// Of starts that do not begin the engine is told the first: those behind it go with it.
+    /// Of starts that do not begin the engine receives the first: it covers those behind it.
     fn return_starts(&mut self, worker: WorkerKey, attempts: Vec<AttemptKey>) {
         self.submit(Event::PrefetchReturned { worker, attempts });
     }

@@ -1,9 +1,9 @@
-//! The engine itself is lost: another one folds what is left of the records and goes on.
+//! The engine itself is lost: another one folds the remaining records and continues.
 //!
-//! Records that no output depended on may be lost, the last ones first. What is left is folded
-//! from the beginning and from a snapshot, which must come to the same; then everything that was
-//! not recorded is forgotten, and the graph is told. It does not know how bytes lie on a disk.
-//! Read next: `kept`.
+//! Records that no output depended on may be lost, the last ones first. The rest is folded from the
+//! beginning and from a snapshot, with the same result; then everything that was not recorded is
+//! dropped, and the graph receives the event. It does not know the layout on disk. Read next:
+//! `kept`.
 
 use ciel_coordinator::{Coordinator, FoldError};
 use ciel_engine::Engine;
@@ -70,7 +70,7 @@ impl World<'_> {
         assert_eq!(refused, FoldError::Record);
     }
 
-    /// From the beginning; it must give out again all that was let out.
+    /// From the beginning; it must release again all that was released.
     fn fold_whole(&self, records: &[Vec<u8>]) -> Folded {
         let folded = match records {
             [] => Folded {
@@ -105,10 +105,10 @@ impl World<'_> {
         Some(shorter)
     }
 
-    /// Whether no attempt is begun from scratch that cannot be taken back: one that is not
-    /// replayable and whose output, with the children it spawned, is out already; or one that gave
-    /// an output which depends on how a race ended. A real engine runs no such task while it
-    /// records: there every script is replayable.
+    /// Whether every attempt that begins from scratch can be rolled back. That is not so if it is
+    /// not replayable and its output, with the children it spawned, is released; or if it gave an
+    /// output that depends on how a race ended. A real engine runs no such task while it records:
+    /// there every script is replayable.
     fn may_go_on(&self, coordinator: &Coordinator, noted: &Noted) -> bool {
         let graph = coordinator.graph();
         graph.all().into_iter().all(|task| {
@@ -136,7 +136,7 @@ impl World<'_> {
         })
     }
 
-    /// Nothing that ran is there any more, and nobody remembers what was not recorded.
+    /// Nothing runs any more, and everything that was not recorded is dropped.
     fn forget_all_but(&mut self, survivors: usize, folded: &Folded) {
         self.kept.forget_after(survivors);
         self.kept.gated = survivors;

@@ -1,8 +1,7 @@
 //! What the world does about the engine's effects and replies, as the runtime does.
 //!
 //! Nothing is decided here: threads take the turns that they are offered, processes and workers run
-//! what they receive and stop when they are told. It does not know what scripts do. Read next:
-//! `world`.
+//! what they receive and stop on request. It does not know what scripts do. Read next: `world`.
 
 use std::collections::VecDeque;
 
@@ -19,7 +18,7 @@ use crate::script::Script;
 use crate::world::{Happening, Mood, Process, World};
 
 impl World<'_> {
-    /// Tells the engine an event in nobody's name.
+    /// Submits an event without a caller.
     pub(crate) fn submit(&mut self, event: impl Into<Event>) {
         let reply = self.tell(event, Caller::Nobody);
         assert_eq!(reply, Reply::Nothing, "nobody has asked");
@@ -103,7 +102,7 @@ impl World<'_> {
         }
     }
 
-    /// A thread takes up a task, if it has not been given up meanwhile.
+    /// A thread starts a task, unless it was given up meanwhile.
     pub(crate) fn take_turn(&mut self, attempt: AttemptKey) {
         match self.tell(Event::TurnTaken { attempt }, Caller::Thread) {
             Reply::Begin(begun) => self.begin(begun.assignment, Slot::Thread),
@@ -150,8 +149,8 @@ impl World<'_> {
         script
     }
 
-    /// What a task that replays in a worker is told of what it had asked for; scripts on threads
-    /// ask again.
+    /// The resolutions that a task replayed in a worker receives; scripts on threads request them
+    /// again.
     fn recall(&mut self, attempt: AttemptKey, slot: Slot) -> Known {
         let Slot::Worker(worker) = slot else {
             return Known::new();
@@ -204,7 +203,7 @@ impl World<'_> {
         self.check_accepted();
     }
 
-    /// Every script does the same when it is run again, so nothing it writes can be refused.
+    /// Every script does the same in a replay, so nothing it writes can be refused.
     fn check_accepted(&self) {
         let refusal = self.engine.state().refusal();
         assert_eq!(refusal, None, "the ordered output refused something");

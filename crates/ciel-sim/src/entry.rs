@@ -15,7 +15,7 @@ pub(crate) const CHECKPOINT: u64 = 1 << 63;
 pub(crate) enum Beginning {
     /// From its start, for the first time in this attempt.
     Start,
-    /// From its start; it may ask what is known of all that it had asked for.
+    /// From its start; it may request the resolutions of all that it had requested.
     Replay,
     /// From a state that was saved, be it as a checkpoint.
     Restore {
@@ -77,7 +77,7 @@ pub(crate) fn enter(
     }
 }
 
-/// What the graph is told of the last move of a script.
+/// The event for the last move of a script.
 pub(crate) fn end_of(attempt: AttemptKey, last: Move, printed: bool) -> graph::Event {
     let AttemptKey { task, number } = attempt;
     match last {

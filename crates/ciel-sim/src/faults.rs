@@ -62,7 +62,7 @@ impl World<'_> {
         let losses = self.kept.noted.losses.get(&task).copied().unwrap_or(0);
         let definition = &self.scenario.tasks[script.definition];
         let process = definition.kind == Kind::Process;
-        // Children of an attempt whose output is out already cannot be taken back.
+        // Children of an attempt whose output was released cannot be rolled back.
         let spawns = definition
             .acts
             .iter()

@@ -93,7 +93,7 @@ fn share_a_pool(seed: u64, tasks: &mut [Definition]) -> bool {
 }
 
 /// In every third scenario strands are rolled back; in every other one children run in place, which
-/// is what it says.
+/// is what it returns.
 fn add_rollbacks(seed: u64, faults: &mut Vec<(u64, Fault)>) -> bool {
     let mut random = Random::new(seed.rotate_left(16) ^ 0x5bd1);
     let count = [0, 0, 0, 0, 2, 5][random.below(6)];
@@ -218,8 +218,8 @@ impl<'a> Acts<'a> {
                 self.locals += 1;
                 Act::Construct(inside)
             }
-            // What an attempt gave stays when another one runs its races anew: no serial program
-            // says which of the two is right.
+            // The outputs of an attempt stay when another one runs its races again: the serial
+            // program does not determine which of the two is right.
             33 if raced && retries > 0 => return None,
             33 => Act::Publish(self.random.below(2) as u32),
             34 => Act::Ask,

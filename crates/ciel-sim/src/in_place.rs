@@ -1,8 +1,8 @@
 //! Children that run in place: what a spawn gives when the graph never hears of it.
 //!
-//! A child runs here as a call does, if it can come to its end without waiting, failing or asking;
-//! else it is spawned. Whether it is tried depends on seed and position only, so a strand that is
-//! run again makes the same choice. Read next: `script`, which does so at its spawns.
+//! A child runs here as a call does, if it can end without waiting, failing or requesting anything;
+//! else it is spawned. Whether it is tried depends on seed and position only, so a replayed strand
+//! makes the same choice. Read next: `script`, which does so at its spawns.
 
 use ciel_model::{Handle, Name};
 

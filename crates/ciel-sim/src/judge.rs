@@ -38,7 +38,7 @@ pub struct Shown {
     pub followed: u64,
     /// How many tasks handed over to a successor.
     pub handed_over: u64,
-    /// What tasks that replayed were told at their start of what they had asked for.
+    /// The resolutions that replayed tasks received at their start.
     pub recalled: u64,
     /// How often what a strand did was undone.
     pub rolled_back: u64,
@@ -133,7 +133,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 fn compare(scenario: &Scenario, serial: &Outcome, shown: &Shown) -> Result<(), Disagreement> {
     let interrupted = matches!(&shown.result, Err(failure) if failure.message == "interrupted");
     if serial.unanswered {
-        // What comes after it cannot be told; a job that ended well has told every task.
+        // What follows it is unknown; a job that succeeded has reported every task.
         let well = shown.result.is_ok() && !shown.cancelled;
         let told = || Disagreement("a task that raced was not told how that ended".to_string());
         return (!well).then_some(()).ok_or_else(told);

@@ -39,16 +39,16 @@ pub(crate) struct Snapshot {
     pub(crate) bytes: Vec<u8>,
     /// How many records it stands for.
     pub(crate) covers: usize,
-    /// Bytes of output that had been let out.
+    /// Bytes of output that were released.
     pub(crate) released: usize,
 }
 
 /// Something that the world has to know of what happened.
 #[derive(Clone, Debug)]
 pub(crate) enum Note {
-    /// A task begins with nothing told.
+    /// A task begins without answers.
     Began(Name),
-    /// A task was told this in all its races so far, each of which was that action.
+    /// The answers of a task's races so far, each with its action.
     Raced(Name, Vec<(u64, Vec<u32>)>),
     /// What a task did from that action on was undone.
     RolledBack(Name, u64),
@@ -70,7 +70,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// What each task was told in its races, by its name.
+    /// The answers of each task's races, by its name.
     pub(crate) fn races(&self) -> Races {
         let places =
             |races: &Vec<(u64, Vec<u32>)>| races.iter().map(|(_, places)| places.clone()).collect();
@@ -92,7 +92,7 @@ impl Noted {
         }
     }
 
-    /// A task that is run again must be told again what it was told before.
+    /// A replayed task must receive the same answers again.
     fn add_races(&mut self, name: Name, races: Vec<(u64, Vec<u32>)>) {
         let known = self.races.entry(name).or_default();
         let common = known.len().min(races.len());
@@ -103,7 +103,7 @@ impl Noted {
     }
 }
 
-/// How many attempts of each task have failed, as the graph told.
+/// How many attempts of each task have failed, as the graph reported.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempts {
     names: BTreeMap<Name, TaskKey>,
@@ -140,7 +140,7 @@ pub(crate) struct Saved {
     /// Whether the engine will be lost at all; else nothing is recorded.
     pub(crate) records_all: bool,
     pub(crate) records: Records,
-    /// Records that what is let out depends on: these are never lost.
+    /// Records that released output depends on: these are never lost.
     pub(crate) gated: usize,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) noted: Noted,

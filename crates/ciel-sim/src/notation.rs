@@ -23,7 +23,7 @@ use crate::program::{Act, Definition, Expectation, Fault, Kind, Needs, Scenario}
 pub struct Misread {
     /// Its number, from 1.
     pub line: usize,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
 }
 

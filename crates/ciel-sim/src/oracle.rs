@@ -1,6 +1,6 @@
 //! The serial program: what `--serial` does, by plain recursion.
 //!
-//! Every spawn runs its child there and then, a lazy child when it is asked for. It shares nothing
+//! Every spawn runs its child there and then, a lazy child when it is demanded. It shares nothing
 //! with the machines but the meaning of acts. It does not know time, attempts that fail only
 //! sometimes, or where things run. Read next: `judge`, which compares.
 
@@ -18,9 +18,9 @@ pub struct Outcome {
     pub result: Result<u64, Failing>,
     /// The ordered output.
     pub output: String,
-    /// Every task that failed, asked for or not.
+    /// Every task that failed, demanded or not.
     pub failures: Vec<Failing>,
-    /// A task came to a race of which nobody told it how it ended.
+    /// A task came to a race without a recorded answer.
     pub unanswered: bool,
 }
 
@@ -79,7 +79,7 @@ struct Frame {
     /// Races it has been in.
     races: usize,
     before: usize,
-    /// First byte of the outermost strand around it whose output can still be taken back.
+    /// First byte of the outermost strand around it whose output can still be withdrawn.
     safe: usize,
 }
 
@@ -208,7 +208,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Somebody asks: a lazy task runs, a failure is handled.
+    /// A task demands it: a lazy task runs, a failure is handled.
     fn ask(&mut self, object: usize) {
         let target = self.target(object);
         self.objects[object].asked = true;
@@ -451,7 +451,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Who waits for the first asks for all.
+    /// A wait for the first demands all.
     fn race(&mut self, frame: &mut Frame, strand: &mut Strand, among: &[usize]) {
         let among = pick(&frame.locals, among);
         if among.is_empty() {

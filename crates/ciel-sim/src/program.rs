@@ -46,7 +46,7 @@ impl Needs {
 pub struct Definition {
     /// How it is run.
     pub kind: Kind,
-    /// Its strand can be run again from its start.
+    /// Its strand can be replayed from its start.
     pub replayable: bool,
     /// Its output may go out while it runs.
     pub live: bool,
@@ -87,8 +87,8 @@ impl Default for Definition {
 }
 
 impl Definition {
-    /// Whether its tasks may go on with a strand whose output is out already: nothing of them is
-    /// ever taken back.
+    /// Whether its tasks may continue a strand whose output was released: none of them is ever
+    /// rolled back.
     pub fn may_follow(&self) -> bool {
         let spawns = self.acts.iter().any(|act| matches!(act, Act::Spawn(..)));
         self.replayable || (self.retries == 0 && !spawns)
@@ -107,15 +107,15 @@ pub enum Act {
     /// The same, but a failure counts as a value.
     Catch(usize),
     /// Waits for the first of these references, for so many microseconds at most if given, and adds
-    /// to what was seen which of them were there. It gets no value.
+    /// the resolved ones to the observations. It gets no value.
     First(Vec<usize>, Option<u64>),
-    /// Watches a reference, and goes on.
+    /// Watches a reference, and continues.
     Watch(usize),
     /// Makes an object of what was seen, with these references inside.
     Construct(Vec<usize>),
     /// Gives an output before the end.
     Publish(u32),
-    /// Asks the outside for the time and forgets it.
+    /// Reads the time from the environment and drops it.
     Ask,
     /// Computes for so many microseconds.
     Pause(u64),
@@ -142,7 +142,7 @@ pub enum Fault {
     KillWorker,
     /// All processes and workers die at once.
     KillNode,
-    /// The engine is lost with everything it runs; another one goes on with what is recorded.
+    /// The engine is lost with everything it runs; another one continues with the records.
     KillEngine,
     /// What a strand did is undone from some action on: the n-th of all that can be undone.
     RollBack(usize),
@@ -178,9 +178,9 @@ pub struct Scenario {
     pub keep_going: bool,
     /// The first failed task in time ends the job.
     pub fail_fast: bool,
-    /// Strands that wait are saved now and then, to be run again from there.
+    /// Waiting strands are saved at random times, to be replayed from there.
     pub checkpoints: bool,
-    /// Workers are told ahead what may follow.
+    /// Workers prefetch.
     pub ahead: bool,
     /// Some children run in place, if they can.
     pub in_place: bool,
@@ -237,7 +237,7 @@ pub fn saw(seen: u64, value: u64) -> u64 {
     seen.wrapping_mul(31).wrapping_add(value).wrapping_add(1) % 1_000_003
 }
 
-/// What a task has seen after it was told which places of a race were there.
+/// The observations of a task after it received which indices of a race were resolved.
 pub fn saw_places(seen: u64, places: &[u32]) -> u64 {
     let count = saw(seen, places.len() as u64);
     places

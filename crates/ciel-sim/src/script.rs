@@ -31,7 +31,7 @@ pub enum Move {
     Step(Step),
     /// It goes no further without these.
     Block(Vec<Handle>, Wait),
-    /// It wants to be told of this, and goes on.
+    /// It watches this, and continues.
     Watch(Handle),
     /// It ends.
     Finish(Vec<Output>),
@@ -66,26 +66,26 @@ pub struct Script {
     next_action: u64,
     /// Parts of the next action so far.
     parts: u32,
-    /// What it does before it goes on.
+    /// The acts before it continues.
     queue: VecDeque<Move>,
     known: BTreeMap<usize, Known>,
-    /// What it was told at the start of a replay.
+    /// The resolutions received at the start of a replay.
     recalled: BTreeMap<Handle, Known>,
     published: Vec<bool>,
     pending: Option<(usize, bool)>,
     /// It waits for the first of these, so long at most.
     race: Option<(Vec<usize>, Option<u64>)>,
-    /// Which of them were there, if it was told.
+    /// Which of them were resolved, if it received that.
     told: Option<Vec<u32>>,
-    /// What an earlier run was told, to be told again.
+    /// The answers of an earlier run, to be repeated.
     recorded: VecDeque<Vec<u32>>,
-    /// What it was told in all its races, with the actions that these were.
+    /// The answers of all its races, with their actions.
     pub races: Vec<(u64, Vec<u32>)>,
 }
 
 impl Script {
-    /// A task of `definition` at its start, with what it is told of its inputs; its first action
-    /// has that index.
+    /// A task of `definition` at its start, with the state of its inputs; its first action has that
+    /// index.
     pub fn start(
         definition: usize,
         label: Label,
@@ -137,7 +137,7 @@ impl Script {
         }
     }
 
-    /// It is run again: what it was told in its races is told again.
+    /// It is replayed: the answers of its races are repeated.
     pub fn replay(&mut self, facts: &[Fact]) {
         for fact in facts {
             if let FactAct::Waited(ended) = &fact.act {
@@ -146,7 +146,8 @@ impl Script {
         }
     }
 
-    /// It is run again from its start, and knows from the start what it had asked for.
+    /// It is replayed from its start, and has from the start the resolutions of what it had
+    /// requested.
     pub fn recall(&mut self, known: Vec<(Handle, Resolution)>) {
         for (handle, resolution) in known {
             let known = self.read(resolution);
@@ -163,7 +164,7 @@ impl Script {
         self.known.get(&local).or_else(recalled).cloned()
     }
 
-    /// What it waited for is there, or what of it is.
+    /// What it waited for is resolved, or a part of it.
     pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>, ended: Option<WaitEnd>) {
         let raced = self.race.as_ref().map(|(among, _)| among.clone());
         let places = ended.map_or(vec![0], |ended| ended.places);
@@ -184,8 +185,8 @@ impl Script {
         self.label.name
     }
 
-    /// Forgets all it need not know, so that its handles can be numbered anew, from 0 or, if it is
-    /// `saved`, as delivered ones; gives those it keeps, and what it waits for in the new numbers.
+    /// Drops unused handles and renumbers the others, from 0 or, if it is `saved`, as delivered
+    /// ones; returns those it keeps, and what it waits for in the new numbers.
     pub fn compact(&mut self, saved: bool) -> (Vec<Handle>, Vec<Handle>) {
         let first = if saved { Handle::DELIVERED_MIN } else { 0 };
         let mut kept = Vec::new();
@@ -208,8 +209,8 @@ impl Script {
         (kept, waits.collect())
     }
 
-    /// Forgets what it would be told again in races to come: if it is run again from here, it is
-    /// told with the facts.
+    /// Drops the answers to be repeated in later races: a replay from here receives them with the
+    /// facts.
     pub fn forget_told(&mut self) {
         self.recorded.clear();
     }
@@ -243,7 +244,7 @@ impl Script {
         }
     }
 
-    /// What it does about a race that it is in: waits, or notes what it was told.
+    /// The act in a race: waits, or records the answer.
     fn go_on_racing(&mut self) -> Option<Move> {
         let (among, limit_us) = self.race.as_ref()?;
         let Some(places) = self.told.take().or_else(|| self.recorded.pop_front()) else {
@@ -354,7 +355,7 @@ impl Script {
         }))
     }
 
-    /// Does that when all that it needs is told.
+    /// Does that when it has received all that it needs.
     fn then(&mut self, last: Move) -> Option<Move> {
         self.queue.push_back(last);
         self.queue.pop_front()

@@ -217,7 +217,7 @@ impl<'a> SitesWorld<'a> {
             .collect()
     }
 
-    /// What each task was told in its races, by its name.
+    /// The answers of each task's races, by its name.
     pub fn races(&self) -> Races {
         let all = self.races.iter();
         all.map(|(name, races)| (*name, races.values().cloned().collect()))

@@ -1,5 +1,5 @@
-//! What the graph says of tasks for people: each summary is checked, the moments of a task must be
-//! its story, and all summaries together must agree with the graph's counters.
+//! The graph's reports about tasks: each summary is checked, the moments of a task must be its
+//! story, and all summaries together must agree with the graph's counters.
 //!
 //! It does not know what they are for. Read next: `ciel_graph::TaskSummary`.
 
@@ -19,7 +19,7 @@ pub(crate) struct Summaries {
     handed_over: u64,
     failed: u64,
     cancelled: u64,
-    /// What has happened to tasks whose last moment is not told yet.
+    /// The moments of tasks whose last one was not reported yet.
     moments: BTreeMap<Name, Story>,
     /// The stories of tasks whose last moment comes after their summary. A name comes twice if a
     /// retry spawns the same again.
@@ -39,8 +39,7 @@ impl Summaries {
         let name = happening.label.name;
         let moments = self.moments.entry(name).or_default();
         if happening.moment == Moment::Spawned {
-            // A lazy task that nobody needs is dropped silently; a strand that runs again spawns it
-            // anew.
+            // A lazy task that nobody needs is dropped silently; a replayed strand spawns it again.
             assert!(matches!(moments[..], [] | [(_, Moment::Spawned)]));
             moments.clear();
         }
@@ -55,7 +54,7 @@ impl Summaries {
         let moments = self.moments.remove(&name).expect("just added");
         let told = self.told.get_mut(&name).and_then(VecDeque::pop_front);
         let told = told.expect("a task that ends has a summary");
-        // A lost engine takes with it what it has told; long stories are cut.
+        // The reports of a lost engine are lost; long stories are cut.
         let is_whole = moments[0].1 == Moment::Spawned && told.len() < limits::STORY_ENTRIES_MAX;
         if is_whole {
             assert_eq!(moments, told, "{}", happening.label);
@@ -77,7 +76,7 @@ impl Summaries {
         }
     }
 
-    /// What was told of single tasks by an engine that nobody watched is not compared.
+    /// Reports about single tasks of an engine without an observer are not compared.
     pub(crate) fn forget_stories(&mut self) {
         self.moments.clear();
         self.told.clear();

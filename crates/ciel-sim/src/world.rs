@@ -25,7 +25,7 @@ use crate::trace::Trace;
 /// Happenings after which a run is taken to be endless.
 pub const HAPPENINGS_MAX: u64 = 200_000;
 
-/// Microseconds that one act takes at most, beside what it asks for.
+/// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 100;
 
 /// Microseconds after which a thread whose script runs for ever looks whether it is to stop.
@@ -94,7 +94,7 @@ pub struct World<'a> {
     pub called: u64,
     /// How often a worker began a prefetched start by itself.
     pub followed: u64,
-    /// What tasks that replayed were told at their start of what they had asked for.
+    /// The resolutions that replayed tasks received at their start.
     pub recalled: u64,
 }
 
@@ -160,7 +160,7 @@ impl<'a> World<'a> {
         });
     }
 
-    /// What each task was told in its races, by its name.
+    /// The answers of each task's races, by its name.
     pub fn races(&self) -> Races {
         self.kept.noted.races()
     }
@@ -239,7 +239,7 @@ impl<'a> World<'a> {
                 .ticks_at
                 .is_none_or(|ticks_at| ticks_at <= self.now || ticks_at > at)
         {
-            // A deadline may have passed while nobody was there to hear of it.
+            // A deadline may have passed while no engine was live.
             let at = at.max(self.now);
             self.ticks_at = Some(at);
             // A deadline of the engine that was lost may be past.
@@ -403,8 +403,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Sometimes a strand that waits for one thing can be run again from there. One whose output
-    /// has not come as far as before must not: what it is compared with began earlier.
+    /// Sometimes a strand that waits for one object can be replayed from there. One whose output is
+    /// shorter than before must not: the output that it is compared with began earlier.
     fn take_checkpoint(&mut self, attempt: AttemptKey, wait: Wait) -> Option<Checkpoint> {
         let process = &self.processes[&attempt];
         let replayable = self.scenario.tasks[process.script.definition].replayable;

@@ -1,7 +1,7 @@
 //! What a machine does about the effects of its site, and about what the home replies later.
 //!
 //! Threads take the turns that they are offered, processes and workers run what they receive and
-//! stop when they are told. It does not know what scripts do. Read next: `machine`.
+//! stop on request. It does not know what scripts do. Read next: `machine`.
 
 use std::collections::VecDeque;
 
@@ -235,7 +235,7 @@ impl Machine {
 
 /// Starts that a worker has received before their time.
 impl Machine {
-    /// A worker gives back what a long task would keep waiting, now and then.
+    /// At random times a worker returns starts that a long task would keep waiting.
     pub(super) fn give_back_starts(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
         let starts = self.workers.entry(worker).or_default();
         if starts.is_empty() || !common.random.one_in(8) {

@@ -171,7 +171,7 @@ impl SitesWorld<'_> {
         }
     }
 
-    /// How a race of a task has ended; it is told the same whenever it is run again.
+    /// How a race of a task has ended; every replay receives the same.
     pub(super) fn note_race_ended(&mut self, task: TaskKey, name: Name, ended: &WaitEnd) {
         if let Some(action) = self.racing.remove(&task) {
             self.add_race(name, action, ended);

@@ -20,7 +20,7 @@ use crate::program::Kind;
 use crate::script::{Move, Script};
 use crate::world::{Mood, Process, capacity_of};
 
-/// Microseconds that one act takes at most, beside what it asks for.
+/// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 200;
 
 /// Microseconds after which a thread whose script runs for ever looks whether it is to stop.
@@ -347,8 +347,8 @@ fn choose_continuation(common: &mut Common<'_>, process: &Process) -> Continuati
     }
 }
 
-/// Sometimes a strand that waits for one thing can be run again from there. The home does not keep
-/// the checkpoint of one whose output has not come as far as before.
+/// Sometimes a strand that waits for one object can be replayed from there. The home does not keep
+/// the checkpoint of one whose output is shorter than before.
 fn take_checkpoint(common: &mut Common<'_>, process: &Process, wait: Wait) -> Option<Checkpoint> {
     let apt = common.scenario.checkpoints && wait == Wait::ALL;
     if !apt || common.random.one_in(2) {

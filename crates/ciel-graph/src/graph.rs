@@ -5,7 +5,7 @@
 //! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
 //! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
 //! files), `objects` and `table` (results and their holders), `verdict` (the job's failure and
-//! end), `story` and `view` (what people may ask), `functions` (counts of tasks), `check`
+//! end), `story` and `view` (queries of users), `functions` (counts of tasks), `check`
 //! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
 //! finds no task of its attempt and changes nothing.
 
@@ -261,7 +261,7 @@ impl Graph {
         })
     }
 
-    /// The offers of all ready tasks, as they would be made now: for whoever has lost some.
+    /// The offers of all ready tasks, as they would be made now: for a site that has lost some.
     pub fn offers(&self) -> Vec<Action> {
         let remaking = self.remaking.as_ref();
         let is_held = |key| remaking.is_some_and(|remaking| remaking.is_old(key));

@@ -54,7 +54,7 @@ pub(crate) enum Waiter {
 /// A finished object; several keys may share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// Its name, as people may see it.
+    /// Its name, for messages.
     pub(crate) name: Name,
     /// What it is.
     pub(crate) value: Value<ObjectKey>,

@@ -20,7 +20,7 @@ use crate::task::Strand;
 /// Work that comes before all other.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Reconstruction {
-    /// Tasks below this one are held back.
+    /// Tasks below this one wait for the reconstruction.
     first_new: u64,
     /// Those that would have been offered meanwhile.
     held_back: Vec<TaskKey>,
@@ -50,7 +50,7 @@ impl Reconstruction {
         waits
     }
 
-    /// Whether that task was there before the files were missed.
+    /// Whether that task existed before the files were missed.
     pub(crate) fn is_old(&self, key: TaskKey) -> bool {
         key.0 < self.first_new
     }
@@ -419,8 +419,8 @@ mod tests {
         }
     }
 
-    /// A source that nobody holds any more was once a reason to give the job up, although what had
-    /// been made of it was there.
+    /// A source without holders was once a reason to fail the job, although everything derived from
+    /// it existed.
     #[test]
     fn lost_source_is_missed_only_when_it_is_needed() {
         for (made_is_lost, failed) in [(false, None), (true, Some(FailureKind::ObjectLost))] {

@@ -1,9 +1,9 @@
-//! Rollback: a strand is taken back to one of its actions, and replayed.
+//! Rollback: a strand returns to one of its actions, and is replayed.
 //!
 //! A retry rolls it back to its task's first action, a replay to none: then it only repeats what it
 //! did. Facts from that action on are dropped, and what was spawned from there on is cancelled. It
-//! does not know why a strand is taken back, nor which of its output is released: the caller must
-//! know. Read next: `replay`, for what a replayed strand is compared with.
+//! knows neither the reason of a rollback, nor which output is released: the caller must know. Read
+//! next: `replay`, which compares a replayed strand with its facts.
 
 use ciel_model::{ActionKey, Fact, FactAct, Mark, Micros, ObjectKey, StrandKey, TaskKey};
 
@@ -15,9 +15,9 @@ use crate::table::Table;
 use crate::task::{Resume, State, Task};
 
 impl Graph {
-    /// The first action to which a strand can be taken back: it records its facts, has begun, and
-    /// its checkpoint, or an output that it gave, does not come after. What of its output is out is
-    /// not known here.
+    /// The first action to which a strand can be rolled back: it records its facts, has begun, and
+    /// neither its checkpoint nor a published output comes after. Released output is not known
+    /// here.
     pub fn rollback_min(&self, task: TaskKey) -> Option<u64> {
         let task = self.tasks.get(&task)?;
         let undone = task.descriptor.replayable && task.has_started() && !self.verdict.is_decided();

@@ -515,8 +515,8 @@ pub(crate) fn strand_of(first: TaskKey) -> StrandKey {
     StrandKey(first.0)
 }
 
-/// Whether the output of a task waits for its commit: it did not ask to be live, or a failed
-/// attempt of it would have to be taken back.
+/// Whether the output of a task waits for its commit: it is not declared live, or a failed attempt
+/// of it would have to be withdrawn.
 fn is_held(descriptor: &Descriptor) -> bool {
     let taken_back = descriptor.options.retries > 0 && !descriptor.replayable;
     taken_back || !descriptor.options.live

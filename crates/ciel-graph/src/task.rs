@@ -145,7 +145,7 @@ impl Task {
         }
     }
 
-    /// As people call it.
+    /// Its label in messages.
     pub(crate) fn label(&self) -> Label {
         Label {
             what: self.descriptor.what.clone(),

@@ -1,4 +1,4 @@
-//! What people may ask about the graph while it lives.
+//! Queries about a live graph.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub enum Situation {
     Suspended(Vec<Label>),
 }
 
-/// A live task as people see it.
+/// A live task as users see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskView {
     /// Its key.
@@ -77,9 +77,9 @@ pub struct TaskView {
     pub situation: Situation,
     /// What happened to it.
     pub story: Vec<(Micros, Moment)>,
-    /// What was said about it at its spawn.
+    /// Its options at its spawn.
     pub options: Arc<Options>,
-    /// How often it has been begun anew.
+    /// How many times it was restarted.
     pub attempts: u32,
 }
 

@@ -18,7 +18,7 @@ use crate::story::Moment;
 use crate::table::Table;
 use crate::task::{Resume, State};
 
-/// What a task says when it goes no further.
+/// How a task stops: what it waits for, and how it resumes.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) kept: Option<Vec<Handle>>,
@@ -317,7 +317,7 @@ impl Graph {
     }
 
     /// How a wait ended that is over now; `None` if that does not depend on time. It is recorded
-    /// for a strand that may be run again.
+    /// for a strand that may be replayed.
     pub(crate) fn wait_end(&mut self, key: TaskKey, resume: &mut Resume) -> Option<WaitEnd> {
         if !resume.wait.is_timely() {
             return None;

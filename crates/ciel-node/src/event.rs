@@ -77,7 +77,7 @@ pub enum Event {
         /// The task.
         task: TaskKey,
     },
-    /// A worker said hello, or is free after its task left.
+    /// A worker has sent `hello`, or is free after its task left.
     WorkerReady {
         /// The worker.
         worker: WorkerKey,

@@ -1,9 +1,9 @@
 //! Ready tasks that are lent to a busy worker, which begins them by itself when its task ends.
 //!
-//! So a worker does not wait for the engine between short tasks. What is lent is the first in
-//! serial order, needs what the running task has, and is a small share of what waits, so that
-//! others find enough. It can be returned at any time. When it has begun, the place passes on. It
-//! does not know how a worker is told. Read next: `node`.
+//! So a worker does not wait for the engine between short tasks. Reserved tasks are the first in
+//! serial order, need the resources of the running task, and are a small share of the queue, so
+//! that other workers find enough. They can be returned at any time. When one has begun, it takes
+//! over the slot. It does not know how a worker receives a start. Read next: `node`.
 
 use ciel_model::{Class, OrderLabel};
 
@@ -73,7 +73,7 @@ impl Node {
         self.lent.contains_key(&attempt)
     }
 
-    /// The place passes on as it is: who follows needs as much as who was there.
+    /// The slot passes on unchanged: the next task needs the same resources.
     pub(crate) fn on_task_followed(
         &mut self,
         attempt: AttemptKey,

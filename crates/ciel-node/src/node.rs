@@ -215,7 +215,7 @@ impl Node {
         self.enqueue(ready);
     }
 
-    /// Adds a task to its queue. If it is there with another label, that entry is out of date.
+    /// Adds a task to its queue. If it is queued with another label, that entry is stale.
     pub(crate) fn enqueue(&mut self, ready: Box<Ready>) {
         let queue = match ready.class {
             Class::Coordination => &mut self.coordination,
@@ -261,7 +261,7 @@ impl Node {
             return;
         }
         if self.queued.remove(&attempt).is_none() {
-            // Placed in the same instant; nobody will begin it.
+            // Placed in the same event; it will not begin.
             return self.on_task_left(attempt, false);
         }
         self.sweep();
@@ -323,8 +323,8 @@ impl Node {
         self.place_computation(now, actions);
     }
 
-    /// The serial program: one thing at a time, the earliest that is ready. A script that stepped
-    /// aside for its child goes on when nothing earlier is ready, the innermost first.
+    /// The serial program: one thing at a time, the earliest that is ready. A script that yielded
+    /// to its child resumes when nothing earlier is ready, the innermost first.
     fn place_earliest(&mut self, now: Micros, actions: &mut Vec<Action>) {
         self.drop_outdated();
         if self.is_busy() {
@@ -446,8 +446,8 @@ impl Node {
         passed == 0 || self.overtaken < limits::OVERTAKEN_MAX
     }
 
-    /// Where a task can go now, if anywhere; asks for a worker if one is lacking. Those in `passed`
-    /// come before it and could not be placed.
+    /// A slot for a task now, if any; requests a worker if one is lacking. Those in `passed` come
+    /// before it and could not be placed.
     fn place_for(
         &mut self,
         now: Micros,
@@ -498,7 +498,7 @@ impl Node {
         until <= now
     }
 
-    /// A strand goes on elsewhere: its live copy is dropped, and it is replayed.
+    /// A strand resumes elsewhere: its live copy is dropped, and it is replayed.
     fn move_away(&mut self, worker: WorkerKey, task: TaskKey, actions: &mut Vec<Action>) {
         self.pools.forget(task);
         actions.push(Action::DropParked { worker, task });

@@ -12,7 +12,7 @@ use crate::event::{Action, WorkerKey};
 /// What a worker does at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerState {
-    /// It has not said hello yet.
+    /// It has not sent `hello` yet.
     Starting,
     /// It waits for work.
     Idle,
@@ -24,7 +24,7 @@ pub(crate) enum WorkerState {
 pub(crate) struct Worker {
     pub(crate) pool: Pool,
     pub(crate) state: WorkerState,
-    /// It gets no new task; it only goes on with what is parked in it.
+    /// It gets no new task; it only resumes the strands parked in it.
     pub(crate) retired: bool,
     /// Strands whose live copies it keeps.
     pub(crate) parked: BTreeSet<TaskKey>,
@@ -64,9 +64,9 @@ impl Pools {
         self.homes.get(&task).copied()
     }
 
-    /// A worker that can run a task of `pool` now: its home if it has one, else an idle one;
-    /// if there is none, one is asked for as far as there may be more. `wanting` tasks of this
-    /// pool want one, with this one, so as many may be on their way at once.
+    /// A worker that can run a task of `pool` now: its home if it has one, else an idle one; if
+    /// there is none, one is requested within the bound. `wanting` tasks of this pool need one,
+    /// including this one, so as many may be starting at once.
     pub(crate) fn worker_for(
         &mut self,
         pool: &Pool,

@@ -1,6 +1,6 @@
 //! The table of objects as it is written down: what several keys share is written once.
 //!
-//! It does not know what an object means to anybody. Read next: `objects`.
+//! It does not know what an object means. Read next: `objects`.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! One attempt of a task, as whoever runs it sees it: what it does, and what it receives.
+//! One attempt of a task, as its executor sees it: its actions, and what it receives.
 //!
-//! Scripts, processes, workers and tasks inside the engine run attempts in ways of their own. What
-//! all of them have in common is here. An [`Attempt`] numbers its actions and the handles that
-//! they make, knows whether it has written output and which failures of other tasks it has
-//! received, and turns what the task does into events for [`Engine::tell`](crate::Engine::tell).
-//! It is to the engine what `Strand` is to the Python SDK. Whoever owns one also keeps the
-//! assignment, and tells the events. Read next: `action`, then `wait`.
+//! Scripts, processes, workers and tasks inside the engine run attempts in ways of their own. This
+//! module has what they share. An [`Attempt`] numbers its actions and their handles, knows whether
+//! it has written output and which failures of other tasks it has received, and turns what the task
+//! does into events for [`Engine::tell`](crate::Engine::tell). It is to the engine what `Strand` is
+//! to the Python SDK. Its owner also keeps the assignment, and submits the events. Read next:
+//! `action`, then `wait`.
 
 mod action;
 mod outputs;
@@ -196,7 +196,7 @@ impl Attempt {
         }
     }
 
-    /// It wants to be told when that is resolved, and continues.
+    /// It watches a reference, and continues.
     pub fn watch(&self, handle: Handle) -> graph::Event {
         let AttemptKey {
             task,

@@ -1,9 +1,9 @@
 //! A home and one site in one process, behind one door.
 //!
-//! What they say to each other is delivered within the same call, so the reply is there at once.
-//! All that the home has to say because of one event reaches the site first; then the node looks
-//! for slots once. So a task that ends frees its slot in the same step in which it makes others
-//! ready, and those can have it. Read next: `home`, `site`.
+//! Their messages are delivered within the same call, so the reply is ready at once. All messages
+//! of the home because of one event reach the site first; then the node looks for slots once. So a
+//! task that ends frees its slot in the same step in which it makes others ready, and those can
+//! have it. Read next: `home`, `site`.
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{self as graph, Graph};
@@ -22,7 +22,7 @@ const HERE: SiteKey = SiteKey(0);
 pub struct Engine {
     home: Home,
     site: Site,
-    /// The deadline that was last told.
+    /// The last reported deadline.
     deadline: Option<Micros>,
     to_home: Vec<ToHome>,
     from_home: Vec<FromHome>,
@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Takes one event, appends what has to be done about it, and replies to whoever tells it.
+    /// Takes one event, appends its effects, and returns the reply to the caller.
     pub fn tell(
         &mut self,
         now: Micros,
@@ -109,7 +109,7 @@ impl Engine {
     }
 }
 
-/// Whether an event is about the run rather than told by what runs in it.
+/// Whether an event is about the run, and not submitted by a task in it.
 fn is_for_home(event: &graph::Event) -> bool {
     use graph::Event;
     matches!(
@@ -129,7 +129,7 @@ impl Engine {
         self.home.state()
     }
 
-    /// The same, for whoever writes output, takes it out, or keeps the records.
+    /// The same, for the threads that write output, release it, or keep the records.
     pub fn state_mut(&mut self) -> &mut Coordinator {
         self.home.state_mut()
     }

@@ -22,7 +22,7 @@ pub enum Event {
         /// How it ended; nothing if the graph ended it, or knows.
         end: Option<graph::Event>,
     },
-    /// A thread takes up a task of which [`Effect::TurnOffered`] told.
+    /// A thread starts a task that [`Effect::TurnOffered`] has offered.
     TurnTaken {
         /// The attempt.
         attempt: AttemptKey,
@@ -69,7 +69,7 @@ impl From<graph::Event> for Event {
 /// Who tells an event, and so receives the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// Somebody who runs no task: what begins is told by effects alone.
+    /// A caller that runs no task: effects alone say which attempts begin.
     Nobody,
     /// A thread of scripts.
     Thread,
@@ -103,7 +103,7 @@ pub enum Reply {
     FollowerStopped,
     /// Its turn has ended or waits, if it had one, and this attempt begins in its slot.
     Begin(Box<Begun>),
-    /// What is known of all that the run before had asked for.
+    /// The resolutions of all that the earlier run had requested.
     Recalled(Known),
 }
 
@@ -173,7 +173,7 @@ pub enum Effect {
         /// What it watches.
         handle: Handle,
     },
-    /// What an attempt of this site has asked for, if its home is in another process.
+    /// The answer to a request of an attempt of this site, if its home is in another process.
     ReplyLate {
         /// The attempt.
         attempt: AttemptKey,
@@ -209,7 +209,7 @@ pub enum Effect {
         /// Retries left.
         left: u32,
     },
-    /// Something happened to a task while somebody watches.
+    /// Something happened to a task while an observer watches.
     Happened {
         /// The moment, and the task that it belongs to.
         happening: Box<Happening>,

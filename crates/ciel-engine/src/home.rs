@@ -1,8 +1,8 @@
 //! The half of the engine that keeps what is recorded: the coordinator, and which site has what.
 //!
 //! It offers ready tasks to sites, and takes from each site only what concerns an attempt that it
-//! has given to that site; what a site says of others is stale and changes nothing. It does not
-//! know slots, queues and workers of a site beyond what the site has told. Read next: `message`,
+//! has given to that site; a site's message about any other attempt is stale and changes nothing.
+//! It knows slots, queues and workers of a site only by the site's messages. Read next: `message`,
 //! then `home/placement`.
 
 mod acts;
@@ -46,8 +46,8 @@ impl Home {
         }
     }
 
-    /// The same with a site that has joined. What is ready in a recorded state is not offered to
-    /// it: the first event says that whatever ran is lost.
+    /// The same with a site that has joined. Ready tasks of a recorded state are not offered to it:
+    /// by the first event, everything that ran is lost.
     pub fn with_site(state: Coordinator, site: SiteKey, capacity: Capacity) -> Home {
         let mut home = Home::new(state);
         home.placement.add_site(site, capacity);
@@ -152,7 +152,7 @@ impl Home {
         &self.state
     }
 
-    /// The same, for whoever writes output, takes it out, or keeps the records.
+    /// The same, for the threads that write output, release it, or keep the records.
     pub fn state_mut(&mut self) -> &mut Coordinator {
         &mut self.state
     }

@@ -9,7 +9,7 @@
 //! in.
 //!
 //! Pure: no thread, file, socket, process, clock or language. It does not keep the state of a
-//! suspended script; whoever runs scripts does. Read next: `event`, then `message`.
+//! suspended script; the caller does. Read next: `event`, then `message`.
 
 mod attempt;
 mod engine;

@@ -182,7 +182,7 @@ impl<T: Clone, U> Link<T, U> {
         self.acknowledged = number;
         let is_idle = self.unacknowledged.is_empty();
         let wait = match held_back {
-            // What the window held back is sent with what is due.
+            // Messages that waited for the window are sent with those that are due.
             0 => self.timing.resend_us,
             _ => 0,
         };

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 /// Starts that a worker has received and not begun, at most.
 pub const STARTS_MAX: usize = 32;
 
-/// What became of references that a task asked for, in order.
+/// The resolutions of the references that a task requested, in order.
 pub type Answers = Vec<(Handle, Resolution)>;
 
-/// What is known of references that the run before had asked for.
+/// The resolutions of the references that the earlier run had requested.
 pub type Known = Vec<(Handle, Resolution)>;
 
 /// A site; never reused within a run, though the process of a site may be.
@@ -40,7 +40,7 @@ pub enum ToSite {
         /// The attempt.
         attempt: AttemptKey,
     },
-    /// The attempt begins in the slot of which the site has told.
+    /// The attempt begins in the slot that the site has reported.
     Begin(Box<Assignment>),
     /// The attempt does not begin in that slot: it was given up, or runs elsewhere.
     Refuse {
@@ -63,7 +63,7 @@ pub enum ToSite {
         /// How the wait ended, if that depends on time.
         ended: Option<WaitEnd>,
     },
-    /// What is known of all that the run before had asked for.
+    /// The resolutions of all that the earlier run had requested.
     Recalled {
         /// The attempt.
         attempt: AttemptKey,
@@ -111,12 +111,12 @@ pub struct Offer {
 /// What the home has to know of a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToHome {
-    /// The site is there, and nothing runs at it. It is the first message of a site.
+    /// The site has joined, and nothing runs at it. It is the first message of a site.
     Joined {
         /// What it has to give.
         capacity: Capacity,
     },
-    /// An attempt has a slot; it does not begin before the home says so.
+    /// An attempt has a slot; it does not begin before the home confirms it.
     Placed {
         /// The attempt.
         attempt: AttemptKey,

@@ -24,11 +24,11 @@ use line::Line;
 #[derive(Clone, Copy, Debug)]
 struct TakenSlot {
     slot: Slot,
-    /// The home has said that it begins.
+    /// The home has confirmed that it begins.
     has_begun: bool,
     /// It waits, if the home has not replied that it continues.
     is_asking: bool,
-    /// The graph has ended it; whoever runs it has not told that it has left.
+    /// The graph has ended it; its executor has not yet reported that it has left.
     is_stopping: bool,
     /// It is a script that waits for another turn, and no thread has it.
     is_preempted: bool,
@@ -55,7 +55,7 @@ pub struct Site {
     /// Attempts that workers have begun by themselves, and those that they followed, until the home
     /// has replied.
     followers: KeyMap<AttemptKey, AttemptKey>,
-    /// Workers that have said hello.
+    /// Workers that have sent `hello`.
     lines: FxHashMap<WorkerKey, Line>,
     job_ended: bool,
     /// What the node is to hear in the next round.

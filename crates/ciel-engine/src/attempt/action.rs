@@ -1,4 +1,4 @@
-//! What a task does, and what the engine is told of it.
+//! The actions of a task, and their events for the engine.
 //!
 //! Read next: `position`, for the indexes of actions.
 
@@ -19,7 +19,7 @@ pub enum Action {
     Spawn {
         /// Where in its program: an action of its own.
         at: At,
-        /// The handle of its first output, if whoever runs the spawning task says it.
+        /// The handle of its first output, if the executor of the spawning task chooses it.
         first: Option<Handle>,
         /// The task.
         descriptor: Arc<Descriptor>,
@@ -28,7 +28,7 @@ pub enum Action {
     Construct {
         /// Where in its program.
         at: At,
-        /// Its handle, if whoever runs the task says it.
+        /// Its handle, if the executor of the task chooses it.
         handle: Option<Handle>,
         /// What the object is.
         value: Value<Handle>,
@@ -37,7 +37,7 @@ pub enum Action {
     Publish {
         /// Where in its program.
         at: At,
-        /// Its handle, if whoever runs the task says it.
+        /// Its handle, if the executor of the task chooses it.
         handle: Option<Handle>,
         /// Which output.
         index: u32,
@@ -68,7 +68,7 @@ pub enum At {
     Action,
     /// As a part of the next action.
     Part,
-    /// There, as whoever runs the task counts.
+    /// At this index, as the executor of the task counts.
     Said(ActionKey),
 }
 

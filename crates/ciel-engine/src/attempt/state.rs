@@ -1,8 +1,8 @@
 //! What is kept of an attempt beside the state that its executor saves.
 //!
-//! One format for all executors: the executor's bytes, then one byte that says whether the attempt
-//! has written output. The rest of an [`Attempt`] comes from the assignment with which the state
-//! comes back. It does not know what a state means. Read next: `wait`.
+//! One format for all executors: the executor's bytes, then one byte: whether the attempt has
+//! written output. The rest of an [`Attempt`] comes from the assignment that returns the state. It
+//! does not know what a state means. Read next: `wait`.
 
 use bytes::Bytes;
 use ciel_graph::{Checkpoint, Entry};

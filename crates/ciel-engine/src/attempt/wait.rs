@@ -74,7 +74,7 @@ impl Attempt {
         }
     }
 
-    /// What comes of a wait that the engine was told of.
+    /// The result of a wait that was submitted to the engine.
     pub fn waited(&mut self, reply: Reply) -> Waited {
         match reply {
             Reply::Continue { answers, ended } => {

@@ -18,7 +18,7 @@ pub(super) enum Stage {
     Offered,
     /// It runs there.
     Placed(Slot),
-    /// It waits, and its live copy is there.
+    /// It waits, and has a live copy there.
     Parked,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum After {
     At(Stage),
     /// The site does not have it any more.
     Gone,
-    /// It is over; whoever asks in this event where it was still hears it.
+    /// It is over; queries in the same event still find where it was.
     Over,
 }
 
@@ -158,7 +158,7 @@ impl Placement {
         }
     }
 
-    /// The attempt is over; whoever asks in this event where it was still hears it.
+    /// The attempt is over; queries in the same event still find where it was.
     pub(super) fn end(&mut self, attempt: AttemptKey) {
         self.ended.push(attempt);
     }

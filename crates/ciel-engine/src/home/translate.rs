@@ -41,8 +41,8 @@ fn subject(action: &Action) -> Option<AttemptKey> {
     })
 }
 
-/// What comes of an action; `parked` says whether a suspended task keeps its live copy, `slot_of`
-/// where an attempt runs.
+/// The messages and effects of an action; `parked` is whether a suspended task keeps its live copy,
+/// `slot_of` where an attempt runs.
 pub(super) fn translate(
     action: Action,
     parked: impl Fn(AttemptKey) -> bool,

@@ -1,8 +1,8 @@
 //! The home's ends of the links to all sites, and which incarnation of each site counts.
 //!
-//! A site that was silent for too long is lost for good in that incarnation: if it speaks again, it
-//! is told so, drops what it runs, and joins as the next one. It does not know what is done about a
-//! site that is lost. Read next: `link`.
+//! A site that was silent for too long is lost for good in that incarnation: if it sends another
+//! message, it is notified, drops its attempts, and joins as the next one. It does not know how the
+//! home handles a lost site. Read next: `link`.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::message::{SiteKey, ToHome, ToSite};
 pub enum FromSessions {
     /// Send that to a site.
     Frame(SiteKey, Frame<ToSite>),
-    /// A site has said that.
+    /// A message of a site.
     Received(SiteKey, ToHome),
     /// A site is lost, with all that ran there.
     Lost(SiteKey),

@@ -14,7 +14,7 @@ impl Site {
     pub(crate) fn on_message(&mut self, call: &mut Call<'_>, message: ToSite) {
         match message {
             ToSite::Offer(offer) => {
-                // A worker has begun it by itself: the home says whether it stays there.
+                // A worker has begun it by itself: the home decides whether it stays there.
                 if !self.followers.contains_key(&offer.attempt) {
                     self.for_node.push(offered(offer));
                 }

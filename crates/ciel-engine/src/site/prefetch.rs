@@ -1,10 +1,10 @@
 //! Starts that a worker receives before their time, each to follow the one before it.
 //!
-//! When a task ends with all that the next one waits for, the worker begins that by itself and says
-//! so with its exit; so a chain of short tasks does not wait for the engine between any two of
-//! them. For the graph it is as if the next one was begun now. Ready tasks are lent by the node;
-//! which others can follow the home knows, see [`ciel_graph::Ahead`]. It does not know how a worker
-//! receives a start. Read next: `succession`.
+//! When a task ends with all that the next one waits for, the worker begins that by itself and
+//! names it in its exit; so a chain of short tasks does not wait for the engine between any two of
+//! them. For the graph the next one begins now. The node reserves ready tasks; the home knows which
+//! others can follow, see [`ciel_graph::Ahead`]. It does not know how a worker receives a start.
+//! Read next: `succession`.
 
 use ciel_graph::{Ahead, Entry};
 use ciel_model::Micros;
@@ -121,8 +121,8 @@ impl Site {
         true
     }
 
-    /// The home has said what may follow an attempt; if that has left its slot meanwhile, nothing
-    /// does.
+    /// The home has reported what may follow an attempt; if the attempt has left its slot
+    /// meanwhile, nothing follows.
     pub(super) fn on_prefetch(
         &mut self,
         call: &mut Call<'_>,

@@ -35,7 +35,8 @@ impl Site {
         }
     }
 
-    /// The slot is to pass on to what the worker has begun. The home says whether that is ready.
+    /// The slot is to pass on to the attempt that the worker has begun. The home reports whether
+    /// that is ready.
     fn follow(&mut self, call: &mut Call<'_>, attempt: AttemptKey, next: AttemptKey) {
         call.asks = Some(attempt);
         let was_sent = self.take_follower(call, next) && !self.node.is_placed(next);

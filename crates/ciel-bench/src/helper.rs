@@ -84,7 +84,7 @@ pub fn take_intervals(log: &Path) -> Result<Vec<u64>> {
     Ok(times.windows(2).map(|pair| pair[1] - pair[0]).collect())
 }
 
-/// Nanoseconds of the clock that all processes share and nobody sets.
+/// Nanoseconds of the monotonic clock that all processes share.
 fn clock_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

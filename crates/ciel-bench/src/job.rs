@@ -56,7 +56,7 @@ impl Ciel {
         let place = |suffix: &str| self.folder().join(format!("{name}.{suffix}"));
         let path = place("sw");
         std::fs::write(&path, script).with_context(|| format!("writing {}", path.display()))?;
-        // What an earlier measurement has killed is not to be taken up.
+        // Killed runs of earlier measurements must not be resumed.
         let own = ["run", "--new"].map(OsString::from);
         let mut words: Vec<OsString> = vec![self.binary.clone().into()];
         words.extend(own);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// What is told beside figures.
+/// The description of the machine beside figures.
 #[derive(Clone, Debug)]
 pub struct Machine {
     cores: usize,

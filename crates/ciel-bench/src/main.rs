@@ -1,8 +1,8 @@
 //! Measures whole processes of Ciel beside bare ones, in one run and by turns.
 //!
-//! It knows the command `ciel` only as a program; nothing of the engine is linked in. Where to
-//! read next: `figure` (what is told), `process` (how programs are started and timed), `job`
-//! (a run of `ciel`), then one module for each group of figures; `bench/README.md` says what they
+//! It knows the command `ciel` only as a program; nothing of the engine is linked in. Where to read
+//! next: `figure` (what is reported), `process` (how programs are started and timed), `job` (a run
+//! of `ciel`), then one module for each group of figures; `bench/README.md` explains what they
 //! mean.
 
 mod figure;

@@ -29,8 +29,8 @@ const WAITING: &str = "
 return text(spawn_exec(\"shell\", {\"command\": \"sleep 600\"}, 1)[0]);
 ";
 
-/// A command has the only core, the others wait for it; then the script reads a pipe that nobody
-/// writes to, which tells whoever listens that all tasks are there.
+/// A command has the only core, the others wait for it; then the script reads a pipe without a
+/// writer, by which its observer sees that all tasks are spawned.
 const PENDING: &str = "
 n = int(argv(0));
 hold = spawn_exec(\"shell\", {\"command\": \"sleep 600\"}, 1)[0];

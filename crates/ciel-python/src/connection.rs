@@ -24,8 +24,8 @@ use crate::outgoing::Outgoing;
 use crate::socket::Socket;
 use crate::worker_messages::{self as messages, OutputFields};
 
-/// Starts behind the one that a worker goes on with, from which on the engine need not hurry to
-/// tell more of them.
+/// Prefetched starts behind the next one, from which on the engine need not hurry to send more of
+/// them.
 const BEHIND_MIN: usize = 8;
 
 /// A connection to the engine. Every method may be called from any thread; one thread receives.
@@ -44,8 +44,8 @@ impl Connection {
         self.append(py, &WorkerMessage::about(tag, kind))
     }
 
-    /// Says the last word of a turn. Whoever says it receives next, which sends it; unless another
-    /// thread is receiving already.
+    /// Sends the last message of a turn. The sending thread receives next, which flushes it, unless
+    /// another thread is receiving already.
     fn say_last(
         &self,
         py: Python<'_>,
@@ -61,8 +61,8 @@ impl Connection {
         self.append_as(py, message, nobody_receives)
     }
 
-    /// The start that follows a task that ends now: its tag, and how many are behind it. If ever
-    /// anything was told ahead this is a worker, and nobody else holds the lock for long.
+    /// The start that follows a task that ends now: its tag, and how many are behind it. If
+    /// anything was ever prefetched this is a worker, and no other thread holds the lock for long.
     fn follow(&self, ended: u32, outputs: &[wire::Output]) -> Option<(u32, usize)> {
         let ends = &self.ends;
         match self.watch.is_used() {
@@ -145,7 +145,7 @@ impl Connection {
         })
     }
 
-    /// Greets the engine; the first thing said.
+    /// Sends `hello`, the first message.
     fn hello(
         &self,
         py: Python<'_>,
@@ -173,8 +173,8 @@ impl Connection {
         self.append(py, &WorkerMessage::connection(hello))
     }
 
-    /// The next message; None when the engine has gone. Sends what was said before it waits; other
-    /// threads run meanwhile. Pings are answered inside. Signal handlers of Python run.
+    /// The next message; None when the engine is gone. Flushes before it waits; other threads run
+    /// meanwhile. Pings are answered inside. Signal handlers of Python run.
     ///
     /// Raises RuntimeError if what came is no message.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -232,12 +232,12 @@ impl Connection {
         })
     }
 
-    /// Sends all that was said. An engine that has gone is no error.
+    /// Flushes all messages. An engine that is gone is no error.
     fn flush(&self, py: Python<'_>) {
         py.detach(|| self.ends.outgoing.flush());
     }
 
-    /// Sends all that was said and ends the connection; a `receive` that waits gives None.
+    /// Flushes all messages and ends the connection; a waiting `receive` returns None.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             self.ends.outgoing.flush();
@@ -330,12 +330,12 @@ impl Connection {
         )
     }
 
-    /// Asks for a file to write a new object into; answered by `opened`.
+    /// Requests a file to write a new object into; answered by `opened`.
     fn open_construct(&self, py: Python<'_>, tag: u32, request: u32) -> PyResult<()> {
         self.say(py, tag, wire::OpenConstruct { request })
     }
 
-    /// Asks for a file to write an output into; answered by `opened`.
+    /// Requests a file to write an output into; answered by `opened`.
     fn open_output(&self, py: Python<'_>, tag: u32, request: u32, output: u32) -> PyResult<()> {
         self.say(py, tag, wire::OpenOutput { request, output })
     }
@@ -361,8 +361,7 @@ impl Connection {
         )
     }
 
-    /// Says that the file opened by `request` is complete: an object as `construct` makes it, or an
-    /// output.
+    /// Commits the file opened by `request`: an object as of `construct`, or an output.
     #[pyo3(signature = (tag, request, form, references, *, action, handle, part = None))]
     fn commit(
         &self,
@@ -469,7 +468,7 @@ impl Connection {
         self.say(py, tag, observe)
     }
 
-    /// Tells people something: level 0 of interest, 1 for who looks for a fault, 2 a warning.
+    /// Logs a message for users: level 0 for information, 1 for debugging, 2 for a warning.
     fn log(&self, py: Python<'_>, tag: u32, level: i32, message: String) -> PyResult<()> {
         let level = messages::known::<wire::Level>(level, "level")?;
         self.say(py, tag, wire::Log { level, message })
@@ -483,8 +482,8 @@ impl Connection {
         self.say_last(py, tag, wire::Error { failure })
     }
 
-    /// Ends the task well, with the outputs given by value: number, bytes, form, references. If a
-    /// start was told ahead that can follow, it is what `receive` gives next.
+    /// Ends the task with success and these outputs by value: number, bytes, form, references. If a
+    /// prefetched start can follow, `receive` returns it next.
     fn exit(
         &self,
         py: Python<'_>,

@@ -52,7 +52,7 @@ record! {
         inputs: PyList,
         /// Number of outputs.
         outputs: PyInt,
-        /// The task's name for people.
+        /// The task's name for messages.
         label: PyString,
         /// Fixes random numbers.
         seed: PyInt,
@@ -152,7 +152,7 @@ record! {
 record! {
     /// The connection ends.
     Shutdown {
-        /// `Failure`s that nobody has asked for.
+        /// `Failure`s of results that were never read.
         failures: PyList,
     }
 }

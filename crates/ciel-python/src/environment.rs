@@ -1,8 +1,8 @@
 //! One variable of the process's environment that changes with every task.
 //!
 //! `setenv` keeps every value that it ever saw, so a worker of a million tasks would grow by a
-//! million strings. Here the variable is a piece of memory of ours that is written anew. It knows
-//! no tasks. Read next: `names.rs`, which makes seeds.
+//! million strings. Here the variable is memory of this module that is overwritten. It knows no
+//! tasks. Read next: `names.rs`, which makes seeds.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -33,9 +33,9 @@ pub fn tell_seed(seed: u64) {
     }
     let entry = PLACE.as_ptr().cast::<c_char>();
     // SAFETY: `PLACE` lives as long as the process, has the layout of bytes, and always holds an
-    // end, since its last byte is never anything else. `getenv` is given a name with its end, and
-    // what it gives is only compared. `putenv` keeps the pointer and writes nothing; it is skipped
-    // when the entry is there already, so threads that read meanwhile see no other array.
+    // end, since its last byte is never anything else. `getenv` receives a terminated name, and its
+    // result is only compared. `putenv` keeps the pointer and writes nothing; it is skipped when
+    // the entry exists already, so threads that read meanwhile see no other array.
     unsafe {
         if getenv(c"CIEL_TASK_SEED".as_ptr()) != entry.add(ENTRY.len()) {
             putenv(entry);

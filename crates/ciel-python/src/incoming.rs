@@ -21,7 +21,7 @@ use crate::socket::Socket;
 /// Bytes that one read takes at most.
 const READ_BYTES_MAX: usize = 1 << 18;
 
-/// What a wait for a message came to. It lives for one call, so its size is nobody's burden.
+/// The result of a wait for a message. It lives for one call, so its size does not matter.
 #[expect(clippy::large_enum_variant)]
 pub enum Received {
     /// A message, never a ping.
@@ -36,7 +36,7 @@ pub enum Received {
 pub enum ReceiveError {
     /// What came is no message.
     NoMessage(DecodeError),
-    /// The system says so.
+    /// An error of the system.
     System(Errno),
 }
 
@@ -73,7 +73,7 @@ impl Incoming {
         self.ready.pop_front()
     }
 
-    /// The next message. Waits for it, and sends what was said before it waits.
+    /// The next message. Waits for it, and flushes before it waits.
     ///
     /// # Errors
     /// Any [`ReceiveError`], for ever after.
@@ -101,8 +101,8 @@ impl Incoming {
         }
     }
 
-    /// A task ends with these outputs, given by value. If a start that was told ahead can follow
-    /// it, that is the next message; gives its tag, and how many starts are still behind it.
+    /// A task ends with these outputs, sent by value. If a prefetched start can follow it, that is
+    /// the next message; returns its tag, and how many starts are still behind it.
     pub fn follow(
         &mut self,
         ended: u32,
@@ -120,7 +120,7 @@ impl Incoming {
         Some((tag, self.line.len()))
     }
 
-    /// Nothing that was told ahead and has come by now begins here; gives its tags.
+    /// Drops all prefetched starts received so far; returns their tags.
     pub fn give_back(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> Vec<u32> {
         // What is wrong with the connection, who receives next hears of.
         let _ = self.read(socket, false, outgoing);

@@ -1,11 +1,11 @@
 //! The native half of the Python package: module `ciel._native`.
 //!
 //! A codec and a socket: Python values to messages of the executor protocol and back, with a thread
-//! that sends what has waited long enough, and one that gives back what must not wait. It knows no
-//! scheduling, no strands and no rules of a conversation; those stand in `sdk/python/ciel`. Read
+//! that flushes messages after a while, and one that returns starts that must not wait. It knows no
+//! scheduling, no strands and no order of messages; those are in `sdk/python/ciel`. Read
 //! `connection` for the requests, `worker_messages` and `engine_messages` for the values,
 //! `outgoing` and `incoming` for the bytes, `definitions` for what is declared once, `prefetch` and
-//! `long_turns` for starts that are sent before their time.
+//! `long_turns` for prefetched starts.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong

@@ -1,5 +1,5 @@
-//! Looks after tasks that take long: what was told ahead behind one is given back, so that another
-//! worker can have it.
+//! Watches for long tasks: the starts prefetched behind one are returned, so that another worker
+//! can run them.
 //!
 //! A thread looks once in [`LONG_MIN`] while tasks come, and sleeps while the worker rests; it
 //! needs no interpreter, so it looks whatever the task does. It knows neither Python nor tasks,
@@ -31,7 +31,7 @@ const STACK_BYTES: usize = 256 << 10;
 pub struct Watch {
     /// Beginnings and ends of turns: odd while a task has its turn.
     turns: AtomicU64,
-    /// Anything was ever told ahead; if not there is no thread.
+    /// Whether anything was ever prefetched; if not there is no thread.
     is_used: AtomicBool,
     thread: Mutex<Thread>,
     woken: Condvar,
@@ -50,7 +50,7 @@ enum Thread {
 pub struct Ends {
     /// The descriptor.
     pub socket: Arc<Socket>,
-    /// What is said.
+    /// The outgoing messages.
     pub outgoing: Arc<Outgoing>,
     /// What has come.
     pub incoming: Arc<Mutex<Incoming>>,
@@ -67,12 +67,12 @@ impl Watch {
         }
     }
 
-    /// Something was told ahead.
+    /// A start was prefetched.
     pub fn note_ahead(&self) {
         self.is_used.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anything was ever told ahead.
+    /// Whether anything was ever prefetched.
     pub fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
     }
@@ -95,7 +95,7 @@ impl Watch {
         }
     }
 
-    /// Nobody will say or hear anything more.
+    /// No message will be sent or received any more.
     pub fn end(&self) {
         *lock(&self.thread) = Thread::Ended;
         self.woken.notify_all();
@@ -163,8 +163,8 @@ impl Watch {
 }
 
 impl Ends {
-    /// Gives back all that was told ahead and has not begun. Whoever receives meanwhile has no task
-    /// at its turn.
+    /// Returns all prefetched starts that have not begun. A thread that receives meanwhile runs no
+    /// task.
     fn give_back(&self) {
         let Ok(mut incoming) = self.incoming.try_lock() else {
             return;

@@ -26,7 +26,7 @@ pub fn position_of_spawn<'py>(
     bytes_of(py, name_of(position).spawn(index))
 }
 
-/// What people call a task: `fib@3f9c12ab`.
+/// The label of a task: `fib@3f9c12ab`.
 #[pyfunction]
 pub fn label_of(what: &str, position: [u8; 16]) -> String {
     let (what, name) = (what.into(), name_of(position));
@@ -39,7 +39,7 @@ pub fn seed_of(position: [u8; 16]) -> u64 {
     seed_of_name(name_of(position))
 }
 
-/// The seed of the task of that name: the lower half of it; the upper one is what people see.
+/// The seed of the task of that name: the lower half of it; the upper one is in labels.
 pub fn seed_of_name(name: Name) -> u64 {
     name.0 as u64
 }

@@ -1,4 +1,4 @@
-//! What a spawn asks for, as one object that is built once and used for many spawns.
+//! The options of a spawn, as one object that is built once and used for many spawns.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const CORES: &str = "cores";
 /// The resource counted in bytes.
 const MEMORY: &str = "memory";
 
-/// Cores, memory, retries and the like that a task asks for.
+/// Cores, memory, retries and other options of a task.
 #[pyclass(frozen, eq, module = "ciel._native")]
 #[derive(PartialEq)]
 pub struct TaskOptions(Options);

@@ -1,10 +1,10 @@
 //! The sending half of a connection: a buffer, and a thread that sends what has waited.
 //!
-//! It knows neither Python nor what the messages mean. Messages leave in the order in which they
-//! were said, in as few system calls as possible: on demand, when the buffer is full, and at most
-//! [`WAIT_MAX`] after they were said. The last word of a turn is not hurried by the thread: who
-//! says it receives next, which sends it. That peer has gone is not an error here; what is said to
-//! it is lost, and the receiving half, `incoming.rs`, tells of the end.
+//! It knows neither Python nor what the messages mean. Messages leave in order, in as few system
+//! calls as possible: on demand, when the buffer is full, and at most [`WAIT_MAX`] after they were
+//! appended. The thread does not flush the last message of a turn: its sender receives next, which
+//! flushes it. It is no error here if the peer is gone; messages to it are lost, and the receiving
+//! half, `incoming.rs`, reports the end.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,28 +26,28 @@ pub const BUFFERED_BYTES_MAX: usize = 1 << 18;
 /// Bytes of memory that an empty buffer keeps.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Waits of the thread in which nothing is said before it sleeps until it is woken. While messages
-/// come all the time it stays awake, because waking it costs more than they do.
+/// Waits of the thread without a message before it sleeps until it is woken. While messages come
+/// all the time it stays awake, because waking it costs more than they do.
 const IDLE_WAITS: u32 = 8;
 
 /// Bytes of the thread's stack. It also holds what loaded libraries keep for each thread.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What is said and not sent, and the thread that will send it.
+/// The buffered messages, and the thread that will send them.
 pub struct Outgoing {
     socket: Arc<Socket>,
     pending: Mutex<Pending>,
     /// Tells the thread that there is something to send, or that the end has come.
     woken: Condvar,
-    /// The buffer being sent; whoever holds the lock sends, so that order is kept while others say
-    /// more.
+    /// The buffer being sent; the holder of the lock sends, so that order is kept while others
+    /// append.
     sending: Mutex<Vec<u8>>,
 }
 
 struct Pending {
     bytes: Vec<u8>,
     thread: Thread,
-    /// Whether anything was said since the thread last looked.
+    /// Whether anything was appended since the thread last looked.
     is_fresh: bool,
     /// Whether the buffer holds the last word of a turn, which the next `receive` sends.
     awaits_receive: bool,
@@ -63,7 +63,7 @@ enum Thread {
 }
 
 impl Outgoing {
-    /// Nothing said yet; the thread starts with the first message.
+    /// Empty; the thread starts with the first message.
     pub fn new(socket: Arc<Socket>) -> Outgoing {
         let pending = Pending {
             bytes: Vec::new(),
@@ -85,7 +85,7 @@ impl Outgoing {
     /// on.
     ///
     /// # Errors
-    /// [`EncodeError::TooLong`]; nothing was said then.
+    /// [`EncodeError::TooLong`]; nothing was appended then.
     pub fn say(
         self: &Arc<Self>,
         message: &WorkerMessage,
@@ -119,7 +119,7 @@ impl Outgoing {
         Ok(is_full)
     }
 
-    /// Sends all that was said before the call; waits while the peer does not read.
+    /// Sends all messages appended before the call; waits while the peer does not read.
     pub fn flush(&self) {
         if self.socket.is_laid_down() {
             return;
@@ -142,12 +142,12 @@ impl Outgoing {
         sending.shrink_to(KEPT_BYTES_MAX);
     }
 
-    /// Whether the last word of a turn was said and not sent.
+    /// Whether the last message of a turn is buffered.
     pub fn awaits_receive(&self) -> bool {
         lock(&self.pending).awaits_receive
     }
 
-    /// Says nothing more: the thread sends what was said, and ends.
+    /// Closes the buffer: the thread sends what is buffered, and ends.
     pub fn end(&self) {
         if !self.socket.is_laid_down() {
             lock(&self.pending).is_ended = true;

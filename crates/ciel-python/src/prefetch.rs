@@ -1,9 +1,10 @@
 //! Prefetched starts: the worker need not hear the engine between a task and the next.
 //!
-//! A start waits here until the task before it ends. If that gave all that the start waits for, the
-//! start is completed and becomes a message like any other. What is never taken up is dropped: the
-//! engine learns from each exit which start followed. After some time without the engine none does,
-//! so that it has its say. It knows neither Python nor the socket. Read next: `incoming.rs`.
+//! A start waits here until the task before it ends. If that sent all outputs that the start waits
+//! for, the start is completed and becomes a message like any other. Unused starts are dropped: the
+//! engine learns from each exit which start followed. After some time without the engine none
+//! follows, so that the engine decides again. It knows neither Python nor the socket. Read next:
+//! `incoming.rs`.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -17,10 +18,10 @@ const STARTS_MAX: usize = 256;
 /// Ended tasks whose outputs are kept for those behind them.
 const ENDED_MAX: usize = 64;
 
-/// For how long a worker goes on by itself.
+/// For how long a worker continues without the engine.
 const ALONE_MAX: Duration = Duration::from_millis(10);
 
-/// Starts told ahead, and outputs that they may wait for.
+/// Prefetched starts, and outputs that they may wait for.
 pub struct Line {
     starts: VecDeque<EngineMessage>,
     /// Tags of the last tasks that were followed at once, with their outputs.
@@ -30,7 +31,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing was told yet.
+    /// Nothing is prefetched yet.
     pub fn new() -> Line {
         Line {
             starts: VecDeque::new(),
@@ -39,15 +40,15 @@ impl Line {
         }
     }
 
-    /// The engine begins a task, or lets it go on: what it has told ahead before cannot follow
-    /// that, nor anything else.
+    /// The engine starts or resumes a task: earlier prefetched starts cannot follow that, nor any
+    /// other.
     pub fn hear(&mut self) {
         self.heard = Instant::now();
         self.starts.clear();
         self.ended.clear();
     }
 
-    /// A start that was told ahead.
+    /// A prefetched start.
     pub fn push(&mut self, start: EngineMessage) {
         if self.starts.len() == STARTS_MAX {
             self.starts.pop_front();
@@ -65,7 +66,7 @@ impl Line {
         self.starts.drain(..).map(|start| start.tag).collect()
     }
 
-    /// Whether a start was told that is to follow that task.
+    /// Whether a prefetched start follows that task.
     pub fn is_told(&self, ended: u32) -> bool {
         self.starts.iter().any(|start| follows(start, ended))
     }

@@ -1,4 +1,4 @@
-//! What the engine says of the value behind a handle: four classes, one for each state.
+//! The state of the value behind a handle: four classes, one for each state.
 //!
 //! It does not know what Python makes of the bytes. Read `engine_messages.rs` for the messages that
 //! carry references.

@@ -23,7 +23,7 @@ impl Socket {
     /// Takes the descriptor over, makes it blocking and marks it close-on-exec.
     ///
     /// # Errors
-    /// As the system says; then nothing is taken.
+    /// Errors of the system; then nothing is taken.
     pub fn take_over(fd: RawFd) -> rustix::io::Result<Socket> {
         if fd < 0 {
             return Err(Errno::BADF);
@@ -51,8 +51,8 @@ impl Socket {
     /// lock, since another thread may have held any of them at the fork.
     pub fn lay_down(&self) {
         if !self.laid_down.swap(true, Ordering::Relaxed) {
-            // SAFETY: the flag was down, so the descriptor is open, and as it is up now nobody
-            // uses or closes the descriptor again. A forked child has no other threads.
+            // SAFETY: the flag was not set, so the descriptor is open; now that it is set, no other
+            // code uses or closes the descriptor. A forked child has no other threads.
             drop(unsafe { OwnedFd::from_raw_fd(self.fd.as_raw_fd()) });
         }
     }
@@ -60,7 +60,7 @@ impl Socket {
     /// Sends all of `bytes`; waits while the peer does not read.
     ///
     /// # Errors
-    /// As the system says. How much was sent is not known then.
+    /// Errors of the system. How much was sent is not known then.
     pub fn send_all(&self, mut bytes: &[u8]) -> rustix::io::Result<()> {
         while !bytes.is_empty() {
             if self.is_laid_down() {
@@ -80,7 +80,7 @@ impl Socket {
     /// none.
     ///
     /// # Errors
-    /// As the system says, [`Errno::INTR`] after a signal among them.
+    /// Errors of the system, [`Errno::INTR`] after a signal among them.
     pub fn receive(&self, buffer: &mut [u8], waits: bool) -> rustix::io::Result<usize> {
         if self.is_laid_down() {
             return Ok(0);
@@ -99,7 +99,7 @@ impl Socket {
         }
     }
 
-    /// Ends the connection in both directions; whoever waits for bytes then hears of the end.
+    /// Ends the connection in both directions; a thread that waits for bytes then receives the end.
     pub fn end(&self) {
         if !self.is_laid_down() {
             // A socket whose peer is gone has ended already.
@@ -114,7 +114,7 @@ impl Socket {
         let _ = poll(&mut [PollFd::new(&*self.fd, PollFlags::IN)], limit.as_ref());
     }
 
-    /// Waits although somebody made the descriptor, which others may share, not blocking.
+    /// Waits although another process has made the shared descriptor non-blocking.
     fn wait_for(&self, events: PollFlags) -> rustix::io::Result<()> {
         poll(&mut [PollFd::new(&*self.fd, events)], None).map(|_| ())
     }
@@ -123,7 +123,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if !self.is_laid_down() {
-            // SAFETY: nobody has closed the descriptor, and nobody uses it after this.
+            // SAFETY: the descriptor is open, and is not used after this.
             drop(unsafe { ManuallyDrop::take(&mut self.fd) });
         }
     }

@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 /// One output given by value: its number, bytes, form, references.
 pub type OutputFields<'py> = (u32, Bound<'py, PyBytes>, String, Vec<u32>);
 
-/// The task that a spawn asks for.
+/// The task of a spawn.
 ///
 /// # Errors
 /// ValueError if `kept` is not as long as `handles`.

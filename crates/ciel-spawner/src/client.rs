@@ -131,7 +131,7 @@ impl Spawner {
         Ok(())
     }
 
-    /// The next report; `None` when there is none now. `UnexpectedEof` says that the spawner is
+    /// The next report; `None` when there is none now. `UnexpectedEof` means that the spawner is
     /// dead: call [`crate::sweep`]. Call it until `None` before waiting on the descriptor again.
     pub fn receive(&self) -> io::Result<Option<Report>> {
         let mut incoming = locked(&self.incoming);

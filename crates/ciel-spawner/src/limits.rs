@@ -1,6 +1,6 @@
 //! Every bound of this crate, with its unit.
 //!
-//! It knows nothing but numbers; each is used where its name says. Next: `message`.
+//! It knows nothing but numbers. Next: `message`.
 
 /// Largest message that travels inside a datagram; a larger one goes in a sealed memory file.
 pub const DATAGRAM_BYTES_MAX: usize = 64 << 10;
@@ -23,7 +23,7 @@ pub const LEFT_NAMED_MAX: usize = 32;
 /// Length to which the command line of a leftover is cut.
 pub const COMMAND_BYTES_MAX: usize = 200;
 
-/// How long the end of a task is held back while its leftovers die.
+/// How long the report of a task's end is delayed while its remaining processes die.
 pub const LEFTOVERS_MS_MAX: u64 = 2_000;
 
 /// How long a spawner that ends waits for killed processes to be gone.

@@ -32,7 +32,7 @@ pub enum Step {
     Process,
 }
 
-/// Why a process could not be started. `Display` says what happened; `hint` what to do.
+/// Why a process could not be started. `Display` shows what happened, `hint` what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The step that failed.

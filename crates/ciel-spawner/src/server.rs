@@ -39,8 +39,8 @@ pub fn serve_inherited() -> ExitCode {
     }
 }
 
-/// Serves an engine on its socket until it ends or asks for the end, then kills every process of
-/// the run. Takes the calling process over: its signals, its session and its children; no other
+/// Serves an engine on its socket until it ends or requests the end, then kills every process of
+/// the run. Takes over the calling process: its signals, its session and its children; no other
 /// thread may run. Errors are those of the kernel, and `InvalidData` for an unreadable message.
 pub fn serve(socket: OwnedFd) -> io::Result<()> {
     let Some(mut server) = Server::open(socket)? else {

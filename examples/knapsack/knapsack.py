@@ -44,7 +44,7 @@ def bound(things: list[Thing], branch: Branch) -> float:
 
 
 def children(things: list[Thing], branch: Branch) -> list[Branch]:
-    """The two ways to go on: to pack the next thing, if it fits, or to leave it."""
+    """The two choices: to pack the next thing, if it fits, or to leave it."""
     thing, depth = things[branch.depth], branch.depth + 1
     left = Branch(depth, branch.value, branch.room)
     if thing.weight > branch.room:

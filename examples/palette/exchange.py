@@ -1,6 +1,6 @@
 """The files of an environ task.
 
-It knows how a task is told its files, and nothing about pictures. Read next: start.py.
+It knows how a task finds its files, and nothing about pictures. Read next: start.py.
 """
 
 import os

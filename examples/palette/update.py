@@ -68,7 +68,7 @@ def _added(parts: list[Sums]) -> Sums:
 
 
 def _mean(centre: Centre, totals: Centre, count: int) -> Centre:
-    """The mean rounded to the nearest 64th; a centre that nobody is near to stays."""
+    """The mean rounded to the nearest 64th; a centre without near points stays."""
     if count == 0:
         return centre
     return [(2 * FRACTIONS * total + count) // (2 * count) for total in totals]

@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be told as JSON; the others are mentioned and left out."""
+    """Whether a name can be written as JSON; the others are mentioned and left out."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -61,7 +61,7 @@ def digest(profile: str) -> str:
 
 
 class Packages:
-    """The installation of the listed Python packages, which goes on beside the compiler."""
+    """The installation of the listed Python packages, which runs beside the compiler."""
 
     def __init__(self, lists: list[str]) -> None:
         self.stamp = Path(sys.prefix) / ".packages"

@@ -30,7 +30,7 @@ ENVIRONMENT = {
 
 
 class Progress:
-    """The state of one phase: its title, the packages compiled so far, and what else goes on."""
+    """The state of one phase: its title, the packages compiled so far, and other activity."""
 
     def __init__(
         self, title: str, aside: Callable[[], str] = lambda: "", crates_max: int = 0

@@ -1,9 +1,9 @@
 //! Standard output that is a regular file: the shell made it so, and it outlives this process.
 //!
-//! A file to which a former process of the run has written is compared with the output from where
-//! that began, and only the rest is added, at its end. One that holds something else there is left
-//! alone. A file that is standard error too holds talk between the output and is not looked at. It
-//! does not know where the bytes come from. Read next: `sink`, for `--output`.
+//! A file to which an earlier process of the run has written is compared with the output from its
+//! start, and only the rest is appended. A file with other content is not changed. A file that is
+//! standard error, too, has messages between the output and is not compared. It does not know where
+//! the bytes come from. Read next: `sink`, for `--output`.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -39,7 +39,7 @@ fn expect_refused(place: &Place, ended: &Ended, words: &[&str]) {
     );
 }
 
-/// The failure is told of the task that it is about, with these words beside its name.
+/// The failure is reported for its task, with these words beside its name.
 fn expect_told(ended: &Ended, name: &str, words: &[&str]) {
     let error = ended.stderr.split("error: ").nth(1).unwrap_or_default();
     assert!(error.starts_with(&format!("{name}@")), "{}", ended.stderr);

@@ -13,7 +13,7 @@ use support::programs::{
 };
 use support::{Ended, Live, Place, repository, skipped};
 
-/// Ways to run a job that must not be told apart.
+/// Ways to run a job that must not differ in their output.
 const MODES: [&[&str]; 3] = [&["-j1"], &["-j2"], &["--serial"]];
 
 fn expected(example: &str) -> String {

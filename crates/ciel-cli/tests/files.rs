@@ -54,8 +54,8 @@ fn glob_gives_sorted_paths_and_looks_anew_each_time() {
     );
 }
 
-/// What a script saw of the folder is recorded: a run that is resumed goes on from that, whatever
-/// the folder holds by then.
+/// What a script saw of the folder is recorded: a resumed run continues with that, whatever the
+/// folder holds by then.
 #[test]
 fn resumed_run_sees_the_files_that_it_saw_before() {
     let place = Place::new();

@@ -7,7 +7,7 @@ mod support;
 
 use support::{Ended, Place, Tree, done, held, shell, shell_printing};
 
-/// Ways to run a job that must not be told apart.
+/// Ways to run a job that must not differ in their output.
 const MODES: [&[&str]; 4] = [
     &["-q", "--serial"],
     &["-q", "-j1"],

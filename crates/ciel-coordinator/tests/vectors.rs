@@ -2,8 +2,8 @@
 //! written so.
 //!
 //! `vectors/records.txt` holds that number, and then one record a line: its bytes, and what they
-//! mean. With `CIEL_ACCEPT=1` it is written anew, which is refused if a line that stood there would
-//! change under the same number.
+//! mean. With `CIEL_ACCEPT=1` it is rewritten, which is refused if an existing line would change
+//! under the same number.
 
 #![allow(missing_docs)]
 
@@ -42,7 +42,7 @@ fn kept() -> Vec<(Vec<u8>, String)> {
     text.lines().skip(1).map(read).collect()
 }
 
-/// Writes the file anew.
+/// Rewrites the file.
 fn accept(written: &str) {
     let before = std::fs::read_to_string(path()).unwrap();
     let mut lines = before.lines();

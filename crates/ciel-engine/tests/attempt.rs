@@ -1,5 +1,5 @@
-//! An attempt on its own: what it does becomes events, what it receives is kept. No engine is told
-//! anything here.
+//! An attempt on its own: what it does becomes events, what it receives is kept. No engine takes
+//! part.
 
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ fn every_end_leaves_the_slot() {
     );
 }
 
-/// What a wait for those handles is told as: what is kept, and what it waits for.
+/// The event of a wait for those handles: what is kept, and what it waits for.
 fn blocked(attempt: &mut Attempt, on: &[u32], keep: Kept) -> (Option<Vec<Handle>>, Vec<Handle>) {
     let on = on.iter().copied().map(Handle).collect();
     let event = attempt.block(on, Wait::ALL, keep).event(None);

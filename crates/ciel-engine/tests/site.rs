@@ -177,7 +177,7 @@ fn with_a_start_ahead() -> Alone {
 
 #[test]
 fn attempt_that_is_stopped_in_the_batch_in_which_it_begins_never_reaches_its_worker() {
-    // Its worker was told to stop what it had not received yet, and then to run it.
+    // Its worker was requested to stop a start that it had not received yet, and then to run it.
     let mut alone = Alone::new(1);
     assert_eq!(alone.exit(900, 0, None), "finished 900");
     assert_eq!(alone.receive([offer(1)]), "placed 1");

@@ -82,7 +82,8 @@ fn follower_that_was_cancelled_meanwhile_is_stopped_before_the_slot_is_free() {
 
 #[test]
 fn start_behind_a_task_that_was_stopped_goes_back_to_the_queue() {
-    // The worker went on with the start, nobody heard it, and the task was never offered again.
+    // The worker continued with the start, its message was lost, and the task was never offered
+    // again.
     let mut house = House::with_worker(1);
     for _ in 0..3 {
         assert_eq!(house.spawn(pooled(&[])), "");
@@ -137,7 +138,7 @@ fn thread_that_comes_too_late_for_a_task_gets_nothing() {
     assert_eq!(house.spawn(script()), "offer 1");
     assert_eq!(house.cancel(1), "drop script 1");
     assert_eq!(house.take_turn(1), "");
-    // Its place went to nobody: the next one has it.
+    // No task took over its slot: the next one gets it.
     assert_eq!(house.spawn(script()), "offer 2");
 }
 

@@ -15,7 +15,7 @@ const TASKS: u64 = 1000;
 
 const FIRST: AttemptNumber = AttemptNumber(0);
 
-/// A graph, and tasks that it has offered and nobody has taken.
+/// A graph, and tasks that it has offered and no site has taken.
 struct Driver {
     graph: Graph,
     actions: Vec<Action>,
@@ -87,7 +87,7 @@ impl Driver {
         });
     }
 
-    /// The root waits for `on`; it goes on when that is there.
+    /// The root waits for `on`; it resumes when that is resolved.
     fn wait(&mut self, on: Handle) {
         self.next_handle = 1;
         self.tell(Event::TaskBlocked {

@@ -1,8 +1,8 @@
 //! One event, exact actions: each file in `tests/machine/` is a conversation with the graph.
 //!
 //! Lines with `>` are events, the lines under them the actions, all of them and in order; `#` is
-//! for the reader. With `CIEL_ACCEPT=1` the files are written anew: read the difference. Read
-//! next: `conversation`, which reads the events and prints the actions.
+//! for the reader. With `CIEL_ACCEPT=1` the files are rewritten: read the difference. Read next:
+//! `conversation`, which reads the events and prints the actions.
 
 #![allow(missing_docs)]
 

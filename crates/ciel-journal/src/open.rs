@@ -49,7 +49,7 @@ pub(crate) fn look(disk: &dyn Disk) -> Result<Recorded, JournalError> {
 /// How often a folder is read that another process changes meanwhile.
 const LOOKS_MAX: usize = 4;
 
-/// Takes up what the folder holds.
+/// Opens the valid part of the folder.
 pub(crate) fn open(disk: &dyn Disk) -> Result<(Opened, Recorded), JournalError> {
     let found = read(disk)?;
     // The name of a snapshot must be safe before what it takes the place of is removed.

@@ -52,7 +52,7 @@ pub struct Node {
     pub(crate) free: Resources,
     pub(crate) placed: KeyMap<AttemptKey, Placed>,
     pub(crate) threads_busy: u32,
-    /// Scripts that wait for their first turn or go on after waiting.
+    /// Scripts that are ready for their first turn, or resume after a wait.
     coordination: Queue,
     /// Scripts that wait for another turn, oldest first.
     turns: VecDeque<AttemptKey>,

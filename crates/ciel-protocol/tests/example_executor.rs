@@ -199,7 +199,7 @@ fn parts(said: &[Kind]) -> ([&Data; 2], &Spawn, &BlockOn) {
     (pieces, spawn, block)
 }
 
-/// Runs the spawned tasks and gives the references that a replay of their parent is told.
+/// Runs the spawned tasks and returns the references that a replay of their parent receives.
 fn run_children(worker: &mut Worker, spawn: &Spawn, pieces: [&Data; 2]) -> Vec<Reference> {
     let mut children = Vec::new();
     for (index, piece) in (0..).zip(pieces) {

@@ -505,7 +505,7 @@ impl Connection {
         };
         let message = WorkerMessage::about(tag, exit);
         match followed {
-            // While enough is known to go on with, exits leave together.
+            // While enough starts are prefetched, exits are sent together.
             Some((_, behind)) if behind >= BEHIND_MIN => self.append(py, &message),
             _ => self.append_last(py, &message),
         }

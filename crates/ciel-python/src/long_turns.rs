@@ -119,8 +119,7 @@ impl Watch {
                 let started = builder
                     .stack_size(STACK_BYTES)
                     .spawn(move || watch.run(&ends));
-                // Without the thread starts wait longer than they need to; the next turn tries
-                // again.
+                // Without the thread starts wait longer than they need to; the next turn retries.
                 if started.is_ok() {
                     *thread = Thread::Awake;
                 }

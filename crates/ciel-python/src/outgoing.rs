@@ -166,8 +166,8 @@ impl Outgoing {
             Thread::NotStarted => {
                 let outgoing = Arc::clone(self);
                 let builder = std::thread::Builder::new().name("ciel-flush".to_owned());
-                // A system without room for a thread still sends with every flush; the next
-                // message tries again.
+                // A system without room for a thread still sends with every flush; the next message
+                // retries.
                 if builder
                     .stack_size(STACK_BYTES)
                     .spawn(move || outgoing.run())

@@ -34,7 +34,7 @@ pub enum Blocked {
     Removed {
         /// Path of the folder.
         path: PathBuf,
-        /// What is needed to go on is gone too.
+        /// An input that is needed to continue is gone, too.
         for_good: bool,
     },
     /// A file of the run is gone, or is not what it was.

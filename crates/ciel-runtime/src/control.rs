@@ -1,4 +1,4 @@
-//! The control socket of a live run: who asks gets records of its tasks, and may follow it.
+//! The control socket of a live run: clients receive records of its tasks, and may follow it.
 //!
 //! It goes when the run ends. One connection, one request, one answer. However many tasks live, the
 //! lock of the machines is held for a few of them at a time; however slow a reader is, it costs a
@@ -62,8 +62,8 @@ impl Drop for Socket {
     }
 }
 
-/// Answers who asks until the thread ends. Without a place for a socket there is none, and `why`
-/// knows only what the history tells.
+/// Answers clients until the thread ends. Without a path for a socket there is none, and `why`
+/// knows only the history.
 pub(crate) fn listen(engine: &Arc<Engine>) -> Option<Socket> {
     let path = socket::path_of(engine.folder.id())?;
     let listener = UnixListener::bind(&path).ok()?;

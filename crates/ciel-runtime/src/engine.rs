@@ -46,7 +46,8 @@ pub(crate) struct Engine {
     pub(crate) history: HistoryFile,
     pub(crate) trace: Trace,
     pub(crate) followers: Followers,
-    /// Where everything is recorded that is needed to go on after this process; none if nothing is.
+    /// The journal, with everything that another process needs to resume the run; none if nothing
+    /// is recorded.
     pub(crate) journal: Option<Journal>,
     /// Time that earlier processes of the run had.
     before: Micros,
@@ -160,7 +161,7 @@ impl Engine {
         });
     }
 
-    /// This process cannot go on with the run.
+    /// This process cannot continue the run.
     pub(crate) fn abandon(&self, trouble: RunError) {
         let why = trouble.to_string();
         let mut first = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Why a run could not be begun or carried on, with codes and hints.
 //!
-//! Failures of jobs are no errors: they are outcomes. It does not know what was tried. Read next:
-//! `blocked`, for trouble after which a run can go on.
+//! Failures of jobs are no errors: they are outcomes. It does not know which operation failed. Read
+//! next: `blocked`, for errors after which a run can be resumed.
 
 use std::error::Error;
 use std::fmt;

@@ -63,7 +63,7 @@ pub enum Report<'a> {
     },
     /// Where the job stands; at most ten times a second.
     Progress(&'a Progress),
-    /// An attempt failed and is tried again.
+    /// An attempt failed and is retried.
     AttemptFailed {
         /// The task that failed.
         task: &'a Label,

@@ -24,7 +24,7 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 pub(crate) enum Stream {
     /// Standard error.
     Errors,
-    /// Standard output that goes out while the task runs.
+    /// Standard output that is released while the task runs.
     Output,
 }
 

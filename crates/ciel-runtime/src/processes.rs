@@ -80,7 +80,7 @@ enum Printed {
     Nothing,
     /// It went out while the process ran.
     Already,
-    /// It goes out now.
+    /// It is released now.
     Piece(ciel_ordered::Piece),
 }
 

@@ -234,7 +234,7 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) 
 }
 
 enum Next {
-    /// Go on at once.
+    /// Continue at once.
     Again(Box<Script>),
     /// Continue at once with the requested values.
     Answered(Box<Script>, Answers),

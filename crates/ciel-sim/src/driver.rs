@@ -209,7 +209,7 @@ impl World<'_> {
         assert_eq!(refusal, None, "the ordered output refused something");
     }
 
-    /// Output goes out now and then, and a snapshot is taken now and then.
+    /// Output is released and snapshots are taken at random times.
     fn release(&mut self) {
         let kept = &mut self.kept;
         if kept.records_all && kept.chance.one_in(3) {

@@ -80,7 +80,7 @@ pub fn scenario(seed: u64) -> Scenario {
     }
 }
 
-/// In every other scenario most scripts run in workers of one pool, which go on by themselves.
+/// In every other scenario most scripts run in workers of one pool, which prefetch.
 fn share_a_pool(seed: u64, tasks: &mut [Definition]) -> bool {
     let mut random = Random::new(!seed);
     let ahead = random.one_in(2);

@@ -32,9 +32,9 @@ pub struct Shown {
     pub races: Races,
     /// How often the engine was lost.
     pub crashes: u64,
-    /// How often a strand went on from a checkpoint.
+    /// How often a strand resumed from a checkpoint.
     pub restored: u64,
-    /// How often a worker went on by itself.
+    /// How often a worker began a prefetched start.
     pub followed: u64,
     /// How many tasks handed over to a successor.
     pub handed_over: u64,

@@ -83,7 +83,7 @@ struct Frame {
     safe: usize,
 }
 
-/// A strand being run: its position and counters go on through tail-spawns.
+/// A strand being run: its position and counters continue through tail-spawns.
 struct Strand {
     position: Vec<u64>,
     actions: u64,

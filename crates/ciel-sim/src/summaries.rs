@@ -39,7 +39,7 @@ impl Summaries {
         let name = happening.label.name;
         let moments = self.moments.entry(name).or_default();
         if happening.moment == Moment::Spawned {
-            // A lazy task that nobody needs is dropped silently; a replayed strand spawns it again.
+            // A lazy task without demand is dropped silently; a replayed strand spawns it again.
             assert!(matches!(moments[..], [] | [(_, Moment::Spawned)]));
             moments.clear();
         }

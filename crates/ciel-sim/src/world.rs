@@ -86,7 +86,7 @@ pub struct World<'a> {
     pub ending: Option<JobOutcome>,
     /// How often the engine was lost.
     pub crashes: u64,
-    /// How often a strand went on from a checkpoint.
+    /// How often a strand resumed from a checkpoint.
     pub restored: u64,
     /// How often actions of a strand were undone.
     pub rolled_back: u64,

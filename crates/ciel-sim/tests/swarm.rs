@@ -41,9 +41,9 @@ struct Met {
     races: u64,
     /// Engines lost.
     crashes: u64,
-    /// Strands that went on from a checkpoint.
+    /// Strands that resumed from a checkpoint.
     restored: u64,
-    /// Workers that went on by themselves.
+    /// Prefetched starts that workers began.
     followed: u64,
     /// Tasks whose summary says that they handed over to a successor.
     handed_over: u64,

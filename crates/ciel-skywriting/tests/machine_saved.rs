@@ -84,7 +84,7 @@ impl Running {
         }
     }
 
-    /// Goes on to the next wait; gives the result at the end.
+    /// Runs to the next wait; returns the result at the end.
     fn step(&mut self) -> Option<Result<serde_json::Value, String>> {
         for handle in std::mem::take(&mut self.waits) {
             let text = (self.original[handle.0 as usize] + 1).to_string();
@@ -174,7 +174,7 @@ fn every_wait_of_every_program_is_resumed_twice_from_the_same_bytes() {
                 let resumed = Running::unpacked(&code, &packed).finish();
                 assert_eq!(resumed, expected, "wait {waits} of {program}");
             }
-            // The saved one goes on as well, and saves the same bytes.
+            // The saved machine continues as well, and saves the same bytes.
             assert_eq!(running.packed(), packed, "{program}");
         }
         assert!(waits > 0, "{program} never waits");

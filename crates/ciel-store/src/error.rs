@@ -13,7 +13,7 @@ use crate::values::{Extent, ObjectName};
 /// A refused or failed act of the store. Nothing half-done is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder holds something else; nothing in it was touched.
+    /// The folder is not a state folder; nothing in it was touched.
     #[error("{path} is not a state folder of ciel")]
     ForeignFolder {
         /// The folder.

@@ -71,7 +71,7 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
     /// As [`ObjectStore::map`].
     fn verify(&self, name: ObjectName) -> Result<(), StoreError>;
 
-    /// Takes up the objects that an earlier process of the run has left: exactly `known`. Gives
+    /// Recovers the objects that an earlier process of the run has left: exactly `known`. Returns
     /// those that are missing or changed, in the order of `known`; everything else is removed, so
     /// this comes before anything is written. Up to `verified_bytes_max` bytes are compared with
     /// their digests at once, short objects first, the others at their first use.

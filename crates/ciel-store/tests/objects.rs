@@ -28,10 +28,10 @@ trait World {
     /// A file that a task has written.
     fn written(&self, bytes: &[u8]) -> PathBuf;
 
-    /// Somebody else changes the bytes of an object, or takes them away.
+    /// Another process changes the bytes of an object, or removes them.
     fn damage(&self, name: ObjectName, bytes: Option<&[u8]>);
 
-    /// The process is killed, and the next one takes up the run with these objects.
+    /// The process is killed, and the next one resumes the run with these objects.
     fn restart(&mut self, known: &[Object], verified_bytes_max: u64) -> Vec<LostObject>;
 
     /// Files that are left of objects, drafts and written files.

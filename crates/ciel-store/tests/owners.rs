@@ -1,4 +1,4 @@
-//! Whose state is trusted: that of the user, where nobody else could have written.
+//! Whose state is trusted: that of the user, where no other user could have written.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};

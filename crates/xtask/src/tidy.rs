@@ -1,9 +1,9 @@
 //! The rules of the house that can be checked by reading the source tree.
 //!
 //! Each module holds the rules of one kind, as functions from text to [`Finding`]s. They know
-//! neither git nor a compiler, and read comments and strings only where a rule asks for it. Read
-//! [`tree`] for what is read, [`text`] for how code is told from comments, and `tests/tidy.rs` for
-//! the list of the rules.
+//! neither git nor a compiler, and read comments and strings only where a rule needs it. Read
+//! [`tree`] for what is read, [`text`] for how code is separated from comments, and `tests/tidy.rs`
+//! for the list of the rules.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Completes golden vectors: bytes beside meaning.
 //!
-//! Somebody writes a new file of `protocol/vectors` with the sender, a note and the message; this
-//! tool adds the bytes. It never changes a file that has them and deletes none, so what was once
-//! agreed stays agreed. Read `protocol/vectors/README.md` next.
+//! A developer writes a new file of `protocol/vectors` with the sender, a note and the message;
+//! this tool adds the bytes. It never changes a file that has them and deletes none, so what was
+//! once agreed stays agreed. Read `protocol/vectors/README.md` next.
 
 use std::fs;
 use std::path::Path;

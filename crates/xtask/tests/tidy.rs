@@ -1,5 +1,5 @@
 //! The rules of the house hold in the whole source tree. Each rule has its own tests, with bad
-//! samples, beside it in `src/tidy`; whether generated files are fresh is told by `freshness.rs`.
+//! samples, beside it in `src/tidy`; `freshness.rs` checks that generated files are fresh.
 
 use std::sync::LazyLock;
 

@@ -29,7 +29,7 @@ _TIMING = {
     "first": "which of several futures came first",
     "rest": "which of several futures came first",
     "timeout": "which of several futures came first",
-    "done": "whether futures are there",
+    "done": "whether futures are resolved",
 }
 """Names, for messages, of observations of other modules."""
 

@@ -393,7 +393,7 @@ class Drop:
 
 @final
 class Shutdown:
-    """The connection ends; `failures` are those that nobody has asked for."""
+    """The connection ends; `failures` are those of results that were never read."""
 
     __match_args__ = ("failures",)
     def __new__(cls, failures: list[Failure]) -> Shutdown: ...

@@ -17,7 +17,7 @@ from typing import Any
 
 STDOUT, STDERR = 0, 1
 CAPTURED_BYTES_MAX = 64 << 20
-"""Above this the captured file is begun anew when a task ends."""
+"""Above this size the captured file is truncated when a task ends."""
 
 Write = Callable[[int, bytes], None]
 

@@ -193,7 +193,7 @@ def pickle_future() -> bytes:
 
 @ciel.task
 def wait_in_thread() -> list[Any]:
-    """Waits in a thread of its own, before and after the result is there."""
+    """Waits in a thread of its own, before and after the result is ready."""
     found: list[Any] = []
     future = double.spawn(8)
 
@@ -230,7 +230,7 @@ def spawn_in_thread() -> str:
 
 @ciel.task
 def wait_in_loop() -> list[Any]:
-    """Waits inside asyncio.run, awaits, and waits again when the result is there."""
+    """Waits inside asyncio.run, awaits, and waits again when the result is ready."""
     future = double.spawn(8)
 
     async def wait(way: str) -> Any:

@@ -162,7 +162,7 @@ def outcome(ask: Callable[[], Any], caught: bool) -> int:
 
 
 def drain(language: Any, futures: list[Any]) -> None:
-    """Asks for everything, so that no failure is left that nobody asked for."""
+    """Reads every result, so that no failure is left unread."""
     for future in futures:
         outcome(lambda future=future: language.result(future), True)  # type: ignore[misc]
 
@@ -280,7 +280,7 @@ class Direct:
 
 
 def value_of(entry: Any) -> Any:
-    """A copy of what is there."""
+    """A copy of the current state."""
     value = entry[1]
     return list(value) if isinstance(value, list) else value
 

@@ -316,7 +316,7 @@ class Engine:
     def ask(
         self, tag: int, request: int, kind: str, handles: list[int], *, action: int, part: int
     ) -> None:
-        """Which are there."""
+        """Which are resolved."""
         task = self.tasks[tag]
         self._reach(task, action)
         answer = json.dumps([task.table[handle].state is not None for handle in handles]).encode()
@@ -345,7 +345,7 @@ class Engine:
         return bool(self.messages)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
     def forked(self) -> None:
         """Nothing to close."""
@@ -364,7 +364,7 @@ class Engine:
 
 
 class Nothing:
-    """Descriptor 1 of a test, which nobody reads."""
+    """Descriptor 1 of a test, which is not read."""
 
     def take(self) -> bytes:
         """Nothing."""

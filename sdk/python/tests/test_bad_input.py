@@ -122,7 +122,7 @@ def test_thread_that_outlives_its_task_retires_the_worker(session: ciel.Session)
 def test_future_in_a_global_is_refused_in_another_task(
     session: ciel.Session, which: int, how: str
 ) -> None:
-    """It worked if the value was there and both tasks were in one process, and only then."""
+    """It worked if the value was resolved and both tasks were in one process, and only then."""
     owner = outcome(session, bad.keep_globally)
     found: list[tuple[int, str]] = []
 

@@ -1,4 +1,4 @@
-"""Workers that go on by themselves, with a real engine: chains and many small tasks.
+"""Workers that prefetch, with a real engine: chains and many small tasks.
 
 Prefetched starts affect timing only. Read next: `test_ahead.py` for the messages, "Prefetched
 starts" in PROTOCOL.md. """

@@ -1,4 +1,4 @@
-"""The way of an exception from a task to whoever asks: type, text, notes, traceback."""
+"""How an exception gets from a task to its reader: type, text, notes, traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks ask of the outside: recorded, answered again by a replay, refused where it would hurt.
+"""Inputs of tasks from the environment: recorded, replayed, refused where they would do harm.
 
 The serial program and the scripted engine stand for most of it; the last part kills workers of the
 real engine.

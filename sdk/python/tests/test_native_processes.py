@@ -47,7 +47,7 @@ def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
 
 @FORKS
 def test_child_forked_while_a_thread_receives_is_not_held(wire: Wire) -> None:
-    """A thread that receives holds a lock; in a child forked meanwhile nobody lets it go."""
+    """A thread that receives holds a lock; in a child forked meanwhile it is never released."""
     connection, engine = wire
     results: list[Message | None] = []
     receiver = threading.Thread(target=lambda: results.append(connection.receive()))

@@ -1,4 +1,4 @@
-"""Options: what is accepted, what is refused by name, and what the engine is told."""
+"""Options: what is accepted, what is refused by name, and what the engine receives."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def takes(*args: Any, **kwargs: Any) -> Any:
 
 
 class Strand:
-    """What packs and what reads: futures are handles, inputs are told by their numbers."""
+    """A store and a reader: futures are handles, inputs are known by their numbers."""
 
     label = "test"
 

@@ -66,7 +66,7 @@ def forget(what: str) -> str:
 
 @ciel.task
 def wait_for(path: str) -> str:
-    """Waits until a file is there."""
+    """Waits until a file exists."""
     until(lambda: os.path.exists(path))
     return path
 

@@ -47,7 +47,7 @@ def fills_cache() -> Any:
 
 @ciel.task
 def given(*values: Any, **named: Any) -> Any:
-    """Gives back what it got."""
+    """Returns its argument."""
     return values, named
 
 

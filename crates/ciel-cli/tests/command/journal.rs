@@ -121,7 +121,7 @@ fn records_are_told_as_json() {
     assert_eq!(folder.ended(running.take()).code, None);
 }
 
-// Only debug builds take snapshots of short logs when they are told to.
+// Only debug builds can be made to take snapshots of short logs.
 #[cfg(debug_assertions)]
 #[test]
 fn snapshot_is_shown_in_place_of_what_it_covers() {

@@ -59,7 +59,7 @@ fn broken_off(folder: &Folder, words: &[&str], signal: Signal) -> (String, Ended
     (run, folder.ended(running.take()))
 }
 
-/// Starts a command that goes on with the job, and lets the job end.
+/// Starts a command that resumes the job, and lets the job end.
 fn ended_well(folder: &Folder, words: &[&str]) -> Ended {
     let running = begun(folder, words);
     folder.write("pipe", "fed");

@@ -70,7 +70,7 @@ return 1;
 /// Bytes that a pipe holds.
 const PIPE_BYTES: u64 = 64 << 10;
 
-/// A run whose output nobody read could not be ended by any number of signals: its output thread
+/// A run whose output was not read could not be ended by any number of signals: its output thread
 /// waited for the reader, and all other threads for the output thread.
 #[test]
 fn third_signal_ends_a_run_whose_output_nobody_reads() {

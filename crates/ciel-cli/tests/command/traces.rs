@@ -66,7 +66,7 @@ fn trace_of_an_interrupted_run_is_whole() {
     assert!(shown.ends.contains(&"cancelled".to_string()), "{shown:?}");
 }
 
-/// What is there when a process is killed can be opened: only the end of the array is missing.
+/// The trace of a killed process can be opened: only the end of the array is missing.
 #[test]
 fn trace_of_a_killed_run_lacks_its_end_only() {
     let script = "x = spawn_exec(\"shell\", {\"command\": \"echo $$ > begun; sleep 600\"}, 1);\n\

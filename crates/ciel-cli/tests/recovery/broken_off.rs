@@ -1,4 +1,4 @@
-//! A run that was killed in the middle of a job, to be damaged and taken up again and again.
+//! A run that was killed in the middle of a job, to be damaged and resumed repeatedly.
 //!
 //! It does not know what is done to it.
 
@@ -63,14 +63,14 @@ impl BrokenOff {
         run_folder(&self.place, &self.state, &self.run).join(name)
     }
 
-    /// Runs `ciel` with these words; whoever waits at the gate is let through.
+    /// Runs `ciel` with these arguments; tasks that wait at the gate pass it.
     pub fn ciel(&self, words: &[&str]) -> crate::support::Ended {
         self.gate.release(1);
         let words = [&words[..1], &["--state", &self.state], &words[1..]].concat();
         self.place.run(&words)
     }
 
-    /// Whether commands that had ended before the kill have run again since it was asked last.
+    /// Whether commands that had ended before the kill were rerun since the last call.
     pub fn ran_again(&self) -> bool {
         let again = times_run(&self.place).iter().any(|times| *times > 1);
         let once: String = (0..PARTS).map(|n| format!("{n}\n")).collect();

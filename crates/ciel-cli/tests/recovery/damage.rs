@@ -10,7 +10,7 @@ use crate::{PARTS, expect_told, expect_well, output, times_run};
 
 const LOG: &str = "journal/log-0000000000";
 
-/// The run went on and gave the right output, or was refused with a way on.
+/// The run resumed with the right output, or was refused with a hint that works.
 fn expect_whole_or_refused(broken: &BrokenOff, ended: &Ended, what: &str) -> bool {
     if ended.code == Some(0) {
         expect_well(ended, &output());
@@ -45,7 +45,7 @@ fn flipped_byte_anywhere_in_the_log_is_refused_or_costs_the_end_only() {
         assert!(whole || !broken.ran_again());
     }
     assert!(refused > 12, "{refused} of 24 were refused");
-    // The way on that is told works.
+    // The hint works.
     let fresh = broken.ciel(&["run", "--new", "job.sw"]);
     expect_well(&fresh, &output());
 }

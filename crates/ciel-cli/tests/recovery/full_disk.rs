@@ -1,5 +1,5 @@
-//! Disks that run full: whatever is written then, the run stops with that named and goes on when
-//! there is room.
+//! Disks that run full: whatever is written then, the run stops, names it, and resumes when there
+//! is room.
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit};
 

@@ -1,6 +1,6 @@
-//! Runs that are hindered, damaged or robbed: what is told, what stays, and how they go on.
+//! Runs that are blocked, damaged or lose files: the messages, what stays, and how they resume.
 //!
-//! Where a run is broken off does not matter here but what is there when it goes on; see
+//! The moment of the interruption does not matter here, but the state in which the run resumes; see
 //! `resume.rs` for runs that are killed at any moment. Read first: `support`.
 
 #[path = "../support/mod.rs"]

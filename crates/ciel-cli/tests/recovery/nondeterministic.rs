@@ -1,5 +1,5 @@
-//! Tasks that give something else when they are run again after a death: the job fails and says
-//! so, and the command ends.
+//! Tasks that differ when they are rerun after a kill: the job fails and names the difference, and
+//! the command ends.
 
 use std::fs;
 
@@ -35,8 +35,8 @@ fn resumed_after(damage: impl Fn(&std::path::Path)) -> crate::support::Ended {
     place.run(&["run", "job.sw"])
 }
 
-/// The graph had given up the script in the midst of what it told, and the script was put aside
-/// all the same, as one that waits: it kept its slot, and the resumed job stood still for ever.
+/// The graph had failed the script in the middle of its batch of events, and the script was
+/// suspended all the same, as one that waits: it kept its slot, and the resumed job hung for ever.
 #[test]
 fn script_that_spawns_something_else_on_replay_ends_the_resumed_job() {
     let ended = resumed_after(|object| fs::remove_file(object).unwrap());

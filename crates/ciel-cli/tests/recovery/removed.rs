@@ -1,5 +1,5 @@
-//! Somebody removes parts of the state, while a run lives or after it was killed: each has one
-//! meaning, which is told.
+//! Parts of the state are removed, while a run is live or after it was killed: each has one
+//! meaning, which is reported.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn remove(path: &Path) {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
 
-/// Removes a part of a live run, which then goes on.
+/// Removes a part of a live run, which then continues.
 fn robbed_while_it_lives(part: &str) -> (Place, String, Ended) {
     let place = Place::new();
     let (gate, live) = at_the_gate(&place, &[], "");
@@ -150,7 +150,7 @@ fn killed_run_without_objects_makes_them_again() {
 }
 
 /// A run that ended its work early gave up all its tasks then, and removed the files that none of
-/// them needed any more, which whoever took the run up did need.
+/// them needed any more, but that the resumed run did need.
 #[test]
 fn interrupted_run_keeps_the_files_that_it_needs_later() {
     for signal in ["INT", "TERM"] {

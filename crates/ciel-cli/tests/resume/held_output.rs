@@ -1,4 +1,4 @@
-//! Output that is held back on disk when the engine is killed.
+//! Output that is spilled to disk when the engine is killed.
 //!
 //! Read first: `support`.
 

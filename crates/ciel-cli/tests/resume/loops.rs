@@ -1,4 +1,4 @@
-//! A long loop of tasks that delegate: its journal stays small, and it goes on where it was.
+//! A long loop of tasks that delegate: its journal stays small, and it resumes where it was.
 //!
 //! Debug builds take `CIEL_LOG_BYTES_MIN`, so that there are many snapshots in a short run. Read
 //! first: `support`.
@@ -75,7 +75,7 @@ fn expect_end(ended: &Ended) {
     assert_eq!(ended.stdout, expected(), "{}", ended.stderr);
 }
 
-/// Tasks that were done before, as a run that was taken up tells.
+/// Tasks that had finished before, as a resumed run reports.
 fn done_before(ended: &Ended) -> Option<u64> {
     let line = ended
         .stderr

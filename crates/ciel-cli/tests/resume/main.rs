@@ -1,5 +1,5 @@
-//! Runs that are killed and go on: what they show in the end is what an undisturbed run shows, and
-//! what was done before is not done again.
+//! Runs that are killed and resumed: their output in the end is that of an undisturbed run, and
+//! finished work is not redone.
 //!
 //! How runs are listed, refused and removed is tested in `command/runs.rs`; that a worker, the
 //! spawner or the process of a task is killed while the engine lives, in `processes.rs`
@@ -10,7 +10,7 @@
 #[cfg(debug_assertions)]
 mod ended;
 mod held_output;
-// Only debug builds die where they are told to.
+// Only debug builds can be made to die at a record.
 #[cfg(debug_assertions)]
 mod loops;
 #[cfg(debug_assertions)]

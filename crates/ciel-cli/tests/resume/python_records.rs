@@ -63,7 +63,7 @@ def main():
     return [first.result(), int(used.result()), loop.result()]
 "#;
 
-/// What it shows at any time of the day and whoever is first.
+/// Its output, at any time of the day and whichever task is first.
 const EXPECTED: &str = "pair 1|leaf 1|leaf 2|leaf 7|leaf 8|tail 1|tail 0|caught|\
     spilled (3, 'drops')|\
     [30,1000,\"landed\"]";

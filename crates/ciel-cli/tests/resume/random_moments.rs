@@ -1,4 +1,4 @@
-//! Examples whose processes are killed at random moments, and taken up until they have ended.
+//! Examples whose processes are killed at random moments, and resumed until they have ended.
 //!
 //! `CIEL_KILLS` says how often to kill, `CIEL_KILL_SEED` with which seed to begin; each seed is one
 //! job from its beginning to its end and is printed when it fails. Read first: `support`.
@@ -41,7 +41,7 @@ struct Seen {
     files: Vec<Option<Vec<u8>>>,
 }
 
-/// An example as it is when nobody disturbs it.
+/// An example without disturbance.
 struct Known {
     example: Example,
     seen: Seen,

@@ -86,7 +86,7 @@ const THREADS: usize = 3;
 /// Records that it makes at least.
 const RECORDS_MIN: u64 = 40;
 
-/// Tasks that were not run again, all kills together, at least.
+/// Tasks that were not rerun, all kills together, at least.
 const SAVED_MIN: usize = 20;
 
 fn trial(job: &str) -> Trial {
@@ -109,7 +109,7 @@ fn options(at: u64, written: bool) -> Vec<&'static str> {
 }
 
 /// Kills a run at every record, before or after it is written, until there are no more records.
-/// Gives how many of the tasks that leave marks were not run again, all kills together.
+/// Returns how many of the tasks that leave marks were not rerun, all kills together.
 fn every_record(job: &str, is_written: fn(u64) -> bool) -> usize {
     let trial = trial(job);
     let (plain, named) = (

@@ -157,7 +157,7 @@ fn file_in_which_something_else_stands_is_left_alone() {
         std::fs::read_to_string(spoiled).unwrap(),
         format!("{held}done\n")
     );
-    // It can go on elsewhere.
+    // It can resume elsewhere.
     let ended = run_into(&place, new_file(&place, "other"), &[]);
     expect_whole(&place, &ended, "other");
 }

@@ -1,4 +1,4 @@
-//! A job that is run once in peace, and then killed and taken up as often as one likes.
+//! A job that is run once undisturbed, and then killed and resumed any number of times.
 //!
 //! Tasks of such a job add their name to the file `marks` when they begin. Which of them had been
 //! committed is read from a copy of the journal that the killed run has left. It does not know
@@ -42,7 +42,7 @@ pub struct Seen {
     pub shown: (Option<i32>, String),
     /// The file of `-o`; empty without.
     pub output: String,
-    /// What is told of the failure, if the job has failed and is else quiet.
+    /// The message of the failure, if the job has failed and is else quiet.
     pub failure: String,
 }
 
@@ -132,7 +132,7 @@ impl Trial {
         unreachable!("nobody kills the last one")
     }
 
-    /// Runs the job, or takes up what there is of it, to its end or to that moment.
+    /// Runs or resumes the job, to its end or to that moment.
     fn attempt(&self, place: &Place, options: &[&str], moment: Option<&Moment>) -> Ended {
         let mut command = self.command(place, options);
         if let Some(moment) = moment {
@@ -253,7 +253,7 @@ fn copy_files(from: &Path, to: &Path) {
     }
 }
 
-/// A task that was committed has not been run again, and each other one once at most.
+/// A committed task was not rerun, and each other one once at most.
 fn expect_no_work_twice(
     before: &BTreeMap<String, usize>,
     committed: &BTreeSet<String>,

@@ -186,14 +186,14 @@ impl Place {
         marked(MARK_VARIABLE, &self.mark)
     }
 
-    /// No process of this test's jobs is there.
+    /// No process of this test's jobs exists.
     pub fn expect_nobody(&self, about: &str) {
         let left = self.processes();
         let named: Vec<String> = left.iter().map(|pid| marks::command_of(*pid)).collect();
         assert!(left.is_empty(), "left behind: {named:?}\n{about}");
     }
 
-    /// Waits until no process of this test's jobs is there.
+    /// Waits until no process of this test's jobs exists.
     pub fn await_nobody(&self) {
         until_true("all processes are gone", || self.processes().is_empty());
     }

@@ -1,4 +1,4 @@
-//! The examples of this repository, and whether what they need is there.
+//! The examples of this repository, and whether their requirements are installed.
 //!
 //! It does not know what they show.
 

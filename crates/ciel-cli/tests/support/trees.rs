@@ -188,7 +188,7 @@ impl Writer {
         self.spawned.len() - 1
     }
 
-    /// Where the first failure that nobody asked for comes from.
+    /// The origin of the first failure that was never read.
     fn earliest_lost(&self) -> Option<Boom> {
         let lost = self.spawned.iter().filter(|spawned| !spawned.asked_for);
         lost.flat_map(|spawned| spawned.result.err()).next()

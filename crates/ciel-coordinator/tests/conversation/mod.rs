@@ -188,7 +188,7 @@ impl Conversation {
         });
     }
 
-    /// The engine is lost, the root goes on from its checkpoint, and the job is cancelled.
+    /// The engine is lost, the root resumes from its checkpoint, and the job is cancelled.
     pub fn end(&mut self) {
         self.tell(Event::EngineLost {
             policy: Policy::default(),
@@ -211,7 +211,7 @@ impl Conversation {
         self.tell(Event::JobCancelled {
             failure: Box::new(failure(FailureKind::Cancelled)),
         });
-        // Too late: it concerns nobody any more.
+        // Too late: the event is stale.
         self.tell(Event::TaskRefused {
             task: TaskKey(2),
             attempt: AttemptNumber(0),

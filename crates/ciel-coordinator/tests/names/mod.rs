@@ -1,4 +1,4 @@
-//! The names of variants and fields, as a type tells them to whoever reads it.
+//! The names of variants and fields, as a type reports them to its deserializer.
 //!
 //! A derived `Deserialize` says the names of what it is about to read before it reads anything. So
 //! a reader that has nothing to give can listen to them. It does not know any type.
@@ -38,7 +38,7 @@ pub fn variants<T: DeserializeOwned>() -> Vec<(String, Vec<&'static str>)> {
     }
 }
 
-/// The place of no variant, at which only the names of all are told.
+/// The index of no variant, for which only the names of all are reported.
 const ASK_NAMES: usize = usize::MAX;
 
 struct Listener {

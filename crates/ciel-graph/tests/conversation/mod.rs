@@ -25,7 +25,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// The whole conversation as it goes when these events are told.
+    /// The whole conversation for these events.
     pub fn hold(text: &str) -> String {
         let policy = Policy {
             keep_going: text.contains("# keep-going"),
@@ -491,7 +491,7 @@ fn ended(summary: &TaskSummary) -> String {
     )
 }
 
-/// How a wait ended whose end depends on time: the places of what was there.
+/// How a wait ended whose end depends on time: the indices of what was resolved.
 fn end(ended: Option<&WaitEnd>) -> String {
     match ended {
         None => String::new(),

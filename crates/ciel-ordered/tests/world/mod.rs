@@ -116,7 +116,7 @@ impl Program {
         }
     }
 
-    /// The output of a strand by definition; says whether the output goes on after it.
+    /// The output of a strand by definition; returns whether the output continues after it.
     pub fn interpret(&self, strand: usize, output: &mut Vec<u8>) -> bool {
         for event in self.lasting_events(strand) {
             match event {

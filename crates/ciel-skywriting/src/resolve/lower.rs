@@ -1,4 +1,4 @@
-//! The walk over statements and expressions.
+//! The traversal of statements and expressions.
 //!
 //! It follows the order in which they run, because whether a variable is certainly set at a place
 //! decides whether it must begin with a value from outside. Read next: `arguments`.

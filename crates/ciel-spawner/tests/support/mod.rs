@@ -191,7 +191,7 @@ fn ready(descriptor: impl AsFd, events: PollFlags, end: Instant) -> bool {
     rustix::event::poll(&mut [PollFd::new(&descriptor, events)], Some(&left)).unwrap() > 0
 }
 
-/// Waits until a process has ended, whoever collects it.
+/// Waits until a process has ended and was reaped.
 pub fn wait_until_gone(pid: u32) {
     let pid = Pid::from_raw(pid.cast_signed()).unwrap();
     if let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) {

@@ -1,6 +1,6 @@
 //! The runtime reads and writes objects through the store, and nothing else opens a file.
 //!
-//! Whoever opens the file of an object by its path passes by its budget and its digest. A path can
+//! Code that opens the file of an object by its path bypasses its budget and its digest. A path can
 //! be asked whether there is something, but not opened; the few files that are not the store's are
 //! listed here with the modules that open them. Read [`super::text`] next.
 

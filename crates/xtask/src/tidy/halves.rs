@@ -1,7 +1,7 @@
 //! Home and site name nothing of each other: they share messages, and what those are made of.
 //!
-//! The two halves of the engine may be in different processes, so what one of them knows it was
-//! told. It reads names only. Read [`super::text`] next.
+//! The two halves of the engine may be in different processes, so each knows the other only by its
+//! messages. It reads names only. Read [`super::text`] next.
 
 use super::Finding;
 use super::text::{line_of, mask_rust, without_tests, words};

@@ -1,8 +1,8 @@
 //! Rules of absence: what the pure crates must not name.
 //!
 //! A pure crate is a function of its events: no file, socket, process, thread, clock, environment
-//! or randomness. The rule reads names only; which crates may be linked is told by
-//! [`super::dependencies`].
+//! or randomness. The rule reads names only; [`super::dependencies`] has the crates that may be
+//! linked.
 
 use super::Finding;
 use super::text::{is_word, line_of, mask_rust, without_tests, words};

@@ -18,7 +18,7 @@ const NOTES: &[&str] = &[
 /// Code that says that code or a test is missing.
 const MISSING: &[&str] = &["unimplemented!", "todo!", "#[ignore"];
 
-/// Folders at the root of a machine that are nobody else's.
+/// Folders at the root of a machine that only this machine has.
 const MACHINE_FOLDERS: &[&str] = &[concat!("/", "work"), concat!("/", "root")];
 
 /// Hosts of package registries.

@@ -228,7 +228,7 @@ def says(task):
 
 
 def clock(task):
-    """Its answer is what it observed first, whatever it would see when it is run again."""
+    """Its result is its first observation, whatever a replay would observe."""
     seen = task.observations.pop(0) if task.observations else None
     now = base64.b64decode(seen["value"]) if seen else str(time.monotonic_ns()).encode()
     if seen is None:
@@ -318,7 +318,7 @@ def race(task):
 
 
 def race_again(task):
-    """The first of two, run again from its start; then the other."""
+    """The first of two, replayed from its start; then the other."""
     children = hold(task)
     if not task.observations:
         return task.after("blockOn", references=children, wait="WAIT_FIRST", replay={})
@@ -352,7 +352,7 @@ def patience(task):
 
 
 def patience_again(task):
-    """The same, run again from its start; and a wait that ends before its time."""
+    """The same, replayed from its start; and a wait that ends before its limit."""
     children = hold(task)
     if not task.observations:
         return task.after("blockOn", references=children[:1], timeoutMs="50", replay={})
@@ -392,7 +392,7 @@ def watcher(task):
 
 
 def asker(task):
-    """What it is told of its child's failure is its value."""
+    """Its value is the failure of its child, as received."""
     child = task.spawn(task.arguments["of"])
     park_on(task, [child], lambda resume: task.exit(resume["answers"][0]["error"]))
 

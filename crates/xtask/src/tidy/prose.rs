@@ -1,28 +1,42 @@
 //! Rules about wording: phrases that a reader would not search for, with the term to use instead.
 //!
-//! They hold in pages, outside code, and in the string literals of the crates whose messages users
-//! read. It knows phrases, not grammar. Read next: `words`, for words that must not appear at all.
+//! They hold in pages, outside code, in the string literals of the crates whose messages users
+//! read, and in comments of Rust and Python, docstrings included. It knows phrases, not grammar.
+//! Read next: `words`, for words that must not appear at all.
 
 use super::Finding;
-use super::text::{mask_rust, without_tests, words};
+use super::text::{mask_python, mask_rust, without_tests, words};
 use super::tree::{Language, Source};
 
-/// A phrase of everyday English, and the term to use instead.
+/// A phrase of everyday English, and the term to use instead: in all prose.
 const PLAIN: &[(&str, &str)] = &[
-    ("goes on", "continues or resumes"),
+    ("anew", "again, or the act: rebuilds, rewrites, reencodes"),
+    ("got a place", "got a slot"),
+    ("held back", "buffered or delayed"),
+    ("holds something else", "differs"),
+    ("let out", "released"),
     ("made again", "recomputed"),
     ("makes it again", "recomputes it"),
+    ("put aside", "parked, suspended or saved"),
+    ("puts aside", "parks, suspends or saves"),
     ("run again", "rerun or replayed"),
-    ("told ahead", "prefetched"),
-    ("the outside", "the environment"),
-    ("who asks", "the caller"),
-    ("what it is told", "what it receives"),
     ("so often", "up to N times"),
     ("start afresh", "start a new run"),
-    ("tried again", "retried"),
-    ("got a place", "got a slot"),
+    ("taken back", "rolled back or withdrawn"),
+    ("taken up", "resumed or recovered"),
+    ("takes up", "resumes, recovers or starts"),
+    ("the outside", "the environment"),
     ("walk over", "iterate over"),
-    ("holds something else", "differs"),
+    ("went on", "continued or resumed"),
+    ("who asks", "the caller"),
+];
+
+/// Further ones, in what users read.
+const PLAIN_TO_USERS: &[(&str, &str)] = &[
+    ("goes on", "continues or resumes"),
+    ("told ahead", "prefetched"),
+    ("tried again", "retried"),
+    ("what it is told", "what it receives"),
 ];
 
 /// Pages that are held to other texts: to doc comments by a test, to the wire protocol, to the code
@@ -49,31 +63,44 @@ const SPEAKING: &[&str] = &[
     "crates/ciel-view/",
 ];
 
-/// Phrases of the list in the prose of a page or in the messages of a crate.
+/// Phrases of the lists in the prose of a page, in the messages of a crate, and in comments.
 pub fn vague_phrases(source: &Source) -> Vec<Finding> {
-    if HELD_TO_OTHER_TEXTS.contains(&source.path.as_str()) {
+    let is_held = HELD_TO_OTHER_TEXTS.contains(&source.path.as_str());
+    if is_held || source.is_generated() {
         return Vec::new();
     }
     let speaks = SPEAKING.iter().any(|one| source.path.starts_with(one)) && source.is_production();
-    let lines = match source.language() {
-        Language::Markdown => prose(&source.text),
-        Language::Rust if speaks => messages(&source.text),
-        _ => return Vec::new(),
+    let (to_users, comments) = match source.language() {
+        Language::Markdown => (prose(&source.text), Vec::new()),
+        Language::Rust if speaks => (messages(&source.text), rust_comments(&source.text)),
+        Language::Rust => (Vec::new(), rust_comments(&source.text)),
+        Language::Python => (Vec::new(), python_comments(&source.text)),
+        Language::Other => return Vec::new(),
     };
+    let to_users = find(source, &to_users, &[PLAIN, PLAIN_TO_USERS]);
+    [to_users, find(source, &comments, &[PLAIN])].concat()
+}
+
+/// Phrases of the lists in lines.
+fn find(source: &Source, lines: &[Line], lists: &[&[(&str, &str)]]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (number, line) in lines {
-        for (phrase, term) in PLAIN {
+        let line = line.to_lowercase();
+        for (phrase, term) in lists.iter().copied().flatten() {
             if words(&line, phrase).next().is_some() {
                 let message = format!("`{phrase}`: write {term}");
-                found.push(Finding::new(&source.path, number, message));
+                found.push(Finding::new(&source.path, *number, message));
             }
         }
     }
     found
 }
 
+/// A line with its number.
+type Line = (usize, String);
+
 /// The lines of a page outside code, with their numbers and without the code inside them.
-pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
+pub(super) fn prose(text: &str) -> Vec<Line> {
     let mut inside_code = false;
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -88,7 +115,7 @@ pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
 }
 
 /// The lines of production code that hold string literals.
-fn messages(text: &str) -> Vec<(usize, String)> {
+fn messages(text: &str) -> Vec<Line> {
     let code = mask_rust(text);
     let production = without_tests(&code);
     let lines = text.lines().zip(code.lines()).zip(production.lines());
@@ -99,6 +126,53 @@ fn messages(text: &str) -> Vec<(usize, String)> {
     spoken
         .map(|(index, ((line, _), _))| (index + 1, line.to_owned()))
         .collect()
+}
+
+/// The comments of Rust, with those behind code.
+fn rust_comments(text: &str) -> Vec<Line> {
+    let masked = mask_rust(text);
+    let comments = behind_code(text, &masked).filter(|(_, rest)| rest.starts_with("//"));
+    joined(comments.map(|(number, rest)| (number, rest.trim_start_matches(['/', '!']))))
+}
+
+/// The comments of Python and the lines of its strings that have no code: docstrings are among
+/// them.
+fn python_comments(text: &str) -> Vec<Line> {
+    let masked = mask_python(text);
+    let whole: Vec<bool> = masked.lines().map(|line| line.trim().is_empty()).collect();
+    let comments = behind_code(text, &masked)
+        .filter(|(number, rest)| whole[number - 1] || rest.starts_with('#'));
+    joined(comments)
+}
+
+/// What each line has behind its last code, if it has anything there.
+fn behind_code<'a>(text: &'a str, masked: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+    let rests = text
+        .lines()
+        .zip(masked.lines())
+        .map(|(line, code)| line[code.trim_end().len()..].trim());
+    rests
+        .enumerate()
+        .map(|(index, rest)| (index + 1, rest))
+        .filter(|(_, rest)| !rest.is_empty())
+}
+
+/// Lines without the code inside them, each with the first word of the next, so that a phrase is
+/// also found across a line break.
+fn joined<'a>(comments: impl Iterator<Item = (usize, &'a str)>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (number, text) in comments {
+        let outside: Vec<&str> = text.split('`').step_by(2).collect();
+        let text = outside.join("`");
+        if let Some((last, before)) = lines.last_mut()
+            && *last + 1 == number
+        {
+            before.push(' ');
+            before.push_str(text.split_whitespace().next().unwrap_or_default());
+        }
+        lines.push((number, text));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -119,10 +193,27 @@ mod tests {
     }
 
     #[test]
-    fn phrases_of_messages_are_found_and_those_of_comments_and_tests_are_not() {
-        let code = "// goes on\nlet a = \"it goes on\";\n\
+    fn phrases_of_messages_are_found_and_those_of_tests_are_not() {
+        let code = "let c = 1;\nlet a = \"it goes on\";\n\
                     #[cfg(test)]\nmod tests {\n let b = \"goes on\";\n}\n";
         assert_eq!(lines("crates/ciel-cli/src/a.rs", code), [2]);
         assert_eq!(lines("crates/ciel-sim/src/a.rs", code), [0; 0]);
+    }
+
+    #[test]
+    fn phrases_of_comments_are_found_also_behind_code_and_across_lines() {
+        let code = "//! Held back.\nlet a = 1; // made again\n/// Output is let\n/// out here.\n\
+                    let b = \"// anew\"; // `anew` is code\n";
+        assert_eq!(lines("crates/ciel-sim/src/a.rs", code), [1, 2, 3]);
+        assert_eq!(lines("crates/ciel-sim/tests/a.rs", code), [1, 2, 3]);
+        let generated = "crates/ciel-protocol/src/generated/a.rs";
+        assert_eq!(lines(generated, code), [0; 0]);
+    }
+
+    #[test]
+    fn phrases_of_docstrings_are_found_and_those_of_other_strings_are_not() {
+        let code = "def f():\n    \"\"\"It is run\n    again.\n    \"\"\"\n    \
+                    return f('run again')  # taken up\n";
+        assert_eq!(lines("sdk/python/ciel/a.py", code), [2, 5]);
     }
 }

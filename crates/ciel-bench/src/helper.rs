@@ -30,7 +30,7 @@ pub enum Helper {
     },
 }
 
-/// What the words of the command line ask for, if they are a helper's.
+/// The helper that the words of the command line request, if any.
 pub fn asked(mut words: impl Iterator<Item = OsString>) -> Option<Helper> {
     let word = words.nth(1)?;
     let argument = words.next()?;

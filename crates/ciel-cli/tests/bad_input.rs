@@ -49,7 +49,7 @@ fn expect_told(ended: &Ended, name: &str, words: &[&str]) {
 }
 
 /// Runs a job in which `bad`, an expression for a task called `bad`, stands between two others:
-/// both print, the failure tells of it, nothing is left, and the next run works.
+/// both print, the failure names it, nothing is left, and the next run works.
 fn expect_only_it_fails(place: &Place, bad: &str, words: &[&str]) -> Ended {
     let script = format!(
         "a = {};

@@ -1,7 +1,7 @@
 //! Plug-in executors: the real command with real workers, good and hostile.
 //!
 //! Most tasks are those of `executors/worker.py`, which is installed under the names that a test
-//! asks for; its name decides how it greets the engine.
+//! needs; its name decides how it sends `hello`.
 
 mod support;
 

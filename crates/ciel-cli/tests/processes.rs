@@ -1,5 +1,5 @@
-//! Processes: what dies is noticed, what is ended is gone, what was asked for is honoured, and
-//! what waits costs nothing.
+//! Processes: deaths are noticed, ended processes are gone, requested resources are honoured, and
+//! waits cost nothing.
 //!
 //! Read first: `support`, for how jobs are run, held still and counted.
 

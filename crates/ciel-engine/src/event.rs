@@ -1,4 +1,4 @@
-//! The language of the engine: what happens, who tells it, what is replied and what is to be done.
+//! The language of the engine: events, callers, replies and effects.
 //!
 //! Plain values; nothing is decided here. Read next: `engine`.
 
@@ -66,7 +66,7 @@ impl From<graph::Event> for Event {
     }
 }
 
-/// Who tells an event, and so receives the reply.
+/// Who submits an event, and so receives the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A caller that runs no task: effects alone say which attempts begin.
@@ -119,7 +119,7 @@ pub struct Begun {
 /// What has to be done. Effects are performed in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// A task waits for a thread, which tells `TurnTaken` when it takes it up.
+    /// A task waits for a thread, which submits `TurnTaken` when it starts the task.
     TurnOffered {
         /// The attempt.
         attempt: AttemptKey,

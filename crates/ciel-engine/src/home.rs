@@ -54,7 +54,7 @@ impl Home {
         home
     }
 
-    /// Takes an event that no site tells.
+    /// Takes an event that comes from no site.
     pub fn tell(&mut self, now: Micros, event: graph::Event, out: &mut Vec<FromHome>) {
         let mut actions = std::mem::take(&mut self.actions);
         self.state.tell(now, event, &mut actions);

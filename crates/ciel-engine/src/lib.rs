@@ -2,11 +2,10 @@
 //! run tasks.
 //!
 //! The halves share messages that can be encoded, and nothing else. [`Engine`] joins a home and one
-//! site behind one door: [`Engine::tell`] takes an event and who tells it, appends [`Effect`]s to a
+//! site behind one door: [`Engine::tell`] takes an event and its caller, appends [`Effect`]s to a
 //! list, and returns the [`Reply`] to the caller. The parts: `event` (what happens where tasks
-//! run), `message` (what home and site say to each other), `home`, `site`, `engine` (both joined).
-//! Beside the door stands [`Attempt`], by which those who run tasks make events and take replies
-//! in.
+//! run), `message` (messages between home and site), `home`, `site`, `engine` (both joined). Beside
+//! the door stands [`Attempt`], by which those who run tasks make events and take replies in.
 //!
 //! Pure: no thread, file, socket, process, clock or language. It does not keep the state of a
 //! suspended script; the caller does. Read next: `event`, then `message`.

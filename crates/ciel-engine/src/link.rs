@@ -84,7 +84,7 @@ pub struct Link<T, U> {
 }
 
 impl<T: Clone, U> Link<T, U> {
-    /// A link of an incarnation, of which nothing was heard yet.
+    /// A link of an incarnation from which no message has arrived yet.
     pub fn new(now: Micros, incarnation: u64, timing: Timing) -> Link<T, U> {
         Link {
             timing,
@@ -111,7 +111,7 @@ impl<T: Clone, U> Link<T, U> {
         self.beat_at.min(resend_at).min(silent_at)
     }
 
-    /// Whether nothing was heard for so long that the other end is lost.
+    /// Whether no message has arrived for so long that the other end is lost.
     pub fn is_silent(&self, now: Micros) -> bool {
         now >= self.heard_at + self.timing.silence_us
     }

@@ -117,7 +117,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An attempt does not begin in its worker, if that has not heard of it.
+    /// An attempt does not begin in its worker, unless the worker has received it.
     fn forget_begun(&mut self, attempt: AttemptKey) -> bool {
         let is_its = |(_, begun): &(WorkerKey, Begun)| attempt_of(&begun.assignment) == attempt;
         let Some(index) = self.begun.iter().position(is_its) else {

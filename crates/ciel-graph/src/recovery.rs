@@ -92,8 +92,8 @@ impl Graph {
         for key in all {
             self.recover(now, key, &mut told);
         }
-        // The new process has heard of no attempt: nothing is to be ended there, and what is ready
-        // in the end is offered once, though its turn and another task's may both have made it so.
+        // The new process knows no attempt: it has nothing to end, and each ready task is offered
+        // once, even if several of these steps have made it ready.
         actions.extend(told.into_iter().filter(|action| {
             let of_an_attempt = matches!(
                 action,

@@ -16,9 +16,9 @@ use crate::order::Mark;
 use crate::reference::{Handle, ObjectKey};
 use crate::task::TaskKey;
 
-/// Which action of a strand: spawns, constructs and observations share one index, counted from 0
-/// in program order, through all tasks of the strand. An index may be left out: the graph never
-/// hears of a child that ran in place.
+/// Which action of a strand: spawns, constructs and observations share one index, counted from 0 in
+/// program order, through all tasks of the strand. An index may be left out: the graph has no event
+/// for a child that ran in place.
 ///
 /// An action may need several things, such as the objects that hold the arguments of a spawn. They
 /// are its parts, and come before the action itself.

@@ -1,9 +1,9 @@
-//! Maps with counted keys: what was made one after the other lies side by side in memory.
+//! Maps with counted keys: entries with successive keys are adjacent in memory.
 //!
 //! Tasks and objects get their keys from a counter, and are mostly looked up in about that order. A
 //! hash that scatters them costs a cache miss each time; this one keeps the count in its low bits,
-//! by which a table finds the place, and scatters only those by which it tells neighbours apart. It
-//! is not for keys that a program chooses.
+//! which select the bucket of a table, and scatters only those that distinguish neighbours. It is
+//! not for keys that a program chooses.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map from keys that are counted up.
 pub type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<CountHasher>>;
 
-/// The bits that tell neighbours apart.
+/// The bits that distinguish neighbours.
 const TAG_BITS: u64 = 0x7f << 57;
 
 /// An odd number with its bits well mixed: 2^64 divided by the golden ratio.
@@ -20,7 +20,7 @@ const MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Where a second number of a key goes, such as that of an attempt.
 const SECOND_SHIFT: u32 = 40;
 
-/// Keeps a count as it is in the low bits.
+/// Keeps a count unchanged in the low bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountHasher(u64);
 

@@ -31,8 +31,8 @@ pub enum Event {
         class: Class,
         /// What it needs; nothing is taken for coordination.
         resources: Resources,
-        /// It ran before, so a live copy of it may be parked in a worker: microseconds that it
-        /// would run to come there again, more than all if it cannot.
+        /// It ran before, so a live copy of it may be parked in a worker: microseconds that a
+        /// replay to this point would run, the maximum if it cannot be replayed.
         resumed: Option<Micros>,
     },
     /// The place of an offered task in the serial order has another label now.

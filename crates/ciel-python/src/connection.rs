@@ -1,6 +1,6 @@
-//! One connection to the engine, as Python holds it: the verbs, and what is heard.
+//! One connection to the engine, as Python holds it: requests and received messages.
 //!
-//! It does not know which verb is allowed when; the engine does, and tells. A verb appends to a
+//! It does not know which request is allowed when; the engine checks that. A request appends to a
 //! buffer and returns; read `outgoing.rs` for when it is sent.
 
 use std::os::fd::RawFd;

@@ -24,7 +24,7 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 /// What the spawns of one function have in common; made once and used for all of them.
 #[pyclass(frozen, module = "ciel._native")]
 pub struct Definition {
-    /// Tells it from all others of this process.
+    /// Distinguishes it from all others of this process.
     serial: u64,
     define: Define,
 }

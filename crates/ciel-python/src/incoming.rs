@@ -111,7 +111,7 @@ impl Incoming {
         outgoing: &Arc<Outgoing>,
     ) -> Option<(u32, usize)> {
         if !self.line.is_told(ended) {
-            // What is wrong with the connection, who receives next hears of.
+            // The next `receive` reports the fault of the connection.
             let _ = self.read(socket, false, outgoing);
         }
         let next = self.line.follow(ended, outputs)?;
@@ -122,7 +122,7 @@ impl Incoming {
 
     /// Drops all prefetched starts received so far; returns their tags.
     pub fn give_back(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> Vec<u32> {
-        // What is wrong with the connection, who receives next hears of.
+        // The next `receive` reports the fault of the connection.
         let _ = self.read(socket, false, outgoing);
         self.line.give_back()
     }

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 /// Bytes from which on a hash is worth letting other Python threads run.
 const HASHED_ALONE_BYTES_MIN: usize = 1 << 14;
 
-/// The name of a run's root, 16 bytes: the hash of what tells its run from others.
+/// The name of a run's root, 16 bytes: the hash of what distinguishes its run from others.
 #[pyfunction]
 pub fn position_of_root<'py>(py: Python<'py>, key: &[u8]) -> Bound<'py, PyBytes> {
     bytes_of(py, Name::of_root(key))
@@ -33,7 +33,7 @@ pub fn label_of(what: &str, position: [u8; 16]) -> String {
     Label { what, name }.to_string()
 }
 
-/// The seed for randomness of the task at `position`, as a start tells it.
+/// The seed for randomness of the task at `position`.
 #[pyfunction]
 pub fn seed_of(position: [u8; 16]) -> u64 {
     seed_of_name(name_of(position))

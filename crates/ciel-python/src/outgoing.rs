@@ -37,7 +37,7 @@ const STACK_BYTES: usize = 256 << 10;
 pub struct Outgoing {
     socket: Arc<Socket>,
     pending: Mutex<Pending>,
-    /// Tells the thread that there is something to send, or that the end has come.
+    /// Notifies the thread of a message to send, or of the end.
     woken: Condvar,
     /// The buffer being sent; the holder of the lock sends, so that order is kept while others
     /// append.
@@ -80,7 +80,7 @@ impl Outgoing {
         }
     }
 
-    /// Puts a message into the buffer; tells whether the buffer is full and should be flushed.
+    /// Appends a message to the buffer; returns whether the buffer is full and should be flushed.
     /// What `is_last` of a task's turn is sent by the `receive` that follows, so the thread sleeps
     /// on.
     ///

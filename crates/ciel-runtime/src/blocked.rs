@@ -18,7 +18,7 @@ pub enum Blocked {
     DiskFull {
         /// What was being written.
         path: PathBuf,
-        /// Bytes that the user may still write there; none if the system does not tell.
+        /// Bytes that the user may still write there; none if the system does not report it.
         free_bytes: Option<u64>,
     },
     /// A task failed where there was next to no room for what it writes.

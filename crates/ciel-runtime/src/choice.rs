@@ -12,8 +12,8 @@ use crate::error::RunError;
 use crate::observer::{Observer, Report};
 use crate::settings::{Resume, Settings};
 
-/// Chooses the folder for a run, of which `key` tells whether it is the same job as a former one;
-/// without a key it is no job that can be resumed. `runs` are those there are, oldest first.
+/// Chooses the folder for a run. Equal `key`s are the same job; a job without a key cannot be
+/// resumed. `runs` are the existing ones, oldest first.
 ///
 /// # Errors
 /// `State` if the run named in the settings is live, has ended, or does not exist; `OtherVersion`,

@@ -28,7 +28,7 @@ use crate::turns::{Pace, ThreadState, Turns};
 pub(crate) enum Due {
     /// A task to begin or to resume; nothing is promised to it before it has its thread.
     Begin(AttemptKey),
-    /// A preempted script to go on with.
+    /// A preempted script to continue with.
     Next(Box<Script>),
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Turn {
     Begin(Box<Assignment>),
     /// A script that waited.
     Resume(Box<Assignment>, Box<Script>),
-    /// A preempted script to go on with.
+    /// A preempted script to continue with.
     Next(Box<Script>),
 }
 
@@ -108,7 +108,7 @@ impl Core {
         self.ask(now, event, Caller::Nobody);
     }
 
-    /// Tells the engine what happened, has done what follows, and gives what the caller is to do.
+    /// Submits an event, performs its effects, and returns the reply.
     pub(crate) fn ask(&mut self, now: Micros, event: impl Into<Event>, caller: Caller) -> Reply {
         let event = event.into();
         let speaker = speaker_of(&event);

@@ -63,7 +63,7 @@ pub(crate) struct Engine {
     core: Mutex<Core>,
     /// There is work for script threads.
     pub(crate) work: Condvar,
-    /// There is something to put out.
+    /// There is output to release.
     pub(crate) output: Condvar,
 }
 
@@ -167,7 +167,7 @@ impl Engine {
         let mut first = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(trouble);
         drop(first);
-        // Also when another thread has been faster: what this one tells next must not be recorded.
+        // Also when another thread was faster: later events of this thread must not be recorded.
         self.break_off(&why);
     }
 

@@ -209,7 +209,7 @@ impl From<RecoveryError> for RunError {
 pub enum RecoveryError {
     /// The journal can be read, but it is not that of a run.
     Corrupt(FoldError),
-    /// The records can be read, but tell of what cannot have happened.
+    /// The records can be read, but are inconsistent.
     Absurd {
         /// The message of the machines.
         message: String,

@@ -73,7 +73,7 @@ impl Follower {
             let mut more = [0];
             let line = tokio::select! {
                 line = self.0.recv() => line,
-                // A reader has no more to say; one that hangs up is heard here.
+                // A reader sends nothing more; its disconnect is received here.
                 read = stream.read(&mut more) => match read? {
                     0 => return Ok(()),
                     _ => continue,

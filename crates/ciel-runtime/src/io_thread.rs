@@ -1,7 +1,7 @@
 //! The input/output thread: processes, workers, deadlines, signals, progress.
 //!
-//! It performs orders in the order in which the core gave them, and tells the core what came of
-//! them. Nothing here decides anything about tasks.
+//! It performs orders in the order in which the core issued them, and submits their results to the
+//! core. Nothing here decides anything about tasks.
 
 use std::rc::Rc;
 use std::sync::Arc;

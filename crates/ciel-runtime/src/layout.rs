@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The variable that tells scripts and tasks the folder of the script.
+/// The environment variable with the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
 
 /// Variables with the number of threads that numeric libraries use.

@@ -47,7 +47,7 @@ impl ObjectError {
     }
 }
 
-/// Keeps bytes: in memory if they are few, else as a file under the name that `name` tells.
+/// Keeps bytes: in memory if they are few, else as a file under the name that `name` returns.
 pub(crate) fn keep(
     engine: &Engine,
     name: impl FnOnce() -> Name,

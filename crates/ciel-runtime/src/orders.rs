@@ -45,13 +45,13 @@ pub(crate) enum Order {
     WriteHistory,
     /// A deadline may have changed, or all slots are free.
     Rearm,
-    /// Tell people.
+    /// Report to the user.
     AttemptFailed {
         task: Label,
         failure: Arc<Failure>,
         left: u32,
     },
-    /// Tell people.
+    /// Report to the user.
     TaskFailed { task: Label, failure: Arc<Failure> },
     /// The graph is done.
     JobEnded,

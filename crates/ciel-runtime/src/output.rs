@@ -60,7 +60,7 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
     let log_bytes_min = log_bytes_min();
     let mut released = engine.take_released();
     if let Some(released) = &released {
-        // Who reads now has seen nothing yet, or tells what it has by its own content.
+        // The present reader has seen nothing yet, or is a file that is compared with the output.
         released.tell(|bytes| engine.observer.output(bytes))?;
     }
     loop {

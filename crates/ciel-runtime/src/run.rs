@@ -243,7 +243,7 @@ fn run_record(settings: &Settings, id: &str) -> RunRecord {
     }
 }
 
-/// Bytes of memory of this machine, if it tells.
+/// Bytes of memory of this machine, if the system reports them.
 fn machine_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
     Some(info.totalram * u64::from(info.mem_unit))
@@ -319,7 +319,7 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// The output thread; when nothing can be put out any more the job ends too.
+/// The output thread; when no more output can be released the job ends, too.
 fn write_output(engine: &Engine) -> Result<(), output::Closed> {
     let written = output::run_thread(engine);
     if written.is_err() {

@@ -177,7 +177,7 @@ fn resume(
     go_on(engine, hand, script)
 }
 
-/// Tells the script what its assignment brings, and runs it.
+/// Passes the assignment to the script, and runs it.
 fn go_on(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
     let nothing = Entry::Start(Vec::new());
     let entry = std::mem::replace(&mut script.assignment.entry, nothing);
@@ -340,7 +340,8 @@ fn tell(
     next
 }
 
-/// Tells what the script did and how its stretch ended, unless it only waits or was preempted.
+/// Submits the actions of the script and how its stretch ended, unless it only waits or was
+/// preempted.
 fn tell_core(
     core: &mut Core,
     now: u64,
@@ -397,8 +398,8 @@ fn step_aside(
     }
 }
 
-/// Tells the graph and the output what the script did, in program order; nothing if the graph has
-/// ended the attempt.
+/// Submits the actions of the script to the graph and the output, in program order; nothing if the
+/// graph has ended the attempt.
 fn tell_acts(
     core: &mut Core,
     now: u64,

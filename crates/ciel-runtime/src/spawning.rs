@@ -22,7 +22,7 @@ use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
 
 /// What happens to a process.
 pub(crate) enum ProcessEvent {
-    /// The spawner tells.
+    /// A report of the spawner.
     Report(Report),
     /// It is to end.
     Stop,

@@ -1,4 +1,4 @@
-//! Runs as many random scenarios as asked for, each with one engine and at several sites.
+//! Runs the given number of random scenarios, each with one engine and at several sites.
 //!
 //! `soak COUNT [FIRST]`; each failure is printed as a scenario from which nothing more can be
 //! taken.

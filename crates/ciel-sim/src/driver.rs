@@ -24,15 +24,15 @@ impl World<'_> {
         assert_eq!(reply, Reply::Nothing, "nobody has asked");
     }
 
-    /// Tells the engine an event and performs what it wants done.
+    /// Submits an event and performs its effects.
     pub(crate) fn tell(&mut self, event: impl Into<Event>, caller: Caller) -> Reply {
         let (reply, effects) = self.ask(event, caller);
         self.perform_all(effects);
         reply
     }
 
-    /// Tells the engine an event for a caller who does something about the reply before the effects
-    /// are performed: a task that is suspended can begin again with one of them.
+    /// Submits an event for a caller that handles the reply before the effects are performed: a
+    /// suspended task can resume with one of them.
     pub(crate) fn ask(&mut self, event: impl Into<Event>, caller: Caller) -> (Reply, Vec<Effect>) {
         let event = event.into();
         self.trace.add(self.now, "engine <-", &(caller, &event));

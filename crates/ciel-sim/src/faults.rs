@@ -92,7 +92,7 @@ impl World<'_> {
         }
     }
 
-    /// The worker is gone; so is what ran in it, and the node tells what was parked there.
+    /// The worker is gone; so is what ran in it, and the node reports what was parked there.
     pub(crate) fn kill_worker(&mut self, worker: WorkerKey) {
         self.workers.remove(&worker);
         let victims: Vec<AttemptKey> = self

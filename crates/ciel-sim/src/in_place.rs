@@ -1,4 +1,4 @@
-//! Children that run in place: what a spawn gives when the graph never hears of it.
+//! Children that run in place: the outputs of a spawn without an event for the graph.
 //!
 //! A child runs here as a call does, if it can end without waiting, failing or requesting anything;
 //! else it is spawned. Whether it is tried depends on seed and position only, so a replayed strand

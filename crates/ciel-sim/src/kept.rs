@@ -163,7 +163,7 @@ impl Saved {
         }
     }
 
-    /// Notes what the next record tells.
+    /// Adds the content of the next record.
     pub(crate) fn note(&mut self, note: Note) {
         let next = self.records.all().len();
         self.note_at(next, note);

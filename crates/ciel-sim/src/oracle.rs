@@ -124,8 +124,8 @@ pub fn name_of(path: &[u64]) -> Name {
         })
 }
 
-/// Runs the program of `scenario` serially. How a race ends is an input from outside: it ends as
-/// `races` tell.
+/// Runs the program of `scenario` serially. The end of a race is an input from the environment,
+/// taken from `races`.
 pub fn interpret(scenario: &Scenario, races: &Races) -> Outcome {
     let mut machine = Machine {
         scenario,

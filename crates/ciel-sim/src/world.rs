@@ -180,7 +180,7 @@ impl<'a> World<'a> {
         self.engine.graph().counts()
     }
 
-    /// How many tasks have handed over to a successor, as their summaries tell.
+    /// How many tasks have handed over to a successor, by their summaries.
     pub fn handed_over(&self) -> u64 {
         self.summaries.handed_over()
     }

@@ -1,10 +1,10 @@
 //! The bytes of values: arguments of spawned calls, results, and saved machines.
 //!
-//! A version byte, a byte that tells whether functions are inside, the roots, and then one node
-//! per object in the order in which the roots reach them, breadth first; with functions, the hash
-//! of their code is the last 16 bytes. Values with the same structure, order and sharing give the
-//! same bytes. Reading is bounded by the input and never trusts it. It does not know machines.
-//! Read next: `machine::graph`, which walks the heap.
+//! A version byte, a byte that marks whether functions are inside, the roots, and then one node per
+//! object in the order in which the roots reach them, breadth first; with functions, the hash of
+//! their code is the last 16 bytes. Values with the same structure, order and sharing give the same
+//! bytes. Reading is bounded by the input and never trusts it. It does not know machines. Read
+//! next: `machine::graph`, which walks the heap.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -518,8 +518,8 @@ fn text_and_is_error_look_through_references_behind_references() {
     );
 }
 
-/// Programs of the original engine tell its scheduler what kind of task comes; each such word was
-/// refused as an option that does not exist. A misspelt option still is.
+/// Programs of the original engine pass hints to its scheduler; each was refused as an unknown
+/// option. A misspelt option still is.
 #[test]
 fn spawn_other_ignores_hints_to_a_scheduler() {
     let program = "return text(spawn_other(\"raw\", {\"args\": {\"text\": \"hi\"},

@@ -407,7 +407,7 @@ fn restored_spill_is_read_and_released_and_new_output_goes_to_a_new_file() {
     assert_eq!(run.spill().read(more).unwrap(), b"more");
 }
 
-/// A flipped bit of spilled output that kept the length was once put out.
+/// A flipped bit of spilled output that kept the length was once released.
 #[test]
 fn restored_spill_with_other_bytes_is_lost_as_a_whole_range() {
     let home = TempDir::new().unwrap();

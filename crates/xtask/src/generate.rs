@@ -53,7 +53,7 @@ pub fn write() -> Result<()> {
     Ok(())
 }
 
-/// Tells whether the files in the tree are what the schema gives.
+/// Whether the files in the tree are those generated from the schema.
 ///
 /// # Errors
 /// Those of [`render`]; or names the files that differ.

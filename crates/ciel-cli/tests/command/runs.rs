@@ -32,7 +32,7 @@ fn begun(folder: &Folder, words: &[&str]) -> Running {
     running
 }
 
-/// The runs, as `ciel runs` tells them, newest first.
+/// The runs, as `ciel runs` lists them, newest first.
 fn runs(folder: &Folder) -> Vec<Value> {
     let told = folder.ciel(&["runs", "--json"]);
     assert_eq!(told.code, Some(0), "{}", told.stderr);

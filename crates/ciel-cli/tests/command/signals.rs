@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use crate::support::{Folder, Running, shows, wait_until};
 
-/// A task that tells its process and waits for a pipe, however it is asked to end.
+/// A task that writes its process number and waits for a pipe, whichever signals it gets.
 fn job(trap: &str) -> String {
     format!(
         "x = spawn_exec(\"stdinout\", {{\"inputs\": [], \"command_line\": [\"sh\", \"-c\", \

@@ -96,7 +96,7 @@ pub fn at_the_gate(place: &Place, options: &[&str], more: &str) -> (Gate, Live) 
     command.env("CIEL_LOG_BYTES_MIN", LOG_BYTES_MIN.to_string());
     let live = Live::start(command);
     place.await_file("started");
-    // What the task before the gate has put out leaves soon, not at once.
+    // The output of the task before the gate is released soon, not at once.
     for _ in 0..PARTS / 2 * 41 {
         live.line();
     }

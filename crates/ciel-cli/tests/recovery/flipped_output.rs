@@ -75,8 +75,8 @@ fn expected() -> String {
     format!("held\n{}\n1\n", "x".repeat(PRINTED_BYTES))
 }
 
-/// A flipped bit in output that waited on the disk was once put out, with exit status 0; output
-/// that was missing made the run impossible to resume.
+/// A flipped bit in spilled output was once released, with exit status 0; missing output made the
+/// run impossible to resume.
 #[test]
 fn spilled_output_that_is_not_what_it_was_is_recomputed() {
     type Damage = (&'static str, fn(&Path), usize);

@@ -1,4 +1,4 @@
-//! Processes as the kernel tells of them: by a variable of their environment, their parent, their
+//! Processes as the kernel reports them: by a variable of their environment, their parent, their
 //! memory.
 //!
 //! It does not know how they were started.

@@ -239,7 +239,7 @@ impl Writer {
         writeln!(body.text, "    s{step} = {};", shell_printing(&command, "")).unwrap();
     }
 
-    /// Takes one of the open references and asks for its value.
+    /// Takes one of the open references and reads its value.
     fn ask(&mut self, body: &mut Body) -> (String, Result<i64, Boom>) {
         let at = self.random.below(body.open.len() as u64) as usize;
         let Open { name, task } = body.open.swap_remove(at);

@@ -1,4 +1,4 @@
-//! A short run in which each kind of record, event and step occurs, told to a coordinator.
+//! A short run in which each kind of record, event and step occurs, submitted to a coordinator.
 //!
 //! It does not know what is tested with it. Read next: `fold.rs`, `vectors.rs`.
 

@@ -45,11 +45,11 @@ struct Listener {
     variant: usize,
 }
 
-/// What was heard.
+/// The names so far.
 #[derive(Debug)]
 enum Heard {
     Fields(&'static [&'static str]),
-    /// Names of all variants, and fields of the one asked for.
+    /// Names of all variants, and fields of the requested one.
     Variant(&'static [&'static str], &'static [&'static str]),
     OverTheEnd,
     Other,

@@ -75,8 +75,8 @@ pub enum At {
 /// An action that has its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Act {
-    /// What to tell the engine. The actions that end an attempt thereby leave its slot, and count
-    /// for nothing if the graph has ended the attempt before.
+    /// The event for the engine. The actions that end an attempt thereby release its slot, and have
+    /// no effect if the graph has ended the attempt before.
     pub event: Event,
     /// The handle of the first object that it makes; the others follow.
     pub first: Option<Handle>,

@@ -90,7 +90,7 @@ impl Attempt {
 }
 
 impl Blocked {
-    /// What to tell the engine; with the state that the strand is in here, if that is saved.
+    /// The event for the engine; with the state of the strand at this point, if that is saved.
     pub fn event(self, checkpoint: Option<Checkpoint>) -> Event {
         Event::Graph(graph::Event::TaskBlocked {
             task: self.key.task,

@@ -24,7 +24,7 @@ pub enum FromSessions {
 
 #[derive(Clone, Debug, Default)]
 struct Session {
-    /// The highest incarnation that was heard of.
+    /// The highest known incarnation.
     incarnation: u64,
     /// Nothing if that incarnation is lost.
     link: Option<Link<ToSite, ToHome>>,
@@ -38,7 +38,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Those of a home of which no site has heard.
+    /// Those of a home before the first message of a site.
     pub fn new(timing: Timing) -> Sessions {
         Sessions {
             timing,

@@ -236,7 +236,7 @@ fn told(reply: &Reply) -> Option<String> {
     })
 }
 
-/// An effect in words; what only tells people is left out.
+/// An effect as text; reports to the observer are left out.
 fn done(effect: &Effect) -> Option<String> {
     Some(match effect {
         Effect::TurnOffered { attempt } => format!("offer {}", attempt.task.0),

@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// What an executor may ask for while it plans: files of the task.
+/// What an executor may request while it plans: files of the task.
 pub(crate) trait Workspace {
     /// A file that holds input `index`.
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused>;

@@ -197,7 +197,7 @@ impl Machine {
         }
     }
 
-    /// The worker is gone; so is what ran in it, and the node tells what was parked there.
+    /// The worker is gone; so is what ran in it, and the node reports what was parked there.
     fn kill_worker(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
         self.workers.remove(&worker);
         let in_it = |process: &Process| process.slot == Slot::Worker(worker);

@@ -135,7 +135,7 @@ impl Machine {
     }
 
     fn schedule_tick(&mut self, common: &mut Common<'_>) {
-        // A site that hears nothing runs on.
+        // A site that receives nothing continues to run.
         let link = self
             .link
             .next_deadline()
@@ -174,7 +174,7 @@ impl Machine {
         assert_eq!(reply, Reply::Nothing, "nobody has asked");
     }
 
-    /// Tells the site an event, and does what it wants done before the home has replied.
+    /// Submits an event to the site, and performs its effects before the home has replied.
     pub(super) fn ask(
         &mut self,
         common: &mut Common<'_>,

@@ -1,4 +1,4 @@
-//! What people read about programs that are wrong: the folder `bad` and its snapshots.
+//! Messages about invalid programs: the folder `bad` and its snapshots.
 
 use std::path::Path;
 

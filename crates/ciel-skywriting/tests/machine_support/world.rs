@@ -81,7 +81,7 @@ struct Task {
     waits_for: Vec<Handle>,
 }
 
-/// Collects what a task asks for during one turn.
+/// Collects the requests of a task during one turn.
 struct Turn<'w> {
     objects: &'w mut Vec<Object>,
     table: &'w mut Table,

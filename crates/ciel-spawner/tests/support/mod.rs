@@ -1,5 +1,5 @@
-//! A run for tests: a spawner of its own, and ways to wait for what it tells, each with a
-//! deadline. It knows the public interface only.
+//! A run for tests: a spawner of its own, and ways to wait for its reports, each with a deadline.
+//! It knows the public interface only.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -23,7 +23,7 @@ pub struct End {
     pub left: Vec<Left>,
 }
 
-/// A spawner, a folder, and the reports not asked for yet.
+/// A spawner, a folder, and the reports not read yet.
 pub struct Run {
     pub spawner: Spawner,
     pub cookie: Cookie,

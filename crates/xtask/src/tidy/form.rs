@@ -25,7 +25,7 @@ pub fn modules_without_opening(source: &Source) -> Vec<Finding> {
     )]
 }
 
-/// Tests whose name does not tell a situation and an outcome.
+/// Tests whose name does not state a situation and an outcome.
 pub fn short_test_names(source: &Source) -> Vec<Finding> {
     if source.language() != Language::Rust {
         return Vec::new();

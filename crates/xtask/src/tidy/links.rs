@@ -9,8 +9,8 @@ use super::Finding;
 use super::prose::prose;
 use super::tree::{Language, Source};
 
-/// Links of Markdown files that lead nowhere; `sources` is the whole tree, and `exists` tells
-/// whether a path from its root leads to a file or folder, for those that are not text.
+/// Links of Markdown files that lead nowhere; `sources` is the whole tree, and `exists` is whether
+/// a path from its root leads to a file or folder, for those that are not text.
 pub fn broken_links(sources: &[Source], exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let pages: BTreeMap<&str, &Source> = sources
         .iter()

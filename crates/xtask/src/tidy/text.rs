@@ -1,4 +1,4 @@
-//! Tells code from comments and strings, and production code from tests.
+//! Separates code from comments and strings, and production code from tests.
 //!
 //! A masked text has the same length and lines as the original, with blanks in place of comments,
 //! strings and characters. It is a scanner, not a parser: it knows tokens and brackets. Read

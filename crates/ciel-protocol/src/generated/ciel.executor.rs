@@ -6,7 +6,7 @@ pub struct WorkerMessage {
     /// define and give_back.
     #[prost(uint32, tag = "1")]
     pub tag: u32,
-    /// What is said. A message without a kind is an error.
+    /// The kind of message. A message without one is an error.
     #[prost(
         oneof = "worker_message::Kind",
         tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
@@ -15,7 +15,7 @@ pub struct WorkerMessage {
 }
 /// Nested message and enum types in `WorkerMessage`.
 pub mod worker_message {
-    /// What is said. A message without a kind is an error.
+    /// The kind of message. A message without one is an error.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         /// First message of a connection.
@@ -36,16 +36,16 @@ pub mod worker_message {
         /// Delegates all outputs to a new task and ends this one.
         #[prost(message, tag = "7")]
         TailSpawn(super::TailSpawn),
-        /// Asks for the bytes behind a handle; answered.
+        /// Requests the bytes behind a handle; answered.
         #[prost(message, tag = "8")]
         OpenReference(super::OpenReference),
-        /// Asks for a file to write an output into; answered.
+        /// Requests a file to write an output into; answered.
         #[prost(message, tag = "9")]
         OpenOutput(super::OpenOutput),
-        /// Asks for a file to write a new object into; answered.
+        /// Requests a file to write a new object into; answered.
         #[prost(message, tag = "10")]
         OpenConstruct(super::OpenConstruct),
-        /// Says that an opened file is complete.
+        /// Commits an opened file, which is complete.
         #[prost(message, tag = "11")]
         Commit(super::Commit),
         /// Waits for references; the task gives its slot away.
@@ -54,10 +54,10 @@ pub mod worker_message {
         /// Writes to an ordered stream.
         #[prost(message, tag = "13")]
         Write(super::Write),
-        /// Records an input from outside, or asks a timing question; a question is answered.
+        /// Records an input from the environment, or queries timing; a query is answered.
         #[prost(message, tag = "14")]
         Observe(super::Observe),
-        /// Tells people something; never part of the output.
+        /// Logs a message for users; never part of the output.
         #[prost(message, tag = "15")]
         Log(super::Log),
         /// Ends the task with a failure.
@@ -69,7 +69,7 @@ pub mod worker_message {
         /// Gives back starts that were sent before their time and will not begin here.
         #[prost(message, tag = "18")]
         GiveBack(super::GiveBack),
-        /// Declares what several spawns have in common.
+        /// Declares the common properties of several spawns.
         #[prost(message, tag = "19")]
         Define(super::Define),
     }
@@ -81,13 +81,13 @@ pub struct EngineMessage {
     /// and uses once. 0 in messages about the connection: hello, refusal, define, shutdown and ping.
     #[prost(uint32, tag = "1")]
     pub tag: u32,
-    /// What is said. A message without a kind is an error.
+    /// The kind of message. A message without one is an error.
     #[prost(oneof = "engine_message::Kind", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub kind: ::core::option::Option<engine_message::Kind>,
 }
 /// Nested message and enum types in `EngineMessage`.
 pub mod engine_message {
-    /// What is said. A message without a kind is an error.
+    /// The kind of message. A message without one is an error.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         /// The engine's half of the greeting.
@@ -117,30 +117,31 @@ pub mod engine_message {
         /// Asks for a sign of life.
         #[prost(message, tag = "10")]
         Ping(super::Ping),
-        /// Declares what several starts have in common.
+        /// Declares the common properties of several starts.
         #[prost(message, tag = "11")]
         Define(super::Define),
     }
 }
-/// Each side's greeting: who it is and what it can do.
+/// Each side's handshake: its identity and features.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Hello {
-    /// Number of this protocol; both sides must say the same.
+    /// Number of this protocol; both sides must send the same.
     #[prost(uint32, tag = "1")]
     pub protocol: u32,
-    /// Build of the speaker, for people.
+    /// Build of the sender, for messages.
     #[prost(string, tag = "2")]
     pub build: ::prost::alloc::string::String,
-    /// What saved continuations are tied to, for example "cpython-313".
+    /// Saved continuations can be resumed only with the same value, for example "cpython-313".
     #[prost(string, tag = "3")]
     pub runtime: ::prost::alloc::string::String,
     /// Name of the executor: the NAME of ciel-executor-NAME. The engine repeats it.
     #[prost(string, tag = "4")]
     pub executor: ::prost::alloc::string::String,
-    /// Optional parts of the protocol that the speaker knows. The worker uses only what both named.
+    /// Optional parts of the protocol that the sender knows. The worker uses only those that both
+    /// named.
     #[prost(string, repeated, tag = "5")]
     pub features: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How the engine may keep the worker; said by the worker only.
+    /// How the engine may keep the worker; sent by the worker only.
     #[prost(message, optional, tag = "6")]
     pub pool: ::core::option::Option<PoolPolicy>,
     /// Identity of the code that the worker has loaded; opaque, empty if it has none.
@@ -187,7 +188,7 @@ pub struct Data {
     /// Handles of the references inside, in the order in which the bytes count them.
     #[prost(uint32, repeated, tag = "3")]
     pub references: ::prost::alloc::vec::Vec<u32>,
-    /// For "json": the type of the value in the language of whoever made it, such as "int"; a hint for
+    /// For "json": the type of the value in the language of its producer, such as "int"; a hint for
     /// typed readers, empty if there is none.
     #[prost(string, tag = "4")]
     pub r#type: ::prost::alloc::string::String,
@@ -195,7 +196,7 @@ pub struct Data {
 /// A handle and what is known of the object behind it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reference {
-    /// The handle. Handles that the task chooses and those of what is delivered never meet.
+    /// The handle. Handles that the task chooses and those of delivered references never overlap.
     #[prost(uint32, tag = "1")]
     pub handle: u32,
     /// What is known.
@@ -255,7 +256,7 @@ pub struct Failure {
     /// The user's own type of error, for example "ValueError".
     #[prost(string, tag = "3")]
     pub type_name: ::prost::alloc::string::String,
-    /// What happened, without task and place.
+    /// What happened, without task and location.
     #[prost(string, tag = "4")]
     pub message: ::prost::alloc::string::String,
     /// Where, outermost call first.
@@ -264,8 +265,8 @@ pub struct Failure {
     /// What may help; may be empty.
     #[prost(string, tag = "6")]
     pub hint: ::prost::alloc::string::String,
-    /// Whether another attempt may succeed. False: the task is not tried again. Absent: as the kind of
-    /// failure says.
+    /// Whether another attempt may succeed. False: the task is not retried. Absent: the kind of
+    /// failure decides.
     #[prost(bool, optional, tag = "7")]
     pub retryable: ::core::option::Option<bool>,
     /// The error itself for readers of the same language; absent if it cannot be carried. Without
@@ -298,7 +299,7 @@ pub struct Frame {
     #[prost(string, tag = "5")]
     pub source: ::prost::alloc::string::String,
 }
-/// What a spawn may ask for. Absent means the run's default.
+/// The options of a spawn. Absent means the run's default.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Options {
     /// Needs by name, in whole numbers of a small unit: "cores" in thousandths of a core, "memory" in
@@ -314,13 +315,13 @@ pub struct Options {
     /// Longest time of one attempt, in milliseconds.
     #[prost(uint64, optional, tag = "3")]
     pub timeout_ms: ::core::option::Option<u64>,
-    /// True: run only if somebody asks for an output.
+    /// True: run only if an output is demanded.
     #[prost(bool, tag = "4")]
     pub lazy: bool,
     /// Whether equal calls may share one result.
     #[prost(enumeration = "Purity", tag = "5")]
     pub purity: i32,
-    /// True: what a command writes is shown while it runs, not at its end.
+    /// True: the output of a command is released while it runs, not at its end.
     #[prost(bool, tag = "7")]
     pub live: bool,
 }
@@ -347,8 +348,8 @@ pub struct FunctionCode {
     #[prost(bytes = "bytes", tag = "3")]
     pub digest: ::prost::bytes::Bytes,
 }
-/// Declares what several tasks have in common. From a worker: tasks that it will spawn. From the
-/// engine: tasks that it will start there. It holds for the connection, for this direction, and
+/// Declares the common properties of several tasks. From a worker: tasks that it will spawn. From
+/// the engine: tasks that it will start there. It holds for the connection, for this direction, and
 /// replaces an earlier one of the same id.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Define {
@@ -358,11 +359,11 @@ pub struct Define {
     /// Name of the executor that runs the tasks; empty from the engine.
     #[prost(string, tag = "2")]
     pub executor: ::prost::alloc::string::String,
-    /// Name for people, usually the function.
+    /// Label, usually the function.
     #[prost(string, tag = "3")]
     pub label: ::prost::alloc::string::String,
-    /// The code that the tasks run, the called function first; part of what makes two calls equal.
-    /// Empty from the engine.
+    /// The code that the tasks run, the called function first; equal calls have equal code. Empty from
+    /// the engine.
     #[prost(message, repeated, tag = "4")]
     pub code: ::prost::alloc::vec::Vec<FunctionCode>,
     /// The file of the user's program that spawns the tasks; empty if unknown, and from the engine.
@@ -371,7 +372,7 @@ pub struct Define {
     /// How many outputs each task has.
     #[prost(uint32, tag = "6")]
     pub outputs: u32,
-    /// What the tasks ask for; from the engine, what they get.
+    /// The requested options; from the engine, the granted ones.
     #[prost(message, optional, tag = "7")]
     pub options: ::core::option::Option<Options>,
 }
@@ -381,10 +382,10 @@ pub struct Descriptor {
     /// Id of its definition.
     #[prost(uint32, tag = "1")]
     pub definition: u32,
-    /// What to do, in the executor's own words. It counts references by their place in inputs.
+    /// What to do, in the executor's own format. It refers to references by their index in inputs.
     #[prost(bytes = "bytes", tag = "2")]
     pub payload: ::prost::bytes::Bytes,
-    /// What it is given.
+    /// The inputs of the task.
     #[prost(message, repeated, tag = "3")]
     pub inputs: ::prost::alloc::vec::Vec<Input>,
     /// Line of the spawn in the file of the definition, from 1; 0 if unknown.
@@ -457,7 +458,7 @@ pub struct TailSpawn {
     #[prost(uint64, tag = "2")]
     pub after: u64,
 }
-/// Asks for what is behind a handle. Answered by Answer.reference: at once, also when it is still a
+/// Requests what is behind a handle. Answered by Answer.reference: at once, also if it is still a
 /// future; or, with must_block, when it is resolved, and not at all if the task ends before.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenReference {
@@ -471,7 +472,7 @@ pub struct OpenReference {
     #[prost(bool, tag = "3")]
     pub must_block: bool,
 }
-/// Asks for a file for an output. Answered by Answer.opened. An output is opened at most once.
+/// Requests a file for an output. Answered by Answer.opened. An output is opened at most once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenOutput {
     /// Number of the request, which also names the opened file afterwards.
@@ -481,7 +482,7 @@ pub struct OpenOutput {
     #[prost(uint32, tag = "2")]
     pub output: u32,
 }
-/// Asks for a file for a new object. Answered by Answer.opened.
+/// Requests a file for a new object. Answered by Answer.opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenConstruct {
     /// Number of the request, which also names the opened file afterwards.
@@ -513,7 +514,7 @@ pub struct Commit {
     #[prost(uint32, tag = "7")]
     pub handle: u32,
 }
-/// Waits for references. The strand gives its slot away; the continuation says how it comes back.
+/// Waits for references. The strand releases its slot; the continuation says how it resumes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BlockOn {
     /// Handles to wait for. A reference that fails counts as resolved.
@@ -532,22 +533,22 @@ pub struct BlockOn {
     /// As in Observe, for a wait whose end depends on time.
     #[prost(uint32, optional, tag = "8")]
     pub part: ::core::option::Option<u32>,
-    /// How the strand goes on; must be given.
+    /// How the strand resumes; required.
     #[prost(oneof = "block_on::Continuation", tags = "4, 5, 6")]
     pub continuation: ::core::option::Option<block_on::Continuation>,
 }
 /// Nested message and enum types in `BlockOn`.
 pub mod block_on {
-    /// How the strand goes on; must be given.
+    /// How the strand resumes; required.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Continuation {
         /// The worker keeps the strand and hears Resume or Drop.
         #[prost(message, tag = "4")]
         Parked(super::Parked),
-        /// The worker forgets the strand; any worker of the same runtime goes on from the bytes.
+        /// The worker drops the strand; any worker of the same runtime resumes it from the bytes.
         #[prost(message, tag = "5")]
         Saved(super::Saved),
-        /// The worker forgets the strand; any worker runs it again from the start.
+        /// The worker drops the strand; any worker replays it from the start.
         #[prost(message, tag = "6")]
         Replay(super::Replay),
     }
@@ -594,10 +595,10 @@ pub struct Observe {
     /// Number of the request; used only for a question.
     #[prost(uint32, tag = "1")]
     pub request: u32,
-    /// What is asked: "clock", "random", "done", or a name of the executor's own.
+    /// The kind of observation: "clock", "random", "done", or a name of the executor's own.
     #[prost(string, tag = "2")]
     pub kind: ::prost::alloc::string::String,
-    /// What was seen; absent in a question.
+    /// The observed value; absent in a query.
     #[prost(bytes = "bytes", optional, tag = "3")]
     pub value: ::core::option::Option<::prost::bytes::Bytes>,
     /// Handles that the question is about.
@@ -611,7 +612,7 @@ pub struct Observe {
     #[prost(uint32, optional, tag = "6")]
     pub part: ::core::option::Option<u32>,
 }
-/// Tells people something.
+/// Logs a message for users.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Log {
     /// How loud.
@@ -645,7 +646,7 @@ pub struct Exit {
     /// Outputs given by value.
     #[prost(message, repeated, tag = "1")]
     pub outputs: ::prost::alloc::vec::Vec<Output>,
-    /// What becomes of the process.
+    /// Whether the process is kept.
     #[prost(enumeration = "Keep", tag = "2")]
     pub keep: i32,
     /// Tag of the start, sent before its time, with which the worker continues by itself; 0 if with
@@ -670,8 +671,8 @@ pub struct Start {
     #[prost(bytes = "bytes", tag = "4")]
     pub position: ::prost::bytes::Bytes,
     /// Name of the task in 16 bytes, if it is another than that of its strand: after a tail-spawn. Its
-    /// first four bytes stand in labels, fib@3f9c12ab; its last eight, highest first, are the seed for
-    /// randomness, which depends only on the task's place in the program.
+    /// first four bytes are in labels, fib@3f9c12ab; its last eight, big-endian, are the seed for
+    /// randomness, which depends only on the task's position in the program.
     #[prost(bytes = "bytes", tag = "5")]
     pub name: ::prost::bytes::Bytes,
     /// The index of the task's first action.
@@ -684,8 +685,8 @@ pub struct Start {
     /// worker named the feature "no_scratch".
     #[prost(string, tag = "8")]
     pub scratch: ::prost::alloc::string::String,
-    /// Absent if the task begins now. Else it may begin when the one before it has ended; only sent to
-    /// a worker that named the feature "ahead".
+    /// Absent if the task begins now. Else the start is prefetched, and may begin when the one before
+    /// it has ended; only sent to a worker that named the feature "ahead".
     #[prost(message, optional, tag = "11")]
     pub ahead: ::core::option::Option<Ahead>,
     /// How to continue; absent means from the start, for the first time.
@@ -700,7 +701,7 @@ pub mod start {
         /// From bytes.
         #[prost(message, tag = "9")]
         Saved(super::SavedContinuation),
-        /// From the start, with what was recorded.
+        /// From the start, with the recorded facts.
         #[prost(message, tag = "10")]
         Replay(super::Recording),
     }
@@ -708,7 +709,7 @@ pub mod start {
 /// A start that is sent before its time.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ahead {
-    /// Tag of the task before, which runs in this worker or was sent ahead to it as well.
+    /// Tag of the preceding task, which runs in this worker or was prefetched, too.
     #[prost(uint32, tag = "1")]
     pub before: u32,
     /// Inputs that tasks before this one make.
@@ -747,11 +748,11 @@ pub struct SavedContinuation {
     #[prost(bool, tag = "5")]
     pub timed_out: bool,
 }
-/// What the earlier run of a task has left behind.
+/// The record of the earlier run of a task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Recording {
-    /// What is known now behind the handles that the earlier run made or was given; handles not listed
-    /// are futures.
+    /// What is known now of the handles that the earlier run chose or received; handles not listed are
+    /// futures.
     #[prost(message, repeated, tag = "1")]
     pub references: ::prost::alloc::vec::Vec<Reference>,
     /// What was observed, in order.
@@ -765,7 +766,7 @@ pub struct Observation {
     /// "first" or "rest", as it waited.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
-    /// What was seen or answered. For a block: the JSON list of the places of what was resolved, in
+    /// What was seen or answered. For a block: the JSON list of the indices of what was resolved, in
     /// the list of the last WAIT_FIRST.
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
@@ -804,7 +805,7 @@ pub mod answer {
         /// To Observe without a value.
         #[prost(message, tag = "4")]
         Observed(super::Observed),
-        /// To any request that cannot be granted; the task may go on.
+        /// To any request that cannot be granted; the task may continue.
         #[prost(message, tag = "5")]
         Refused(super::Failure),
     }
@@ -836,7 +837,7 @@ pub struct Drop {}
 /// The worker ends with status 0. Parked strands are lost.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Shutdown {
-    /// To a session: the failures that nobody asked for, earliest in serial order first.
+    /// To a session: the failures of results that were never read, in serial order.
     #[prost(message, repeated, tag = "1")]
     pub failures: ::prost::alloc::vec::Vec<Failure>,
 }
@@ -882,11 +883,11 @@ pub enum FailureKind {
     NotSerializable = 6,
     /// The task answered differently when redone.
     NonDeterministic = 7,
-    /// An object is gone and cannot be made again.
+    /// An object is lost and cannot be recomputed.
     ObjectLost = 8,
     /// There is no room for what the task writes.
     DiskFull = 9,
-    /// What was asked for cannot be had: an executor, a resource, an argument.
+    /// The request cannot be granted: an executor, a resource, an argument.
     Refused = 10,
 }
 impl FailureKind {
@@ -1089,11 +1090,11 @@ impl Level {
         }
     }
 }
-/// What becomes of the process after a task.
+/// Whether the process is kept after a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Keep {
-    /// As Hello.pool says.
+    /// As declared in Hello.pool.
     Unspecified = 0,
     /// It is ready for another task.
     Process = 1,

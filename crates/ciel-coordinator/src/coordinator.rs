@@ -215,7 +215,7 @@ impl Coordinator {
     /// The state as bytes; `None` while output is being spilled.
     pub fn snapshot(&self) -> Option<Vec<u8>> {
         let settled = !self.output.is_spilling() && !self.errors.is_spilling();
-        settled.then(|| postcard::to_stdvec(self).expect("a coordinator in memory can be spelled"))
+        settled.then(|| postcard::to_stdvec(self).expect("a coordinator in memory can be encoded"))
     }
 
     /// The coordinator of a snapshot.

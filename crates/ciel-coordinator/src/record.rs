@@ -79,7 +79,7 @@ impl Spelled<'_> {
     /// Appends the record's bytes.
     pub(crate) fn append_to(&self, bytes: &mut Vec<u8>) {
         postcard::serialize_with_flavor(self, Appended(bytes))
-            .expect("a record in memory can be spelled");
+            .expect("a record in memory can be encoded");
     }
 }
 

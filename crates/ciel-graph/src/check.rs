@@ -94,7 +94,7 @@ impl Graph {
                 "holders of {:?}: {object:?}",
                 object.name
             );
-            assert!(counted > 0, "{:?} is held by nobody", object.name);
+            assert!(counted > 0, "{:?} has no holder", object.name);
         }
     }
 

@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn payload_that_is_read_back_is_equal() {
         let payload = Payload::new(b"words".to_vec());
-        let bytes = postcard::to_stdvec(&payload).expect("bytes can be spelled");
+        let bytes = postcard::to_stdvec(&payload).expect("bytes can be encoded");
         assert_eq!(bytes, b"\x05words");
         assert_eq!(postcard::from_bytes(&bytes), Ok(payload));
     }

@@ -94,7 +94,7 @@ impl fmt::Display for Blocked {
                 write_room(f, *free_bytes)
             }
             Blocked::Removed { path, .. } => {
-                write!(f, "{} is missing: somebody has removed it", path.display())
+                write!(f, "{} is missing: it was removed", path.display())
             }
             Blocked::ObjectLost { what } => write!(f, "a file of the run is missing: {what}"),
         }

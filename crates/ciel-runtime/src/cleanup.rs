@@ -37,7 +37,7 @@ pub(crate) fn leave_folder(
     });
     death::at_the_end();
     if let Err(error) = marked {
-        let message = format!("the end of run {} cannot be noted: {error}", folder.id());
+        let message = format!("the end of run {} cannot be recorded: {error}", folder.id());
         engine.warn(None, &message);
     }
     match outcome_is_kept {

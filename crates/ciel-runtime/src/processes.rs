@@ -342,7 +342,7 @@ fn gather(
         let path = desk.output_path(index)?;
         if std::fs::symlink_metadata(&path).is_err() {
             let message = format!(
-                "it ended well but did not write output {} of {count}",
+                "it succeeded but did not write output {} of {count}",
                 index + 1
             );
             let failure = Failure::new(FailureKind::TaskError, label.clone(), message)

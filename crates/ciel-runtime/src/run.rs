@@ -177,8 +177,8 @@ fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
     }
     if begun.given_up > 0 {
         let message = format!(
-            "output that waited on the disk is missing or has changed; the last {} records are \
-             given up, and what they recorded is done again",
+            "spilled output is missing or has changed; the last {} records are removed, and the \
+             work that they recorded is redone",
             begun.given_up
         );
         let task = None;

@@ -199,7 +199,7 @@ pub(crate) fn take_out(stream: &mut OrderedStream, output: &mut String) {
 
 /// A graph as bytes, sorted: its tables have no order of their own.
 fn normal(coordinator: &Coordinator) -> Vec<u8> {
-    let mut bytes = postcard::to_stdvec(coordinator.graph()).expect("a graph can be spelled");
+    let mut bytes = postcard::to_stdvec(coordinator.graph()).expect("a graph can be encoded");
     bytes.sort_unstable();
     bytes
 }

@@ -68,7 +68,7 @@ fn none(run: &RunSummary) -> CliError {
 }
 
 fn json(entry: &Entry) -> String {
-    let value = serde_json::to_value(entry).expect("an entry can be spelled");
+    let value = serde_json::to_value(entry).expect("an entry can be encoded");
     format!("{value}\n")
 }
 
@@ -156,7 +156,7 @@ fn words(act: &Act) -> String {
             length,
             beginning,
         } => wrote(task, stream, *length, beginning),
-        Act::Unfinished => "bytes at the end are not a whole record".to_string(),
+        Act::Unfinished => "bytes at the end are not a complete record".to_string(),
     }
 }
 

@@ -90,7 +90,7 @@ fn spilled_output_that_is_not_what_it_was_is_recomputed() {
         println!("{what}: {}", ended.stderr);
         expect_well(&ended, &expected());
         assert_eq!(times, times_expected, "{what}");
-        let told = ended.stderr.contains("are given up");
+        let told = ended.stderr.contains("records are removed");
         assert_eq!(told, times > 1, "{what}");
     }
 }

@@ -32,7 +32,7 @@ fn path_in(arguments: &Value) -> Result<PathBuf, Refused> {
         (Some(path), _) => path.as_str(),
         (None, Some([url])) => url.as_str(),
         (None, Some(several)) => {
-            let message = format!("grab brings in one file, not {}", several.len());
+            let message = format!("grab takes one file, not {}", several.len());
             return Err(Refused::new(message).hint("spawn a task for each of them"));
         }
         (None, None) => None,

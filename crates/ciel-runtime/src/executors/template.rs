@@ -167,9 +167,9 @@ impl<'a> Template<'a> {
             }
             Quotes::PlainDocument => {
                 return Err(Refused::new(format!(
-                    "{{{name}}} stands inside a here-document whose end is quoted"
+                    "{{{name}}} is inside a here-document with a quoted delimiter"
                 ))
-                .hint("leave the quotes out: write <<EOF instead of <<'EOF'"));
+                .hint("remove the quotes: write <<EOF instead of <<'EOF'"));
             }
         }
         let value = self.value_of(name)?;
@@ -213,10 +213,7 @@ impl<'a> Template<'a> {
         let inputs = self.inputs.keys().map(|name| format!("{{in.{name}}}"));
         let outputs = self.names.iter().map(|name| format!("{{out.{name}}}"));
         let known: Vec<String> = inputs.chain(outputs).collect();
-        Refused::new(format!(
-            "its command names {{{name}}}, which it was not given"
-        ))
-        .hint(format!(
+        Refused::new(format!("its command uses {{{name}}}, which is not defined")).hint(format!(
             "available: {}; for a brace of the shell itself write {{{{ or }}}}",
             if known.is_empty() {
                 "none".to_string()

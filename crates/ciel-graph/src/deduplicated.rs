@@ -1,8 +1,8 @@
 //! Equal pure calls: one runs, its twins share the result.
 //!
-//! A call that printed, spawned, delegated, published or handed over gives nothing to share: its
-//! twins would have to do the same at their own place, so each runs by itself. It does not know
-//! what a call means; two are equal when their keys are. Read next: `settle`.
+//! A call that printed, spawned, delegated, published or tail-spawned cannot be shared: its twins
+//! would have to do the same at their own positions, so each runs separately. It does not know what
+//! a call means; two are equal when their keys are. Read next: `settle`.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ impl Graph {
         self.close_strand(now, key, None, actions);
     }
 
-    /// The leader gives nothing to share: each twin runs by itself.
+    /// The leader cannot be shared: each twin runs separately.
     pub(crate) fn promote_twins(
         &mut self,
         now: Micros,

@@ -1,8 +1,8 @@
 //! A list of references that a task takes one after the other, each as soon as it is resolved.
 //!
 //! The task names the list once, with a wait for the first of it. From the second wait on the graph
-//! follows the list by itself, between waits as well, so a list of n references costs n steps and
-//! not n². It does not know whose list it is. Read next: `rest`.
+//! keeps the list, between waits as well, so a list of n references costs n steps and not n². It
+//! does not know whose list it is. Read next: `rest`.
 
 use ciel_model::Handle;
 

@@ -1,9 +1,9 @@
 //! Lineage: how the lost file of an object is recomputed.
 //!
-//! A file that a task made remembers that task and what it was given, and that in turn what it was
-//! made of. The chain is cut at a bounded depth: there, as for data that tasks brought in
-//! themselves, the file is a *source*, which stays on disk as long as anything was made of it. It
-//! does not know when a file is lost. Read next: `reconstruct`.
+//! A file keeps the task that produced it and the inputs of this task, which in turn keep theirs.
+//! The chain is cut at a bounded depth: there, as for data that tasks imported themselves, the file
+//! is a *source*, which stays on disk as long as objects derived from it. It does not know when a
+//! file is lost. Read next: `reconstruct`.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct OriginOf<O> {
 #[derive(Clone, Debug)]
 pub(crate) struct Origin(pub(crate) Arc<OriginOf<Origin>>);
 
-/// A task that can be run once more.
+/// A task that can be rerun.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Recipe<O> {
     pub(crate) task: Name,

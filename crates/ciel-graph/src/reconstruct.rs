@@ -1,7 +1,7 @@
 //! Reconstruction: lost files are recomputed before other tasks run.
 //!
-//! The tasks that made them are run once more, with what they were given, which may itself have to
-//! be recomputed. What they print is in the output already and is dropped. Until all files are
+//! The tasks that produced them are rerun with the same inputs, which may themselves have to be
+//! recomputed. What they print is in the output already and is dropped. Until all files are
 //! recomputed nothing else is offered. It does not know what is lost. Read next: `lineage`.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(crate) struct Reconstruction {
     first_new: u64,
     /// Those that would have been offered meanwhile.
     held_back: Vec<TaskKey>,
-    /// Outputs of tasks that are run once more, by the tasks' names; each is held.
+    /// Outputs of tasks that are rerun, by the tasks' names; each is held.
     outputs: BTreeMap<Name, Vec<ObjectKey>>,
     /// Objects made for those tasks; each is held.
     ingredients: Vec<ObjectKey>,
@@ -65,7 +65,7 @@ impl Graph {
         });
     }
 
-    /// Runs the tasks once more that made these files.
+    /// Reruns the tasks that produced these files.
     pub(crate) fn remake(&mut self, now: Micros, lost: &[Name], actions: &mut Vec<Action>) {
         let gone: FxHashSet<Name> = lost.iter().copied().collect();
         self.objects.forget_sources(&gone);
@@ -113,7 +113,7 @@ impl Graph {
         Ok(output)
     }
 
-    /// An object for a task that is run once more.
+    /// An object for a task that is rerun.
     fn provide(
         &mut self,
         now: Micros,
@@ -212,7 +212,7 @@ impl Graph {
         }
     }
 
-    /// The files that the tasks have given which were run once more.
+    /// The files that the rerun tasks have produced.
     fn recomputed_files(&self, remaking: &Reconstruction) -> BTreeMap<Name, FileContent> {
         let outputs = remaking.outputs.values().flatten();
         let files = outputs.filter_map(|output| match self.objects.settled_state(*output) {

@@ -1,8 +1,8 @@
 //! Replay: the actions of a strand, compared with its recorded facts.
 //!
-//! What it did is found by the index of the action. Its spawns are answered with the children that
-//! it has, its objects with those that it stored. What differs is a failure that names both. It
-//! does not know why the strand is replayed. Read next: `rollback`, `recovery`.
+//! Its facts are found by the index of the action. A spawn returns the recorded child, a construct
+//! the recorded object. A difference is a failure that names both. It does not know why the strand
+//! is replayed. Read next: `rollback`, `recovery`.
 
 use ciel_model::{
     ActionKey, CallKey, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
@@ -94,7 +94,7 @@ impl Graph {
         Ok(())
     }
 
-    /// A replayed object: the recorded one, held once more, if it can be the same.
+    /// A replayed object: the recorded one, with another holder, if it can be the same.
     pub(crate) fn construct_again(
         &mut self,
         key: TaskKey,

@@ -78,8 +78,8 @@ impl Graph {
         actions.append(&mut woken);
     }
 
-    /// Makes a strand ready for a replay from its start, or its last checkpoint. What it did from
-    /// action `to` on is undone.
+    /// Makes a strand ready for a replay from its start, or its last checkpoint. Its actions from
+    /// `to` on are undone.
     pub(crate) fn roll_back(
         &mut self,
         now: Micros,

@@ -141,7 +141,7 @@ impl Graph {
         }
     }
 
-    /// The state of something that is to be whatever `object` is.
+    /// The state of an object that delegates to `object`.
     pub(crate) fn state_like(&self, object: ObjectKey) -> ObjectState {
         match self.objects.settled_state(object) {
             ObjectState::Future { .. } => ObjectState::Alias(self.objects.target(object)),

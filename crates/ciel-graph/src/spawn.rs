@@ -314,7 +314,7 @@ impl Graph {
         handles.map(look_up).collect()
     }
 
-    /// The same value with engine keys, each held once more.
+    /// The same value with engine keys, each with another holder.
     pub(crate) fn adopt(
         &mut self,
         key: TaskKey,

@@ -85,7 +85,7 @@ pub(crate) struct Task {
     /// Its inputs, held because any task may be rerun from its start: if not for a failure of its
     /// own, then because the engine was lost.
     pub(crate) inputs: Vec<ObjectKey>,
-    /// What it is to make; not held.
+    /// Its outputs; not held.
     pub(crate) outputs: Vec<ObjectKey>,
     /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
     pub(crate) facts: Segmented<Fact>,
@@ -153,7 +153,7 @@ impl Task {
         }
     }
 
-    /// What comes of earlier attempts is stale from now on.
+    /// Events of earlier attempts are stale from now on.
     pub(crate) fn begin_attempt(&mut self) {
         self.attempt.0 += 1;
         self.ran_us = 0;

@@ -61,7 +61,7 @@ impl Graph {
                 return self.fail_attempt(now, key, *failure, actions);
             }
         };
-        // The task has left its place before what it wakes is offered.
+        // The task has left its slot before the tasks that it wakes are offered.
         let mut woken = Vec::new();
         let (missing, is_some_there) = match wait.until {
             Until::All | Until::First => {

@@ -20,6 +20,7 @@ pub mod payload;
 pub mod reference;
 pub mod resources;
 pub mod segmented;
+pub mod segmented_queue;
 pub mod task;
 
 pub use call::{CallKey, Invocation, Reason};
@@ -36,6 +37,7 @@ pub use payload::Payload;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use resources::Resources;
 pub use segmented::Segmented;
+pub use segmented_queue::SegmentedQueue;
 pub use task::{
     AttemptNumber, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey,
 };

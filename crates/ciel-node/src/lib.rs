@@ -4,6 +4,7 @@
 //! keeps pools of workers. It does not know the graph (why a task is ready, what becomes of it),
 //! nor how a process is started. Read next: [`node`](crate::Node), then `queue`.
 
+mod attempts;
 mod check;
 mod event;
 mod lending;

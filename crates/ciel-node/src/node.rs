@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey, limits};
 
+use crate::attempts::Attempts;
 use crate::event::{Action, AttemptKey, Event, Slot, WorkerKey};
 use crate::lending::Lent;
 use crate::pool::Pools;
@@ -61,7 +62,7 @@ pub struct Node {
     /// Everything that takes resources.
     pub(crate) computation: Queue,
     /// What is in either queue. Entries of the queues that are not here are out of date.
-    pub(crate) queued: KeyMap<AttemptKey, Box<Ready>>,
+    pub(crate) queued: Attempts<Box<Ready>>,
     /// Ready tasks in no queue: a worker may begin them by itself.
     pub(crate) lent: KeyMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
@@ -85,7 +86,7 @@ impl Node {
             turns: VecDeque::new(),
             turn_next: false,
             computation: Queue::default(),
-            queued: KeyMap::default(),
+            queued: Attempts::default(),
             lent: KeyMap::default(),
             overtaken: 0,
             settled: false,
@@ -525,10 +526,7 @@ impl Node {
 }
 
 /// Whether an entry of a queue is that of a task as it is now.
-pub(crate) fn is_current(
-    queued: &KeyMap<AttemptKey, Box<Ready>>,
-    (label, attempt): &Entry,
-) -> bool {
+pub(crate) fn is_current(queued: &Attempts<Box<Ready>>, (label, attempt): &Entry) -> bool {
     queued
         .get(attempt)
         .is_some_and(|ready| ready.label == *label)

@@ -6,9 +6,9 @@
 //! those are the queue does not know. Read next: `node`.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
-use ciel_model::OrderLabel;
+use ciel_model::{OrderLabel, SegmentedQueue};
 
 use crate::event::AttemptKey;
 
@@ -18,7 +18,7 @@ pub(crate) type Entry = (OrderLabel, AttemptKey);
 /// Ready tasks, the earliest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    row: VecDeque<Entry>,
+    row: SegmentedQueue<Entry>,
     heap: BinaryHeap<Reverse<Entry>>,
 }
 

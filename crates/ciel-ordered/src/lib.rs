@@ -16,7 +16,6 @@ mod frontier;
 mod history;
 pub mod limits;
 mod piece;
-mod row;
 mod spill;
 mod strand;
 pub mod stream;

@@ -4,12 +4,11 @@
 //! index: under 100 bytes. This module keeps the byte counters true; it does not know the order
 //! in which anything is released. Read next: `frontier`.
 
-use ciel_model::{KeyTable, Segmented};
+use ciel_model::{KeyTable, Segmented, SegmentedQueue};
 
 use crate::history::History;
 use crate::limits::COALESCED_BYTES_MAX;
 use crate::piece::{Extent, Piece, StrandKey};
-use crate::row::Row;
 
 /// StrandIndex of a strand in the slab. [`NOWHERE`] means none, to keep the links small.
 pub(crate) type StrandIndex = u32;
@@ -77,7 +76,7 @@ impl Item {
 /// the number of the one in front.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Body {
-    pub(crate) items: Row<Item>,
+    pub(crate) items: SegmentedQueue<Item>,
     pub(crate) first: u64,
     /// Of a held strand, items below this number are committed.
     pub(crate) final_until: u64,
@@ -99,7 +98,7 @@ pub(crate) struct Body {
 impl Body {
     fn new() -> Body {
         Body {
-            items: Row::new(),
+            items: SegmentedQueue::default(),
             first: 0,
             final_until: 0,
             marked_until: 0,

@@ -112,7 +112,9 @@ impl CommandObserver {
     fn ending_words(&self, outcome: &Outcome) -> String {
         let mut text = String::new();
         if let (Err(failure), false) = (&outcome.result, outcome.interrupted) {
-            text.push_str(&failures::explain(failure, self.paint));
+            if failure.exit_status().is_none() {
+                text.push_str(&failures::explain(failure, self.paint));
+            }
             text.push_str(&failures::further(&outcome.failures, failure, self.paint));
         }
         if !self.quiet {

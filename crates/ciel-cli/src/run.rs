@@ -85,8 +85,10 @@ fn conclude(
     Ok(ExitCode::from(match &outcome {
         outcome if outcome.interrupted => INTERRUPTED,
         outcome if outcome.output_closed => OUTPUT_CLOSED,
-        outcome if outcome.result.is_err() => JOB_FAILED,
-        _ => 0,
+        outcome => match &outcome.result {
+            Err(failure) => failure.exit_status().unwrap_or(JOB_FAILED),
+            Ok(_) => 0,
+        },
     }))
 }
 

@@ -129,6 +129,9 @@ pub struct Exception {
     pub bytes: Vec<u8>,
 }
 
+/// The form of an exception by which a program ends itself: the bytes are the status, in digits.
+pub const EXIT_STATUS: &str = "exit-status";
+
 /// The failure in terms of the failed code's language. The engine reads only `retryable`; a task
 /// that demands the failure receives the rest unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -181,6 +184,13 @@ impl Failure {
             value: None,
             told: None,
         }
+    }
+
+    /// The status with which a job's program has ended itself, if the failure is only that.
+    pub fn exit_status(&self) -> Option<u8> {
+        let exception = self.told.as_ref()?.exception.as_ref()?;
+        let digits = (exception.form == EXIT_STATUS).then_some(&exception.bytes)?;
+        std::str::from_utf8(digits).ok()?.parse().ok()
     }
 
     /// Whether another attempt may succeed: as the failed code declares, else by the kind.

@@ -48,6 +48,7 @@ from ciel._task import Task, task  # noqa: E402
 
 if TYPE_CHECKING:
     from ciel import testing as testing
+    from ciel._executor import Executor as Executor
     from ciel._skywriting import skywriting as skywriting
     from ciel._session import Session as Session
     from ciel._run import run as run
@@ -61,6 +62,7 @@ __all__ = [
     "CielError",
     "CielWarning",
     "DiskFull",
+    "Executor",
     "Future",
     "NoRun",
     "NonDeterministic",
@@ -94,12 +96,18 @@ __all__ = [
 ]
 
 _LATER = {
+    "Executor": "ciel._executor",
     "Session": "ciel._session",
     "run": "ciel._run",
     "sh": "ciel._shell",
     "skywriting": "ciel._skywriting",
     "spawn_exec": "ciel._shell",
 }
+
+
+def __dir__() -> list[str]:
+    """The public names, also of what is loaded later."""
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

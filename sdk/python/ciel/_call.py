@@ -31,7 +31,7 @@ class TaskFunction:
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         """Raises TypeError, with the reason, for a value that cannot be a task."""
-        _check_function(function)
+        function = _plain_function(function)
         functools.update_wrapper(cast("Callable[..., Any]", self), function)
         self.function = function
         self.options_now = options
@@ -103,19 +103,50 @@ def named(function: Callable[..., Any]) -> Any:
     return found
 
 
-def _check_function(function: Any) -> None:
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+def _plain_function(work: Any) -> Callable[..., Any]:
+    """The function itself, or one that calls anything else that can be called.
+
+    Raises TypeError with the reason for what cannot be a task.
+    """
+    name = getattr(work, "__qualname__", type(work).__qualname__)
+    inner = inspect.unwrap(work.func if isinstance(work, functools.partial) else work)
+    called = inner if inspect.isroutine(inner) else getattr(type(inner), "__call__", None)
+    for found in (inner, called):
+        if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
+            raise TypeError(
+                f"{name} is async: tasks are plain functions that wait with .result()"
+            )
+        if inspect.isgeneratorfunction(found):
+            raise TypeError(
+                f"{name} is a generator: return a list, or spawn one task for each piece"
+            )
+    if inspect.isfunction(work):
+        return work
+    if isinstance(work, type):
         raise TypeError(
-            f"{function.__qualname__} is async: tasks are plain functions that wait with .result()"
+            f"{name} is a class: a task is a function, for example one that makes an instance; "
+            "methods can be tasks, too"
         )
-    if inspect.isgeneratorfunction(function):
-        raise TypeError(
-            f"{function.__qualname__} is a generator: return a list, or spawn one task for each "
-            "piece"
-        )
-    if not inspect.isfunction(function):
-        kind = type(function).__name__
-        raise TypeError(f"a task is a function defined with def or lambda, not a {kind}")
+    if not callable(work):
+        raise TypeError(f"a task is a function or another callable, not {work!r}")
+    return _calling(work)
+
+
+def _calling(work: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls `work`, which it captures."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return work(*args, **kwargs)
+
+    call.__name__ = getattr(work, "__name__", None) or type(work).__name__
+    call.__qualname__ = getattr(work, "__qualname__", call.__name__)
+    call.__module__ = getattr(work, "__module__", None) or type(work).__module__
+    call.__doc__ = work.__doc__
+    try:
+        call.__signature__ = inspect.signature(work)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):  # some built-in functions have none
+        pass
+    return call
 
 
 def _keepers(function: Callable[..., Any]) -> frozenset[str | int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, wait
 from concurrent.futures import Future as Answered
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ciel import _native
 from ciel._call import Call
+from ciel._callbacks import Callbacks
 from ciel._engine_strand import EngineStrand
 from ciel._errors import CielError, NoRun, WorkerLost, error_of
 from ciel._future import Future
@@ -44,7 +46,10 @@ class Watched:
 
 
 class ClientStrand(EngineStrand):
-    """The root strand of a session; any thread may use it."""
+    """The root strand of a session; any thread may use it.
+
+    `lost` is why the engine cannot be reached any more, `failures` are those that were never read.
+    """
 
     any_thread = True
 
@@ -56,9 +61,10 @@ class ClientStrand(EngineStrand):
         self.saying = threading.RLock()
         self._answers: dict[int, Watched] = {}
         self._expected: dict[int, Watched] = {}
-        self._lost: CielError | None = None
+        self.lost: CielError | None = None
         self.failures: list[Failure] = []
         self.closed = threading.Event()
+        self._callbacks = Callbacks()
 
     def hear(self) -> None:
         """Receives messages until the engine is gone; runs in a thread of its own."""
@@ -80,18 +86,19 @@ class ClientStrand(EngineStrand):
 
     def _end(self, well: bool) -> None:
         why = "the session is closed" if well else "the engine of the session has ended"
-        lost = self._lost = NoRun(why) if well else WorkerLost(why)
+        lost = self.lost = NoRun(why) if well else WorkerLost(why)
         self.closed.set()
         for request in list(self._answers):
             watched = self._answers.pop(request, None)
             if watched is not None:
                 watched.answer.set_exception(lost)
+        self._callbacks.end()
 
     def _ask(self, say: Callable[[int], None]) -> Watched:
         """Sends a request and returns the future of its answer."""
         with self.saying:
-            if self._lost is not None:
-                raise self._lost
+            if self.lost is not None:
+                raise self.lost
             request = super().next_request()
             watched = self._answers[request] = Watched()
             say(request)
@@ -128,8 +135,8 @@ class ClientStrand(EngineStrand):
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
         """As every strand does, one thread at a time, and sent at once."""
         with self.saying:
-            if self._lost is not None:
-                raise self._lost
+            if self.lost is not None:
+                raise self.lost
             made = super().spawn(call, options)
             self.connection.flush()
         return made
@@ -139,8 +146,8 @@ class ClientStrand(EngineStrand):
     ) -> tuple[Future[Any], ...]:
         """As every strand does, one thread at a time, and sent at once."""
         with self.saying:
-            if self._lost is not None:
-                raise self._lost
+            if self.lost is not None:
+                raise self.lost
             made = super().spawn_executor(executor, arguments, outputs, options, label)
             self.connection.flush()
         return made
@@ -179,9 +186,11 @@ class ClientStrand(EngineStrand):
         arrived: SimpleQueue[Future[Any]] = SimpleQueue()
         for future in futures:
             self.watch(future).answer.add_done_callback(_putter(arrived, future))
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         for _ in futures:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                yield arrived.get(timeout=timeout_s)
+                yield arrived.get(timeout=left)
             except Empty:
                 return
 
@@ -201,6 +210,18 @@ class ClientStrand(EngineStrand):
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads the environment: a session is not replayed."""
         return take()
+
+    def call_when_done(
+        self, future: Future[Any], callback: Callable[[Future[Any]], object]
+    ) -> None:
+        """Calls back in a thread that the callbacks of this session share."""
+        self.watch(future).answer.add_done_callback(
+            lambda _: self._callbacks.call(callback, future)
+        )
+
+    def call_later(self, callback: Callable[[Any], object]) -> None:
+        """Calls back in that thread when it has called all that is due."""
+        self._callbacks.call(callback, None)
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
         """Waits in asyncio code."""

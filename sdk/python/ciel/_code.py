@@ -30,6 +30,9 @@ CAPTURED_BYTES_MAX = 1 << 20
 """Captures above this size cause a warning: they are sent with the function."""
 
 _PLAIN = (int, float, complex, str, bytes, bool, tuple, list, dict, set, frozenset)
+_DEFINITIONS = (types.FunctionType, type, TaskFunction)
+"""What is defined again in notebooks, rather than assigned."""
+
 _MISSING = object()
 
 
@@ -52,9 +55,14 @@ class Identity:
         self.cells = list(_captured_cells(function))
 
     def check(self) -> None:
-        """Raises CielError if something captured was rebound since the first spawn."""
+        """Raises CielError if something captured was rebound since the first spawn.
+
+        A function that goes by value takes the new definition of a function or class; see
+        `current_identity`.
+        """
         for namespace, name, value in self.globals:
-            if namespace.get(name, _MISSING) is not value:
+            found = namespace.get(name, _MISSING)
+            if found is not value and not self._is_redefined(value, found):
                 raise self._rebound("global", name)
         for cell, name, value in self.cells:
             try:
@@ -63,6 +71,21 @@ class Identity:
                 changed = True
             if changed:
                 raise self._rebound("captured variable", name)
+
+    def is_outdated(self) -> bool:
+        """Whether a captured function or class was defined again since the first spawn."""
+        return any(
+            namespace.get(name, _MISSING) is not value
+            and self._is_redefined(value, namespace.get(name, _MISSING))
+            for namespace, name, value in self.globals
+        )
+
+    def _is_redefined(self, before: Any, now: Any) -> bool:
+        return (
+            self.data is not None
+            and isinstance(before, _DEFINITIONS)
+            and isinstance(now, _DEFINITIONS)
+        )
 
     def _rebound(self, kind: str, name: str) -> CielError:
         return CielError(
@@ -84,6 +107,22 @@ def identify(task: TaskFunction) -> Identity:
     if task.options_now.pure is not False:
         advise(task.function, found.code)
     return found
+
+
+def current_identity(task: TaskFunction) -> Identity:
+    """The identity of a task's function with the helpers that it has now.
+
+    Raises CielError if data that it captures were assigned again.
+    """
+    identity: Identity = task.identity or identify(task)
+    if not identity.globals and not identity.cells:
+        return identity
+    identity.check()
+    if identity.is_outdated():
+        _IDENTITIES.pop(task.function, None)
+        task.definitions.clear()
+        identity = identify(task)
+    return identity
 
 
 def identity_of(function: Callable[..., Any], label: str) -> Identity:
@@ -247,23 +286,30 @@ def _names_of(code: types.CodeType) -> Iterator[str]:
 
 
 def _captured_globals(
-    function: Callable[..., Any], everything: bool
+    function: Callable[..., Any], everything: bool, seen: set[int] | None = None
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """Globals that the code uses. By reference only plain data is checked: other processes import
-    the rest themselves. `None` is not: caches, which each process fills itself, begin with it.
+    """Globals that the code uses, and those of functions that are sent along by value. By reference
+    only plain data is checked: other processes import the rest themselves. `None` is not: caches,
+    which each process fills itself, begin with it.
     """
     code = getattr(function, "__code__", None)
     if code is None:
         return
+    seen = {id(function)} if seen is None else seen
     namespace = function.__globals__
     for name in sorted(set(_names_of(code))):
         value = namespace.get(name, _MISSING)
         if value is _MISSING or value is None or isinstance(value, types.ModuleType):
             continue
-        if isinstance(value, TaskFunction) and value.function is function:
+        inner = value.function if isinstance(value, TaskFunction) else value
+        if inner is function:
             continue
         if everything or type(value) in _PLAIN:
             yield namespace, name, value
+        is_helper = everything and isinstance(inner, types.FunctionType)
+        if is_helper and inner.__module__ == "__main__" and id(inner) not in seen:
+            seen.add(id(inner))
+            yield from _captured_globals(inner, everything, seen)
 
 
 def _captured_cells(function: Callable[..., Any]) -> Iterator[tuple[Any, str, Any]]:

@@ -3,24 +3,23 @@
 A failing task's exception becomes a *failure*: plain data with kind, type name, message, frames
 and, if it can be pickled, the exception itself. The reader gets the user's own exception type, with
 a traceback rebuilt so that it reads as one program. This module knows no strand and no socket. Read
-next: `_strand.py`.
+next: `_carried.py`.
 """
 
 from __future__ import annotations
 
 import linecache
 import os
-import pickle
 import reprlib
 import sys
 from types import TracebackType
 from typing import Any
 
+from ciel._carried import Place, carried, chain, restored
 from ciel._native import Failure, Frame
 
 FRAMES_MAX = 32
 NOTES_MAX = 12
-CHAIN_MAX = 8
 ORIGIN = "__ciel_task__"
 """The attribute of an exception that names the task in which it was raised."""
 
@@ -134,7 +133,8 @@ _KINDS: dict[str, type[CielError] | type[Cancelled]] = {
 
 
 def _rebuilt(kind: type[CielError], args: tuple[Any, ...], state: dict[str, Any]) -> CielError:
-    error = kind(*args)
+    error = kind.__new__(kind, *args)
+    error.args = args
     error.__dict__.update(state)
     return error
 
@@ -149,8 +149,11 @@ def failure_of(
     """
     if call:
         add_note(error, f"in task {task}, {call}" if task else f"in {call}")
+    if isinstance(error, ValueError) and "read-only" in _text(error):
+        _add_once(error, "arrays that come to a task are read-only: write to a copy, x = x.copy()")
     kind = getattr(error, "kind", None) if isinstance(error, (CielError, Cancelled)) else None
     name = getattr(error, "type_name", "") or type(error).__qualname__
+    data = carried(error, _places)
     message = str(error.args[0]) if isinstance(error, CielError) and error.args else _text(error)
     return Failure(
         kind or ("OUT_OF_MEMORY" if isinstance(error, MemoryError) else "TASK_ERROR"),
@@ -160,7 +163,7 @@ def failure_of(
         [*frames_of(error.__traceback__), *_place_of(error)],
         getattr(error, "hint", "") if kind else "",
         None,
-        _carried(error),
+        None if data is None else ("pickle", data),
         getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else "") or origin,
         _excerpt_of(error),
     )
@@ -188,7 +191,7 @@ def error_of(failure: Failure) -> BaseException:
     form, data = failure.exception or ("", b"")
     if form == "pickle":
         try:
-            return _originated(_restored(pickle.loads(data)), failure.task)
+            return _originated(restored(data), failure.task)
         except Exception:  # a class of the user may raise anything
             pass
     error = _KINDS.get(failure.kind, TaskError)(_text_of(failure))
@@ -196,7 +199,7 @@ def error_of(failure: Failure) -> BaseException:
     if isinstance(error, TaskError):
         error.type_name = failure.type_name
     frames = [(frame.file, frame.function, frame.line) for frame in failure.frames]
-    return _originated(error, failure.task).with_traceback(_chain(frames))
+    return _originated(error, failure.task).with_traceback(chain(frames))
 
 
 def _text_of(failure: Failure) -> str:
@@ -221,6 +224,11 @@ def add_note(error: BaseException, note: str) -> None:
         error.add_note(note)
     elif len(notes) == NOTES_MAX:
         error.add_note("in more tasks, not shown")
+
+
+def _add_once(error: BaseException, note: str) -> None:
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 class _Shortened(reprlib.Repr):
@@ -301,69 +309,8 @@ def _text(error: BaseException) -> str:
         return f"<{type(error).__name__} whose text cannot be computed>"
 
 
-def _carried(error: BaseException) -> tuple[str, bytes] | None:
-    try:
-        data = pickle.dumps(_state(error, CHAIN_MAX), 5)
-        pickle.loads(data)
-    except Exception:  # a class of the user may raise anything: then only its text is sent
-        return None
-    return ("pickle", data)
-
-
-def _state(error: BaseException, depth: int) -> tuple[Any, ...]:
-    """An exception with what pickle leaves out: notes, frames, cause and context."""
-    code = [entry.tb_frame.f_code for entry in _entries(error.__traceback__)]
-    lines = [entry.tb_lineno for entry in _entries(error.__traceback__)]
-    frames = [(c.co_filename, c.co_name, line) for c, line in zip(code, lines, strict=True)]
-    cause = error.__cause__
-    context = None if error.__context__ is cause else error.__context__
-    data = _pickled(error)
-    deeper = depth - 1
-    return (
-        data,
-        list(getattr(error, "__notes__", ())),
-        frames,
-        _state(cause, deeper) if cause is not None and deeper else None,
-        _state(context, deeper) if context is not None and deeper else None,
-        error.__suppress_context__,
-    )
-
-
-def _pickled(error: BaseException) -> bytes:
-    try:
-        return pickle.dumps(error, 5)
-    except Exception:  # classes of notebooks and of functions cannot be imported by name
-        import cloudpickle
-
-        data: bytes = cloudpickle.dumps(error, 5)
-        return data
-
-
-def _restored(state: tuple[Any, ...]) -> BaseException:
-    data, notes, frames, cause, context, suppressed = state
-    error: BaseException = pickle.loads(data)
-    if not isinstance(error, BaseException):
-        raise TypeError(f"{type(error).__name__} is not an exception")
-    error.__notes__ = notes
-    if not notes:
-        del error.__notes__
-    error.__cause__ = _restored(cause) if cause is not None else None
-    error.__context__ = _restored(context) if context is not None else error.__cause__
-    error.__suppress_context__ = suppressed
-    return error.with_traceback(_chain(frames))
-
-
-def _chain(frames: list[tuple[str, str, int]]) -> TracebackType | None:
-    """A traceback that shows `frames`, made of (file, function, line)."""
-    if not frames:
-        return None
-    from tblib import Traceback
-
-    chain: dict[str, Any] | None = None
-    for file, function, line in reversed(frames):
-        code = {"co_filename": file, "co_name": function, "co_firstlineno": line}
-        frame = {"f_globals": {"__name__": "", "__file__": file}, "f_code": code, "f_lineno": line}
-        frame["f_locals"] = {}
-        chain = {"tb_frame": frame, "tb_lineno": line, "tb_next": chain}
-    made: TracebackType | None = Traceback.from_dict(chain).as_traceback()
-    return made
+def _places(error: BaseException) -> list[Place]:
+    """The frames of an exception's traceback that are the user's program."""
+    entries = _entries(error.__traceback__)
+    found = [(entry.tb_frame.f_code, entry.tb_lineno) for entry in entries]
+    return [(code.co_filename, code.co_name, line) for code, line in found]

@@ -8,14 +8,16 @@ Used only after a failure, so it may be slow; it inspects a bounded number of pa
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
 
 from ciel._call import TaskFunction
 from ciel._errors import NotSerializable
-from ciel._freeze import freeze
+from ciel._freeze import ATOMS, freeze
 
 PARTS_MAX = 10_000
 DEPTH_MAX = 12
@@ -52,7 +54,7 @@ def largest(value: Any, least: int) -> tuple[str, int]:
     """The path to the innermost part whose pickle has at least `least` bytes, and its size."""
     path, size = "", _size(value)
     for _ in range(DEPTH_MAX):
-        for step, part in _parts(value):
+        for step, part in itertools.islice(_parts(value), PARTS_MAX):
             found = _size(part)
             if found >= least:
                 path, value, size = path + step, part, found
@@ -123,6 +125,8 @@ def _freezes(value: Any) -> bool:
 
 
 def _size(value: Any) -> int:
+    if type(value) in ATOMS:
+        return sys.getsizeof(value)
     try:
         frozen = freeze(value)
     except (pickle.PicklingError, TypeError, AttributeError, NotSerializable, RecursionError):

@@ -8,10 +8,10 @@ frozen as a reference. This module knows neither how to wait nor the format of v
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from ciel._errors import CielError, NotSerializable, as_told
+from ciel._errors import Cancelled, CielError, NotSerializable, as_told
 from ciel._pickle_hooks import freezing, thaw_reference
 
 T = TypeVar("T")
@@ -48,11 +48,17 @@ class Owner(Protocol):
     def completed(
         self, futures: Sequence[Future[Any]], timeout_s: float | None
     ) -> Iterator[Future[Any]]:
-        """Yields futures as they are resolved; ends if none is within `timeout_s`."""
+        """Yields futures as they are resolved; ends early after `timeout_s` in all."""
         ...
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Which futures are resolved now."""
+        ...
+
+    def call_when_done(
+        self, future: Future[Any], callback: Callable[[Future[Any]], object]
+    ) -> None:
+        """Calls back when a future is resolved; raises WaitError where nothing could call."""
         ...
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
@@ -80,15 +86,49 @@ class Future(Generic[T]):
         self._known = known
         self._waited = False
 
-    def result(self) -> T:
+    def result(self, timeout: float | None = None) -> T:
         """Waits until the future is resolved and returns a copy of the value.
 
-        Raises the task's own exception if it failed, and WaitError where waiting is not possible.
+        Raises the task's own exception if it failed, TimeoutError if the future is not resolved
+        within `timeout` seconds, and WaitError where waiting is not possible. In a task, whether
+        the time was over is recorded for replay.
         """
+        self._wait(timeout)
         try:
             return cast(T, self._strand.result(self))
         except BaseException as error:  # without the frames of this package
             raise as_told(error)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Waits as `result` does and returns the task's exception, `None` if it has a value.
+
+        Raises TimeoutError, WaitError as `result` does, and Cancelled for a cancelled task.
+        """
+        self._wait(timeout)
+        self._strand.wait([self], False, None)
+        try:
+            self._strand.result(self)
+        except (Cancelled, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # whatever has left the task
+            return as_told(error)
+        return None
+
+    def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
+        """Calls `callback(self)` when the future is resolved, at once if it is.
+
+        For futures of a session: a thread of the session calls, one callback after the other, and
+        logs exceptions. Raises WaitError in a task, which has no such thread: iterate over
+        `as_completed` there.
+        """
+        self._strand.check_here()
+        self._strand.call_when_done(self, callback)
+
+    def _wait(self, timeout: float | None) -> None:
+        if timeout is not None:
+            self._strand.check_here()
+            if not self._strand.wait([self], False, timeout):
+                raise TimeoutError(f"{self!r} is not resolved after {timeout} s")
 
     def done(self) -> bool:
         """Whether the future is resolved now. The answer is recorded for replay."""
@@ -101,7 +141,7 @@ class Future(Generic[T]):
         return cast(T, self)
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Waits in asyncio code outside of tasks, for futures of a session."""
+        """Waits in asyncio code. In a task, nothing else runs in its event loop meanwhile."""
         return cast("Generator[Any, None, T]", self._strand.awaiting(self))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -7,14 +7,17 @@ another run may receive others. Read next: `_strand.py`.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, TypeVar, cast, overload
 
+from ciel._call import Call
+from ciel._callables import call_of
 from ciel._future import Future
 from ciel._strand import current
-from ciel._task import AnyTask, BoundTask, Task
+from ciel._task import AnyTask, BoundTask, spawned
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -73,25 +76,39 @@ def wait(
 def as_completed(
     futures: Iterable[Future[T]], *, timeout: float | None = None
 ) -> Iterator[Future[T]]:
-    """Yields futures as they are resolved. Stops if none is resolved within `timeout` seconds."""
+    """Yields futures as they are resolved, failed ones included.
+
+    `timeout` is in seconds, from the first step of the iteration to its end. Raises TimeoutError,
+    as `concurrent.futures.as_completed` does, if some future is not resolved by then.
+    """
     listed = list(futures)
+    count = 0
     if listed:
-        yield from listed[0]._strand.completed(listed, timeout)
+        for future in listed[0]._strand.completed(listed, timeout):
+            count += 1
+            yield future
+    if count < len(listed):
+        raise TimeoutError(f"{len(listed) - count} (of {len(listed)}) futures unfinished")
 
 
 def map(  # noqa: A001
-    function: Task[..., R] | BoundTask[..., R], *iterables: Iterable[Any], window: int = MAP_WINDOW
+    function: Callable[..., R], *iterables: Iterable[Any], window: int = MAP_WINDOW
 ) -> Iterator[R]:
     """Spawns `function` for the items of `iterables` and yields the values in their order.
 
-    Lazy: at most `window` calls are spawned and not yielded, so the iterables may be endless.
-    Raises the exception of a failed call when its value is due, ValueError for `window` below 1.
+    Takes a task, or anything that can be called, as `Session.submit` does. Lazy: at most `window`
+    calls are spawned and not yielded, so the iterables may be endless. Raises the exception of a
+    failed call when its value is due, ValueError for `window` below 1, TypeError for what cannot be
+    called.
     """
     if window < 1:
         raise ValueError(f"window must be at least 1, not {window}")
+    frame = sys._getframe(1)
+    each = call_of(function, (), {}, frame.f_code.co_filename, frame.f_lineno)
     ahead: deque[Future[R]] = deque()
     for items in zip(*iterables, strict=False):
-        ahead.append(function.spawn(*items))
+        call = Call(each.task, (*each.args, *items), each.kwargs, each.file, each.line)
+        ahead.append(spawned(call)[0])
         if len(ahead) >= window:
             yield ahead.popleft().result()
     while ahead:

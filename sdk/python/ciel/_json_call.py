@@ -7,6 +7,7 @@ Read next: "executor python" in the reference of executors.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -36,8 +37,42 @@ def with_values(found: Any, value: Callable[[int], Any]) -> Any:
 
 
 def json_of(value: Any) -> bytes:
-    """JSON of the job's value; what JSON cannot represent becomes its repr."""
+    """JSON of the job's value: futures in it are their values, waited for in order.
+
+    What JSON cannot represent becomes its repr, `nan` and `inf` too. Raises the exception of a
+    future's task.
+    """
+    found: dict[int, Future[Any]] = {}
+    text = _dumped(value, lambda part: _noted(part, found))
+    if found:
+        values = {place: json.loads(json_of(future.result())) for place, future in found.items()}
+        text = _dumped(value, lambda part: values[id(part)] if id(part) in values else repr(part))
+    return text.encode()
+
+
+def _noted(part: Any, found: dict[int, Future[Any]]) -> str:
+    if isinstance(part, Future):
+        found[id(part)] = part
+    return repr(part)
+
+
+def _dumped(value: Any, other: Callable[[Any], Any]) -> str:
     try:
-        return json.dumps(value, default=repr).encode()
-    except (TypeError, ValueError):  # keys that are not text, or a cycle
-        return json.dumps(repr(value)).encode()
+        return json.dumps(value, default=other, allow_nan=False)
+    except (TypeError, ValueError):  # keys that are not text, a cycle, or a float without JSON
+        pass
+    try:
+        return json.dumps(_finite(value), default=other, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(repr(value))
+
+
+def _finite(value: Any) -> Any:
+    """The same lists and dicts with the repr of each float that JSON cannot represent."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return value

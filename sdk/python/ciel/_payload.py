@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ciel._code import Identity, identify
+from ciel._code import Identity, current_identity
 from ciel._faults import explained_call
 from ciel._freeze import ATOMS, Frozen, freeze, thaw
 from ciel._future import Future
@@ -70,9 +70,7 @@ def pack(call: Call, store: Store, step: int = 0) -> Packed:
     argument, CielError if what the function captures was rebound.
     """
     task = call.task
-    identity: Identity = task.identity or identify(task)
-    if identity.globals or identity.cells:
-        identity.check()
+    identity = current_identity(task)
     args = call.args
     if not call.kwargs and identity.data is None:
         for value in args:

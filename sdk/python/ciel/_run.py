@@ -6,9 +6,11 @@ A session with one submit, whose failure ends the run. Read next: `_session.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ciel._errors import NoRun, WorkerLost
+from ciel._future import Future
+from ciel._root import as_plain
 from ciel._session import Session
 from ciel._task import Task
 
@@ -36,7 +38,8 @@ def run(
     """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
 
     The options are those of `Session`; arguments of `main` with such names are passed by position.
-    Raises the exception of `main`, or else the earliest failure of a task whose result was never
+    A coroutine function is awaited, and a future that `main` returns is waited for. Raises the
+    exception of `main`, or else the earliest failure of a task whose result was never
     requested. Ctrl-C cancels the run.
     """
     session = Session(
@@ -44,7 +47,9 @@ def run(
         state=state, stderr=stderr, progress=progress, resources=resources,
     )  # fmt: skip
     try:
-        value: R = session.submit(main, *args, **kwargs).result()
+        value: Any = session.submit(as_plain(main), *args, **kwargs).result()
+        if isinstance(value, Future):
+            value = value.result()
     except (KeyboardInterrupt, NoRun, WorkerLost):
         session.cancel()
         raise
@@ -52,4 +57,4 @@ def run(
         session._process.fail(error)
         raise
     session.close()
-    return value
+    return cast(R, value)

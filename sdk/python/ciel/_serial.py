@@ -17,17 +17,18 @@ from greenlet import greenlet
 
 from ciel import _native
 from ciel._call import Call
-from ciel._code import identify
+from ciel._code import current_identity
 from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
 from ciel._freeze import Snapshot
 from ciel._future import Future
-from ciel._json_call import with_references
+from ciel._json_call import json_of, with_references
 from ciel._native import Failure
 from ciel._options import Options
 from ciel._payload import Copy
 from ciel._process_state import ProcessState
 from ciel._random import SEED, tell_seed
+from ciel._root import as_plain
 from ciel._scheduler import Scheduler
 from ciel._strand import Strand, check_may_wait, here
 from ciel._task_strand import ArgumentFailed, TaskStrand, check_outputs, outputs_of
@@ -76,7 +77,9 @@ class SerialRun:
         If the root succeeds, this is the earliest failure that was never read.
         """
         with self:
-            value = self.root.run_call("main", main, args, kwargs)
+            value = self.root.run_call("main", as_plain(main), args, kwargs)
+            if isinstance(value, Future):
+                value = value.result()
         self.raise_unasked()
         return value
 
@@ -148,8 +151,7 @@ class SerialStrand(TaskStrand):
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
         """Runs the call now, unless it is lazy, and keeps its outputs."""
-        identity = call.task.identity or identify(call.task)
-        identity.check()
+        current_identity(call.task)
         copy = Copy(call)
         boxes = [Box() for _ in range(options.count)]
         futures = self._futures(boxes)
@@ -317,6 +319,13 @@ def _snapshot(what: str, value: Any) -> Snapshot:
         raise explained(what, value, error) from None
 
 
-def run_root(outer: Strand, main: Callable[..., Any], args: list[str]) -> Any:
-    """Runs a job's main function serially inside of `outer`, a strand of a worker."""
-    return SerialRun(outer=outer).run(main, *args)
+def run_root(outer: Strand, main: Callable[..., Any], args: list[str]) -> bytes:
+    """Runs a job's main function serially inside of `outer`, a strand of a worker.
+
+    Gives the JSON of its value.
+    """
+    run = SerialRun(outer=outer)
+    with run:
+        text = json_of(run.root.run_call("main", main, tuple(args), {}))
+    run.raise_unasked()
+    return text

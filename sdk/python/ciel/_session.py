@@ -8,13 +8,13 @@ strand, `_session_process.py` for the engine's life.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from ciel._call import Call
+from ciel._callables import call_of
 from ciel._engine import EngineOptions
 from ciel._errors import NoRun
 from ciel._future import Future
@@ -23,7 +23,7 @@ from ciel._session_process import SessionProcess
 from ciel._shell import Shell, shell
 from ciel._skywriting import Argument, spawn_script
 from ciel._strand import here
-from ciel._task import AnyTask, BoundTask, Task
+from ciel._task import BoundTask, Task
 
 if TYPE_CHECKING:
     import os
@@ -84,15 +84,15 @@ class Session:
         Raises NoRun if the session is closed, NotSerializable for arguments that cannot be
         serialized.
         """
+        frame = sys._getframe(1)
+        return self._submit(
+            call_of(task, args, kwargs, frame.f_code.co_filename, frame.f_lineno)
+        )
+
+    def _submit(self, call: Call) -> Future[Any]:
         client = self._process.client()
         self._process.flush_own_output()
-        if isinstance(task, BoundTask):
-            task, args = task._task, (task._instance, *args)
-        if not isinstance(task, AnyTask):
-            task = Task(_function_of(task), Options())
-        frame = sys._getframe(1)
-        call = Call(task, args, kwargs, frame.f_code.co_filename, frame.f_lineno)
-        return client.spawn(call, task.options_now)[0]
+        return client.spawn(call, call.task.options_now)[0]
 
     def put(self, value: R) -> Future[R]:
         """Stores a copy of `value` once and returns its future, which many submits may share."""
@@ -135,17 +135,3 @@ class Session:
             self.close()
         else:
             self.cancel()
-
-
-def _function_of(work: Any) -> Callable[..., Any]:
-    """A function for any callable, for example a built-in one."""
-    if inspect.isfunction(work):
-        return work
-    if not callable(work):
-        raise TypeError(f"submit takes a task or another callable, not {work!r}")
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return work(*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = getattr(work, "__name__", type(work).__name__)
-    return call

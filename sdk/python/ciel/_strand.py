@@ -83,7 +83,7 @@ class Strand(ABC):
     def completed(
         self, futures: Sequence[Future[Any]], timeout_s: float | None
     ) -> Iterator[Future[Any]]:
-        """Yields futures as they are resolved; ends if none is within `timeout_s`."""
+        """Yields futures as they are resolved; ends early after `timeout_s` in all."""
 
     @abstractmethod
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
@@ -92,6 +92,12 @@ class Strand(ABC):
     @abstractmethod
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads bytes from the environment, or from the record of an earlier attempt."""
+
+    def call_when_done(
+        self, future: Future[Any], callback: Callable[[Future[Any]], object]
+    ) -> None:
+        """Calls back when a future is resolved; raises WaitError where nothing could call."""
+        raise WaitError("tasks have no callbacks: iterate over ciel.as_completed(futures)")
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
         """Waits for a future in asyncio code; raises WaitError where nothing can be awaited."""
@@ -153,6 +159,6 @@ def check_may_wait() -> None:
     events = sys.modules.get("asyncio.events")
     if events is not None and events._get_running_loop() is not None:
         raise WaitError(
-            "a task cannot wait inside a running event loop: get the result before asyncio.run, "
-            "or pass the future to a task of its own"
+            "a task cannot wait inside a running event loop: await the future, or get the result "
+            "before asyncio.run"
         )

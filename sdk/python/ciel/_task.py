@@ -61,6 +61,17 @@ def last_value(value: Any, apply: Callable[[Call], Any]) -> Any:
     return value
 
 
+def spawned(call: Call) -> tuple[Future[Any], ...]:
+    """Spawns a call in the current strand; raises NoRun outside of a run."""
+    strand = here.strand
+    if strand is None:
+        raise outside()
+    futures = strand.spawn(call, call.task.options_now)
+    if strand.scopes:
+        strand.note(futures)
+    return futures
+
+
 class AnyTask(TaskFunction):
     """A task of any type, which can be called, spawned and pickled."""
 
@@ -80,15 +91,8 @@ class AnyTask(TaskFunction):
     def _spawned(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Future[Any], ...]:
-        strand = here.strand
-        if strand is None:
-            raise outside()
         frame = sys._getframe(2)
-        call = Call(self, args, kwargs, frame.f_code.co_filename, frame.f_lineno)
-        futures = strand.spawn(call, self.options_now)
-        if strand.scopes:
-            strand.note(futures)
-        return futures
+        return spawned(Call(self, args, kwargs, frame.f_code.co_filename, frame.f_lineno))
 
     def _tailed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         frame = sys._getframe(2)

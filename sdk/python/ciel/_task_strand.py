@@ -9,12 +9,13 @@ neither the engine nor how strands take turns. Read next: `_scheduler.py`, `_wor
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from ciel._call import Call
-from ciel._code import identify
+from ciel._code import current_identity
 from ciel._errors import Refused, call_text
 from ciel._payload import arguments_now
 from ciel._random import tell_seed
@@ -67,6 +68,19 @@ class TaskStrand(Strand):
         """Whether a tail does not run here as a step; if so, it has become a task of its own."""
         return False
 
+    def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
+        """Waits with the event loop of this strand suspended: nothing else runs in it."""
+        events = sys.modules.get("asyncio.events")
+        loop = None if events is None else events._get_running_loop()
+        if events is not None:
+            events._set_running_loop(None)
+        try:
+            return self.result(future)
+        finally:
+            if events is not None:
+                events._set_running_loop(loop)
+        yield  # a generator, as `__await__` needs one
+
     def run_call(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -83,9 +97,7 @@ class TaskStrand(Strand):
         self.generator = None
         self.pure = task.options_now.pure is True
         tell_seed(self.seed)
-        identity = task.identity or identify(task)
-        if identity.globals or identity.cells:
-            identity.check()
+        current_identity(task)
         args, kwargs = arguments_now(call, self.argument)
         self._call = (task.label, args, kwargs)
         self.many = task.options_now.outputs is not None

@@ -30,8 +30,9 @@ _clock = time.monotonic
 
 WAIT_ALL, WAIT_FIRST, WAIT_REST = 0, 1, 2
 
-RunRoot = Callable[[TaskStrand, Callable[..., Any], list[str]], Any]
-"""Runs a job's main function with its arguments as the strand of the root; gives its value."""
+RunRoot = Callable[[TaskStrand, Callable[..., Any], list[str]], bytes]
+"""Runs a job's main function with its arguments as the strand of the root; gives its value
+as JSON."""
 
 
 class Process(Protocol):
@@ -215,9 +216,10 @@ class WaitingStrand(EngineStrand, TaskStrand):
         """As `Strand.completed`; the cost of a step is independent of the number of futures."""
         yield from [future for future in futures if future._waited]
         row = Row(self, [future for future in futures if not future._waited])
-        timeout_ms = None if timeout_s is None else max(0, round(timeout_s * 1000))
+        deadline = None if timeout_s is None else _clock() + timeout_s
         while row.left:
-            arrived = row.take(timeout_ms)
+            left = None if deadline is None else max(0, round((deadline - _clock()) * 1000))
+            arrived = row.take(left)
             if not arrived:
                 return
             yield from arrived

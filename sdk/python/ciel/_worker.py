@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from ciel._call import Call
 from ciel._code import code_hash, find, function_of, identity_of, load_file
 from ciel._engine_strand import joined, size_of, write_file
-from ciel._errors import Cancelled, Refused, failure_of
+from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
 from ciel._freeze import ATOMS, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Pending, Value
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked
+from ciel._root import as_plain, exit_failure, status_of
 from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, outputs_of
 from ciel._waiting_strand import Process, WaitingStrand
 from ciel._warnings import advise
@@ -182,15 +183,28 @@ class WorkerStrand(WaitingStrand):
         self._answers_json = True
         if "main" in wanted:
             self._is_root = True
-            value = self._run_root(wanted["main"], wanted.get("args", []))
-            return self._exit([(0, json_of(value), "json", ())])
+            return self._finish_root(wanted["main"], wanted.get("args", []))
         module, _, name = wanted["function"].rpartition(":")
         function = function_of(find(module, name))
         args = tuple(with_values(wanted.get("args", []), self.value))
         kwargs = with_values(wanted.get("kwargs", {}), self.value)
         self._finish_json(self.run_call(name, function, args, kwargs))
 
-    def _run_root(self, path: str, args: list[str]) -> Any:
+    def _finish_root(self, path: str, args: list[str]) -> None:
+        """Runs the root and says its value, or the status that it has exited with."""
+        try:
+            text = self._run_root(path, args)
+        except SystemExit as left:
+            if ORIGIN in left.__dict__:  # it left another task: a failure like any other
+                raise
+            self.process.check_forked(left)
+            status = status_of(left)
+            if status:
+                return self._say_error(exit_failure(status))
+            text = b"null"
+        self._exit([(0, text, "json", ())])
+
+    def _run_root(self, path: str, args: list[str]) -> bytes:
         sys.argv = [path, *args]
         main = getattr(load_file(path), "main", None)
         if main is None:
@@ -198,9 +212,10 @@ class WorkerStrand(WaitingStrand):
         root = function_of(main)
         _check_arguments(root, path, args)
         advise(root, code_hash(root))
+        plain = as_plain(root)
         if self.process.run_root is not None:
-            return self.process.run_root(self, root, args)
-        return self.run_call("main", root, tuple(args), {})
+            return self.process.run_root(self, plain, args)
+        return json_of(self.run_call("main", plain, tuple(args), {}))
 
     def _finish_json(self, value: Any) -> None:
         """Other languages read JSON, bytes and text; any other value stays a pickle."""

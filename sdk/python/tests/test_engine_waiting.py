@@ -288,3 +288,64 @@ def main():
     ]
     assert found[0] == found[1] == found[2]
     assert len({seed for _, seed, _ in found[0]}) == 3
+
+
+def test_time_limits_of_futures_hold_in_tasks(tmp_path: Path) -> None:
+    """`result`, `exception` and `as_completed` raise TimeoutError in a task; callbacks are refused,
+    and the message names what to use instead."""
+    ended = jobs.run(
+        tmp_path,
+        """
+import time
+import ciel
+
+@ciel.task
+def slow():
+    time.sleep(1)
+    return 5
+
+def main():
+    future = slow.spawn()
+    found = []
+    for ask in (
+        lambda: future.result(timeout=0.01),
+        lambda: future.exception(timeout=0.01),
+        lambda: list(ciel.as_completed([future], timeout=0.01)),
+        lambda: future.add_done_callback(print),
+    ):
+        try:
+            ask()
+        except (TimeoutError, ciel.WaitError) as error:
+            found.append(str(error))
+    return [*found[2:], future.result(timeout=60), future.exception()]
+""",
+    )
+    assert ended.value == [
+        "1 (of 1) futures unfinished",
+        "tasks have no callbacks: iterate over ciel.as_completed(futures)",
+        5,
+        None,
+    ]
+
+
+def test_map_takes_anything_that_can_be_called(tmp_path: Path) -> None:
+    """`ciel.map` with a lambda, a partial, a built-in function and an object gives their values."""
+    ended = jobs.run(
+        tmp_path,
+        """
+import functools
+import ciel
+
+class Adder:
+    def __init__(self, number):
+        self.number = number
+
+    def __call__(self, number):
+        return self.number + number
+
+def main():
+    works = [lambda n: n * n, functools.partial(pow, 2), abs, Adder(3)]
+    return [list(ciel.map(work, [1, 2])) for work in works]
+""",
+    )
+    assert ended.value == [[1, 4], [2, 4], [1, 2], [4, 5]]

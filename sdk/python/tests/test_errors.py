@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from typing import Any
 
@@ -30,8 +31,38 @@ class Unpicklable(Exception):
     """Cannot be carried."""
 
     def __init__(self, text: str, *, needed: int) -> None:
-        """Its pickle does not know `needed`."""
+        """Keeps the text only."""
         super().__init__(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Says how it is made, and is wrong."""
+        return (Unpicklable, self.args)
+
+
+class Composed(Exception):
+    """Makes its text of its parts, as many exceptions of programs do."""
+
+    def __init__(self, code: int, *, where: str) -> None:
+        """Takes what `args` does not have."""
+        super().__init__(f"{code} at {where}")
+        self.code, self.where = code, where
+
+
+class Guarded(Composed):
+    """Holds what cannot be copied."""
+
+    def __init__(self, code: int) -> None:
+        """Has a lock beside its code."""
+        super().__init__(code, where="the gate")
+        self.lock = threading.Lock()
+
+
+class Missing(FileNotFoundError):
+    """Extends a built-in exception whose attributes come from its arguments."""
+
+    def __init__(self, path: str) -> None:
+        """Knows the number and the text itself."""
+        super().__init__(2, "no such thing", path)
 
 
 class Textless(Exception):
@@ -62,6 +93,17 @@ def raises(kind: str) -> None:
             dict[str, int]()["x"]
         except KeyError as error:
             raise ValueError("no x") from error
+    if kind == "composed":
+        try:
+            raise Guarded(7)
+        except Guarded as error:
+            raise Composed(8, where="the door") from error
+    if kind == "guarded":
+        raise Guarded(9)
+    if kind == "missing":
+        raise Missing("/nowhere")
+    if kind == "several":
+        raise ExceptionGroup("both", [Composed(1, where="here"), Missing("/x")])
     if kind == "unpicklable":
         raise Unpicklable("text", needed=1)
     if kind == "textless":
@@ -122,6 +164,37 @@ def test_cause_and_context_arrive_with_the_exception() -> None:
     error = caught("cause")
     assert isinstance(error, ValueError) and isinstance(error.__cause__, KeyError)
     assert error.__suppress_context__
+
+
+def test_exception_with_an_init_of_its_own_arrives_with_attributes_and_cause() -> None:
+    """`except MyError` around `result()` did not catch an exception whose `__init__` takes other
+    arguments than `Exception`: it came as a TaskError, without its cause, and nothing said why."""
+    error = caught("composed")
+    assert isinstance(error, Composed)
+    assert (str(error), error.code, error.where) == ("8 at the door", 8, "the door")
+    assert isinstance(error.__cause__, Guarded) and error.__cause__.code == 7
+
+
+def test_attribute_that_cannot_be_copied_is_left_out_with_a_note() -> None:
+    error = caught("guarded")
+    assert isinstance(error, Guarded) and error.code == 9 and not hasattr(error, "lock")
+    assert "attribute 'lock' stayed in the task: lock cannot be copied" in error.__notes__
+
+
+def test_own_subclass_of_a_built_in_exception_keeps_what_that_knows() -> None:
+    error = caught("missing")
+    assert isinstance(error, Missing)
+    assert (error.errno, error.filename, str(error)) == (
+        2, "/nowhere", "[Errno 2] no such thing: '/nowhere'",
+    )  # fmt: skip
+
+
+def test_exceptions_in_a_group_arrive_as_what_they_are() -> None:
+    error = caught("several")
+    assert isinstance(error, ExceptionGroup)
+    first, second = error.exceptions
+    assert isinstance(first, Composed) and first.where == "here"
+    assert isinstance(second, Missing) and second.filename == "/x"
 
 
 def test_exception_that_cannot_be_carried_arrives_as_task_error_with_type_and_text() -> None:

@@ -314,3 +314,58 @@ def test_command_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("CIEL_COMMAND", str(tmp_path / "nowhere"))
     with pytest.raises(FileNotFoundError, match="nowhere"):
         ciel.Session()
+
+
+def test_a_result_is_waited_for_within_a_time_limit(
+    session: ciel.Session, tmp_path: Path
+) -> None:
+    """`result` and `exception` raise TimeoutError, and the future is as good as before."""
+    gate = tmp_path / "gate"
+    future = session.submit(wait_for, str(gate))
+    for ask in (future.result, future.exception):
+        with pytest.raises(TimeoutError):
+            ask(timeout=0.01)
+    gate.touch()
+    assert future.result(timeout=DEADLINE_S) == str(gate)
+    assert future.exception() is None
+
+
+def test_the_exception_of_a_future_is_given_instead_of_raised(session: ciel.Session) -> None:
+    """`exception` waits and gives the task's own; an exception in a task is none to the caller."""
+    error = session.submit(refuse, "sand").exception()
+    assert isinstance(error, KeyError) and error.args == ("sand",)
+
+
+def test_as_completed_raises_when_its_time_is_over(
+    session: ciel.Session, tmp_path: Path
+) -> None:
+    """The limit is for the whole iteration; what was resolved before has been yielded."""
+    gate = tmp_path / "gate"
+    futures: list[ciel.Future[Any]] = [
+        session.submit(double, 4),
+        session.submit(wait_for, str(gate)),
+    ]
+    assert futures[0].result() == 8
+    taken = ciel.as_completed(futures, timeout=0.5)
+    assert next(taken) is futures[0]
+    with pytest.raises(TimeoutError, match="1 \\(of 2\\) futures unfinished"):
+        next(taken)
+    gate.touch()
+
+
+def test_a_callback_is_called_when_the_future_is_resolved(session: ciel.Session) -> None:
+    """It gets the future, may wait and submit, and an exception of it is logged only."""
+    found: list[int] = []
+    called = threading.Event()
+
+    def fail(_: ciel.Future[int]) -> None:
+        raise RuntimeError("in a callback")
+
+    def note(future: ciel.Future[int]) -> None:
+        found.append(session.submit(double, future.result()).result())
+        called.set()
+
+    future = session.submit(double, 4)
+    future.add_done_callback(fail)
+    future.add_done_callback(note)
+    assert called.wait(DEADLINE_S) and found == [16]

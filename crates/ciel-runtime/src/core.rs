@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_coordinator::Coordinator;
-use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Known, Reply};
+use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Assignment, Entry, Graph, JobOutcome};
 use ciel_model::{Handle, Label, Micros, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
@@ -136,20 +136,6 @@ impl Core {
         let act = attempt.act(action);
         self.tell(now, act.event);
         act.first
-    }
-
-    /// The resolutions of all references that a task had requested, for a replay that has not acted
-    /// yet.
-    pub(crate) fn recall(&mut self, now: Micros, attempt: AttemptKey) -> Known {
-        let AttemptKey { task, number } = attempt;
-        let event = graph::Event::TaskRecalled {
-            task,
-            attempt: number,
-        };
-        match self.ask(now, event, Caller::Nobody) {
-            Reply::Recalled(known) => known,
-            _ => Known::new(),
-        }
     }
 
     fn perform(&mut self, now: Micros, effect: Effect) {

@@ -1,6 +1,7 @@
 //! Failures that attempts of every kind may end with.
 //!
-//! It does not know how an attempt runs. Read next: `refused`, for calls that never run.
+//! It does not know how an attempt runs. Read next: `executors::request`, for how a call becomes a
+//! task.
 
 use ciel_graph::Assignment;
 use ciel_model::{Failure, FailureKind, Frame, Handle, Resolution, Value};

@@ -161,7 +161,7 @@ impl IoThread {
                 worker,
                 attempt,
                 handle,
-            } => self.workers.tell_watcher(worker, attempt, handle),
+            } => self.workers.notify(worker, attempt, handle),
             Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
             Order::DropObject(name) => self.drop_object(name),
             Order::JournalFailed => self.on_journal_failed(),

@@ -38,7 +38,6 @@ mod processes;
 mod programs;
 mod recovery;
 mod references;
-mod refused;
 mod released;
 mod retention;
 mod run;

@@ -76,18 +76,6 @@ fn own(bytes: Bytes) -> Bytes {
     }
 }
 
-/// What [`keep`] would give, of bytes that are kept already.
-pub(crate) fn as_if_kept(name: impl FnOnce() -> Name, bytes: Bytes) -> Content {
-    match bytes.len() < limits::INLINE_BYTES_MAX {
-        true => Content::Inline(own(bytes)),
-        false => Content::File {
-            name: name(),
-            length: bytes.len() as u64,
-            digest: None,
-        },
-    }
-}
-
 /// What [`adopt`] would give, of a file that was adopted already.
 pub(crate) fn as_if_adopted(engine: &Engine, name: Name, path: &Path) -> Content {
     let scratch = engine.folder.scratch();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use ciel_model::Refused;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::hir::{self, Source};
 use ciel_skywriting::machine::{Role, ScriptEnvironment};
@@ -18,7 +19,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::references::reference;
-use crate::refused::Refused;
 use crate::settings::{ScriptError, Settings};
 
 /// A script, ready to be run by its callers.

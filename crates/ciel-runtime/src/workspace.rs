@@ -6,13 +6,12 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::{Failure, Form, Handle, Value, limits};
+use ciel_model::{Failure, Form, Handle, Refused, Value, limits};
 
 use crate::engine::Engine;
 use crate::executors::command::Workspace;
 use crate::objects::{self, ObjectError, PlainError};
 use crate::output;
-use crate::refused::Refused;
 
 /// The files of one attempt; they go when it is dropped.
 pub(crate) struct TaskWorkspace<'a> {

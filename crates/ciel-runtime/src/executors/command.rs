@@ -6,11 +6,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_model::InputMode;
+use ciel_model::{InputMode, Refused};
 use serde_json::Value;
 
 use super::{Executor, Launch};
-use crate::refused::Refused;
 
 /// Where standard output of a process goes.
 #[derive(Debug, PartialEq)]

@@ -4,12 +4,12 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use ciel_model::Refused;
 use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::ENVIRON;
 use super::words;
-use crate::refused::Refused;
 
 pub(super) struct Environ;
 

@@ -7,13 +7,12 @@ use std::io;
 use std::path::Path;
 
 use ciel_graph::{Assignment, Output};
-use ciel_model::{Failure, FailureKind};
+use ciel_model::{Failure, FailureKind, Refused};
 use serde_json::Value;
 
 use super::coroutine::Host;
 use super::first_step::FirstStep;
 use super::names::GLOB;
-use crate::refused::Refused;
 
 mod pattern;
 

@@ -6,13 +6,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use ciel_graph::{Assignment, Output};
-use ciel_model::Failure;
+use ciel_model::{Failure, Refused};
 use serde_json::Value;
 
 use super::coroutine::Host;
 use super::first_step::FirstStep;
 use super::names::GRAB;
-use crate::refused::Refused;
 
 pub(super) fn executor() -> FirstStep {
     FirstStep::new(GRAB, grab)

@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, InputMode, Options, Pool};
+use ciel_model::{Class, InputMode, Options, Pool, Refused};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -37,7 +37,6 @@ use self::coroutine::Coroutine;
 use self::worker::{PLUGIN_PREFIX, Plugin, Worker, WorkerStart, plugins_in};
 use crate::job::Job;
 use crate::layout::script_folder;
-use crate::refused::Refused;
 use crate::settings::Settings;
 
 /// What runs the tasks of one name.

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Class, Descriptor, InputMode, Options, Pool};
+use ciel_model::{Class, Descriptor, InputMode, Options, Pool, Refused};
 use ciel_view::inspect::FAILED;
 use serde_json::{Value, json};
 
@@ -16,7 +16,6 @@ use super::names::PYTHON;
 use super::worker::{self, Worker, WorkerCommand};
 use super::{Executor, Launch, Replay};
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
-use crate::refused::Refused;
 use crate::settings::{self, Settings};
 
 pub(super) struct Python {

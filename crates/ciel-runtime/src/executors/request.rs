@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Site};
+use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Refused, Site};
+use ciel_workers::{Callee, SpawnCall};
 
 use super::{Executor, Replay};
 
@@ -64,5 +65,35 @@ pub(crate) fn let_out_early(options: Arc<Options>, class: &Class) -> Arc<Options
             live: true,
             ..(*options).clone()
         }),
+    }
+}
+
+/// An executor, as workers spawn its tasks in a run that is recorded or not.
+pub(crate) struct Called {
+    pub(crate) executor: Arc<dyn Executor>,
+    pub(crate) recorded: bool,
+}
+
+impl Callee for Called {
+    fn task(&self, call: SpawnCall) -> Result<Arc<Descriptor>, Refused> {
+        let executor = &*self.executor;
+        let arguments = executor.validate(&call.payload)?;
+        let from_arguments = || executor.label_of(&arguments).map(Arc::from);
+        let label = call.label.or_else(from_arguments);
+        let inputs = call.inputs.into_iter().map(|(handle, asked)| Input {
+            handle,
+            mode: executor.input_mode(Some(asked)),
+        });
+        let request = Request {
+            payload: executor.payload(&call.payload, &arguments),
+            code: call.code,
+            label: label.unwrap_or_else(|| executor.name().clone()),
+            inputs: inputs.collect(),
+            outputs: call.outputs,
+            options: call.options,
+            pure: call.pure,
+            site: call.site,
+        };
+        Ok(request.descriptor(executor, self.recorded))
     }
 }

@@ -5,13 +5,13 @@
 
 use std::ffi::OsString;
 
+use ciel_model::Refused;
 use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
 use super::template::Template;
 use super::words;
-use crate::refused::Refused;
 
 pub(super) struct Shell;
 

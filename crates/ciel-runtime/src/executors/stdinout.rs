@@ -1,12 +1,12 @@
 //! `stdinout`: a command whose standard input is the inputs and whose standard output is the
 //! output.
 
+use ciel_model::Refused;
 use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::STDINOUT;
 use super::words;
-use crate::refused::Refused;
 
 pub(super) struct Stdinout;
 

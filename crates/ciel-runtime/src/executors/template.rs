@@ -6,12 +6,12 @@
 
 use std::ffi::OsString;
 
+use ciel_model::Refused;
 use serde_json::{Map, Value};
 
 use super::command::Workspace;
 use super::words;
 use crate::references::reference;
-use crate::refused::Refused;
 
 /// How the text around a placeholder is quoted.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use ciel_graph::Assignment;
-use ciel_model::InputMode;
+use ciel_model::{InputMode, Refused};
 use serde_json::Value;
 
 use super::coroutine::{Begun, Coroutine, Host};
 use super::{Executor, Launch};
-use crate::refused::Refused;
 
 pub(super) struct Unknown {
     name: Arc<str>,

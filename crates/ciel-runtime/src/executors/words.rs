@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use ciel_model::Refused;
 use serde_json::{Map, Value};
 
 use super::command::Workspace;
 use crate::references::reference;
-use crate::refused::Refused;
 
 /// The inputs under `key`, in order; none if the key is absent.
 pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused> {

@@ -7,11 +7,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{InputMode, Options, Pool};
+use ciel_model::{InputMode, Options, Pool, Refused};
 use serde_json::Value;
 
 use super::{Executor, Launch, Replay};
-use crate::refused::Refused;
 
 /// What an executable of a plug-in is called, before its name.
 pub(crate) const PLUGIN_PREFIX: &str = "ciel-executor-";

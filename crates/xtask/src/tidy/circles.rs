@@ -21,7 +21,7 @@ pub struct Accepted {
 }
 
 /// The circles of this tree.
-pub const ACCEPTED: [Accepted; 9] = [
+pub const ACCEPTED: [Accepted; 7] = [
     Accepted {
         folder: "crates/ciel-graph/src",
         modules: &[
@@ -61,16 +61,6 @@ pub const ACCEPTED: [Accepted; 9] = [
         folder: "crates/ciel-python/src",
         modules: &["incoming", "long_turns"],
         reason: "the reader and the thread that waits for it own one buffer",
-    },
-    Accepted {
-        folder: "crates/ciel-runtime/src/workers",
-        modules: &["ahead", "conversation"],
-        reason: "one type, `Conversation`, in two files",
-    },
-    Accepted {
-        folder: "crates/ciel-runtime/src/workers",
-        modules: &["ending", "requests"],
-        reason: "a request of a worker may end its task",
     },
     Accepted {
         folder: "crates/ciel-skywriting/src",

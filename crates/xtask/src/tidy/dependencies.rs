@@ -52,6 +52,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-store",
         ],
     ),
+    (
+        "ciel-workers",
+        &[
+            "ciel-engine",
+            "ciel-graph",
+            "ciel-model",
+            "ciel-node",
+            "ciel-protocol",
+        ],
+    ),
     ("ciel-bench", &[]),
     (
         "ciel-runtime",
@@ -68,6 +78,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-spawner",
             "ciel-store",
             "ciel-view",
+            "ciel-workers",
         ],
     ),
     (
@@ -96,8 +107,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// What the tests of a crate may use besides: those of the command read the journals that killed
-/// runs have left.
-const TESTS_MAY_USE: &[(&str, &[&str])] = &[("ciel-cli", &["ciel-coordinator", "ciel-journal"])];
+/// runs have left, those of the workers drive a whole engine.
+const TESTS_MAY_USE: &[(&str, &[&str])] = &[
+    ("ciel-cli", &["ciel-coordinator", "ciel-journal"]),
+    ("ciel-workers", &["ciel-coordinator"]),
+];
 
 /// The one crate that may use an asynchronous runtime.
 const ASYNCHRONOUS: &str = "ciel-runtime";

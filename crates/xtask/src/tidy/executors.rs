@@ -11,13 +11,14 @@ use super::tree::{Language, Source};
 const HOME: &str = "crates/ciel-runtime/src/executors/";
 
 /// The crates of the engine.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "ciel-coordinator",
     "ciel-engine",
     "ciel-graph",
     "ciel-node",
     "ciel-runtime",
     "ciel-view",
+    "ciel-workers",
 ];
 
 /// Strings outside of the executors that are the name of one.

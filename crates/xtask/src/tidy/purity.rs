@@ -19,6 +19,7 @@ pub const PURE: &[&str] = &[
     "ciel-protocol",
     "ciel-sim",
     "ciel-skywriting",
+    "ciel-workers",
 ];
 
 /// Paths that lead outside; what lies below them is outside too.

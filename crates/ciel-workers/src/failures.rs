@@ -1,8 +1,8 @@
 //! Failures between the words of the protocol and those of the model.
 //!
 //! People see a failure as a chain of tasks and places; who reads the language of the code that
-//! failed gets back what that code said, call by call. Both are made here. It knows neither sockets
-//! nor the graph. Read next: `wire`, for everything else that is said.
+//! failed gets back what that code reported, call by call. Both are made here. It knows neither
+//! sockets nor the graph. Read next: `turn`, which receives failures, and `task`, which sends them.
 
 use std::sync::Arc;
 
@@ -29,65 +29,71 @@ const KINDS: [(wire::FailureKind, FailureKind); 10] = [
     (wire::FailureKind::Refused, FailureKind::Refused),
 ];
 
-/// Why a task says that it failed: the original one if it is one of those that it has `received`.
-pub(super) fn failure(label: &Label, received: &ReceivedFailures, said: wire::Failure) -> Failure {
-    match received.find(&said.task, &said.message) {
-        Some(original) => passed_on((**original).clone(), label, said),
-        None => own_failure(label, said),
+/// The failure that a task ends with: the original one if it is one of those that it has
+/// `received`.
+pub(crate) fn from_wire(
+    label: &Label,
+    received: &ReceivedFailures,
+    sent: wire::Failure,
+) -> Failure {
+    match received.find(&sent.task, &sent.message) {
+        Some(original) => passed_on((**original).clone(), label, sent),
+        None => own_failure(label, sent),
     }
 }
 
 /// A failure that begins here. A task that nobody cancelled cannot be cancelled: that is an error
 /// of its own.
-fn own_failure(label: &Label, said: wire::Failure) -> Failure {
+fn own_failure(label: &Label, sent: wire::Failure) -> Failure {
     let kind = KINDS
         .iter()
-        .find(|(wire, _)| *wire == said.kind())
+        .find(|(wire, _)| *wire == sent.kind())
         .map_or(FailureKind::TaskError, |(_, kind)| *kind);
     let own = match kind {
         FailureKind::Cancelled => FailureKind::TaskError,
         kind => kind,
     };
-    let mut failure = Failure::new(own, label.clone(), &*said.message);
-    failure.type_name = match said.type_name.is_empty() {
+    let mut failure = Failure::new(own, label.clone(), &*sent.message);
+    failure.type_name = match sent.type_name.is_empty() {
         true => kind.code().to_string(),
-        false => said.type_name.clone(),
+        false => sent.type_name.clone(),
     };
-    failure.hint = (!said.hint.is_empty()).then(|| said.hint.clone());
-    failure.excerpt = match said.traceback.last() {
-        Some(last) if said.excerpt.is_empty() => last.source.clone(),
-        _ => said.excerpt.clone(),
+    failure.hint = (!sent.hint.is_empty()).then(|| sent.hint.clone());
+    failure.excerpt = match sent.traceback.last() {
+        Some(last) if sent.excerpt.is_empty() => last.source.clone(),
+        _ => sent.excerpt.clone(),
     };
-    let json = said
+    let json = sent
         .exception
         .as_ref()
         .filter(|data| data.form == form::JSON);
     failure.value = json.and_then(|data| String::from_utf8(data.data.to_vec()).ok());
-    let failure = through_calls(failure, label, &said.traceback);
-    with_told(failure, said, FailureDetails::default())
+    let failure = through_calls(failure, label, &sent.traceback);
+    with_details(failure, sent, FailureDetails::default())
 }
 
-/// A failure of another task that was this one's end. Of the calls that it tells, those that it was
-/// told itself are not repeated.
-fn passed_on(mut original: Failure, label: &Label, mut said: wire::Failure) -> Failure {
-    let inner: Vec<wire::Frame> = calls_told(&original);
-    let own = said.traceback.len().saturating_sub(inner.len());
-    if said.traceback[own..] == inner {
-        said.traceback.truncate(own);
+/// A failure of another task that was this one's end. Calls that the task received with it are not
+/// repeated.
+fn passed_on(mut original: Failure, label: &Label, mut sent: wire::Failure) -> Failure {
+    let inner: Vec<wire::Frame> = calls_to_wire(&original);
+    let own = sent.traceback.len().saturating_sub(inner.len());
+    if sent.traceback[own..] == inner {
+        sent.traceback.truncate(own);
     }
     let before = original.told.take();
-    let failure = through_calls(original, label, &said.traceback);
-    said.traceback.extend(inner);
-    with_told(
+    let failure = through_calls(original, label, &sent.traceback);
+    sent.traceback.extend(inner);
+    with_details(
         failure,
-        said,
+        sent,
         before.as_deref().cloned().unwrap_or_default(),
     )
 }
 
-/// Keeps what the worker said for those who ask; what it left out stays as it was `before`.
-fn with_told(mut failure: Failure, said: wire::Failure, before: FailureDetails) -> Failure {
-    let excess = said
+/// Keeps what the worker sent for tasks that receive the failure; what it left out stays as it was
+/// `before`.
+fn with_details(mut failure: Failure, sent: wire::Failure, before: FailureDetails) -> Failure {
+    let excess = sent
         .traceback
         .len()
         .saturating_sub(limits::TRACEBACK_CALLS_MAX);
@@ -98,16 +104,16 @@ fn with_told(mut failure: Failure, said: wire::Failure, before: FailureDetails) 
             bytes: data.data.to_vec(),
         })
     };
-    let told = FailureDetails {
-        language: match said.language.is_empty() {
+    let details = FailureDetails {
+        language: match sent.language.is_empty() {
             true => before.language,
-            false => said.language,
+            false => sent.language,
         },
-        calls: said.traceback.into_iter().skip(excess).map(call).collect(),
-        exception: said.exception.map_or(before.exception, carried),
-        retryable: said.retryable.or(before.retryable),
+        calls: sent.traceback.into_iter().skip(excess).map(call).collect(),
+        exception: sent.exception.map_or(before.exception, carried),
+        retryable: sent.retryable.or(before.retryable),
     };
-    failure.told = (told != FailureDetails::default()).then(|| Arc::new(told));
+    failure.told = (details != FailureDetails::default()).then(|| Arc::new(details));
     failure
 }
 
@@ -121,7 +127,7 @@ fn call(frame: wire::Frame) -> Call {
     }
 }
 
-fn call_told(call: &Call) -> wire::Frame {
+fn call_to_wire(call: &Call) -> wire::Frame {
     wire::Frame {
         file: call.file.clone(),
         line: call.line,
@@ -131,7 +137,7 @@ fn call_told(call: &Call) -> wire::Frame {
     }
 }
 
-/// The failure as it came through the calls of a task; they are told outermost first.
+/// The failure as it came through the calls of a task; they come outermost first.
 fn through_calls(failure: Failure, label: &Label, calls: &[wire::Frame]) -> Failure {
     let calls = calls.iter().rev().take(limits::FAILURE_FRAMES_MAX);
     calls.fold(failure, |failure, call| failure.through(frame(label, call)))
@@ -153,44 +159,48 @@ fn frame(label: &Label, call: &wire::Frame) -> Frame {
     }
 }
 
-/// A failure, as a worker that asks is told it.
-pub(super) fn failure_told(failure: &Failure) -> wire::Failure {
+/// A failure, as workers receive it.
+pub(crate) fn to_wire(failure: &Failure) -> wire::Failure {
     let kind = KINDS
         .iter()
         .find(|(_, kind)| *kind == failure.kind)
         .map_or(wire::FailureKind::Unspecified, |(wire, _)| *wire);
-    let told = failure.told.as_deref();
+    let details = failure.told.as_deref();
     wire::Failure {
         kind: kind.into(),
-        language: told.map_or_else(String::new, |told| told.language.clone()),
+        language: details.map_or_else(String::new, |details| details.language.clone()),
         type_name: failure.type_name.clone(),
         message: failure.message.clone(),
-        traceback: calls_told(failure),
+        traceback: calls_to_wire(failure),
         hint: failure.hint.clone().unwrap_or_default(),
         retryable: Some(failure.is_retryable()),
-        exception: exception_told(failure),
+        exception: exception_to_wire(failure),
         task: failure.origin.to_string(),
         excerpt: failure.excerpt.clone(),
     }
 }
 
-/// The calls that the failed code told; of a failure without any, its way so far.
-fn calls_told(failure: &Failure) -> Vec<wire::Frame> {
-    match failure.told.as_ref().filter(|told| !told.calls.is_empty()) {
-        Some(told) => told.calls.iter().map(call_told).collect(),
-        None => failure.frames.iter().rev().map(frame_told).collect(),
+/// The calls that the failed code reported; of a failure without any, its way so far.
+fn calls_to_wire(failure: &Failure) -> Vec<wire::Frame> {
+    match failure
+        .told
+        .as_ref()
+        .filter(|details| !details.calls.is_empty())
+    {
+        Some(details) => details.calls.iter().map(call_to_wire).collect(),
+        None => failure.frames.iter().rev().map(frame_to_wire).collect(),
     }
 }
 
-fn exception_told(failure: &Failure) -> Option<wire::Data> {
+fn exception_to_wire(failure: &Failure) -> Option<wire::Data> {
     let data = |bytes: Vec<u8>, form: &str| wire::Data {
         r#type: String::new(),
         data: bytes.into(),
         form: form.to_string(),
         references: Vec::new(),
     };
-    let told = failure.told.as_ref();
-    match told.and_then(|told| told.exception.as_ref()) {
+    let details = failure.told.as_ref();
+    match details.and_then(|details| details.exception.as_ref()) {
         Some(exception) => Some(data(exception.bytes.clone(), &exception.form)),
         None => {
             let value = failure.value.as_ref();
@@ -199,7 +209,7 @@ fn exception_told(failure: &Failure) -> Option<wire::Data> {
     }
 }
 
-fn frame_told(frame: &Frame) -> wire::Frame {
+fn frame_to_wire(frame: &Frame) -> wire::Frame {
     let (file, line) = match frame.place.rsplit_once(':') {
         Some((file, line)) => match line.parse() {
             Ok(line) => (file, line),
@@ -237,8 +247,8 @@ mod tests {
     #[test]
     fn every_kind_of_failure_comes_back_as_it_was() {
         for kind in FailureKind::ALL {
-            let there = failure_told(&Failure::new(kind, label(), "no"));
-            let back = failure(&label(), &ReceivedFailures::default(), there);
+            let there = to_wire(&Failure::new(kind, label(), "no"));
+            let back = from_wire(&label(), &ReceivedFailures::default(), there);
             let own = kind != FailureKind::Cancelled;
             assert_eq!(back.kind == kind, own, "{kind}");
             assert_eq!((&*back.type_name, &*back.message), (kind.code(), "no"));
@@ -246,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn failure_that_was_heard_of_is_passed_on_as_it_was() {
+    fn failure_that_was_received_is_passed_on_as_it_was() {
         let origin = Label {
             what: "child".into(),
             name: Name(6 << 96),
         };
         let original = Failure::new(FailureKind::OutOfMemory, origin.clone(), "too much");
-        let told = failure_told(&original);
-        let passed = failure(&label(), &received(Arc::new(original)), told);
+        let wire_failure = to_wire(&original);
+        let passed = from_wire(&label(), &received(Arc::new(original)), wire_failure);
         assert_eq!(passed.kind, FailureKind::OutOfMemory);
         assert_eq!(passed.origin, origin);
     }
@@ -266,11 +276,11 @@ mod tests {
             function: function.to_string(),
             ..wire::Frame::default()
         };
-        let told = wire::Failure {
+        let wire_failure = wire::Failure {
             traceback: vec![call(1, "main"), call(7, "price")],
             ..wire::Failure::default()
         };
-        let failure = failure(&label(), &ReceivedFailures::default(), told);
+        let failure = from_wire(&label(), &ReceivedFailures::default(), wire_failure);
         assert_eq!(failure.kind, FailureKind::TaskError);
         assert_eq!(failure.frames[0].place, "job.py:7");
         assert_eq!(failure.frames[0].note, "in price");
@@ -301,12 +311,12 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_is_told_what_the_failed_worker_said() {
-        let said = python(&[(1, "main"), (7, "price")]);
-        let told = failure_told(&failure(
+    fn task_receives_what_the_failed_worker_sent() {
+        let sent = python(&[(1, "main"), (7, "price")]);
+        let wire_failure = to_wire(&from_wire(
             &label(),
             &ReceivedFailures::default(),
-            said.clone(),
+            sent.clone(),
         ));
         let task = label().to_string();
         let (retryable, excerpt) = (Some(true), "price()".to_string());
@@ -314,66 +324,70 @@ mod tests {
             task,
             retryable,
             excerpt,
-            ..said
+            ..sent
         };
-        assert_eq!(told, expected);
+        assert_eq!(wire_failure, expected);
     }
 
     #[test]
-    fn failure_that_must_not_be_tried_again_says_so_to_all() {
-        let mut said = python(&[]);
-        said.retryable = Some(false);
-        let failure = failure(&label(), &ReceivedFailures::default(), said);
+    fn failure_that_must_not_be_retried_stays_so() {
+        let mut sent = python(&[]);
+        sent.retryable = Some(false);
+        let failure = from_wire(&label(), &ReceivedFailures::default(), sent);
         assert!(!failure.is_retryable());
-        assert_eq!(failure_told(&failure).retryable, Some(false));
+        assert_eq!(to_wire(&failure).retryable, Some(false));
     }
 
     #[test]
     fn exception_that_is_too_long_is_left_out() {
         for (excess, kept) in [(0, true), (1, false)] {
-            let mut said = python(&[(1, "main")]);
+            let mut sent = python(&[(1, "main")]);
             let bytes = vec![0; limits::EXCEPTION_BYTES_MAX + excess];
-            said.exception.as_mut().expect("it has one").data = bytes.into();
-            let told = failure_told(&failure(&label(), &ReceivedFailures::default(), said));
-            assert_eq!(told.exception.is_some(), kept);
+            sent.exception.as_mut().expect("it has one").data = bytes.into();
+            let wire_failure = to_wire(&from_wire(&label(), &ReceivedFailures::default(), sent));
+            assert_eq!(wire_failure.exception.is_some(), kept);
         }
     }
 
     #[test]
     fn of_a_long_traceback_the_innermost_calls_are_kept() {
         let calls: Vec<(u32, &str)> = (1..=1000).map(|line| (line, "f")).collect();
-        let told = failure_told(&failure(
+        let wire_failure = to_wire(&from_wire(
             &label(),
             &ReceivedFailures::default(),
             python(&calls),
         ));
-        assert_eq!(told.traceback.len(), limits::TRACEBACK_CALLS_MAX);
-        assert_eq!(told.traceback.last().expect("some").line, 1000);
+        assert_eq!(wire_failure.traceback.len(), limits::TRACEBACK_CALLS_MAX);
+        assert_eq!(wire_failure.traceback.last().expect("some").line, 1000);
     }
 
     #[test]
-    fn calls_of_a_failure_passed_on_are_told_once() {
+    fn calls_of_a_failure_passed_on_are_sent_once() {
         let child = Label {
             what: "child".into(),
             name: Name(6 << 96),
         };
-        let original = Arc::new(failure(
+        let original = Arc::new(from_wire(
             &child,
             &ReceivedFailures::default(),
             python(&[(7, "price")]),
         ));
         for repeats in [false, true] {
-            let mut said = python(&[(2, "main")]);
-            said.task = child.to_string();
-            said.exception = None;
+            let mut sent = python(&[(2, "main")]);
+            sent.task = child.to_string();
+            sent.exception = None;
             if repeats {
-                said.traceback.extend(failure_told(&original).traceback);
+                sent.traceback.extend(to_wire(&original).traceback);
             }
-            let passed = failure(&label(), &received(original.clone()), said);
-            let told = failure_told(&passed);
-            let lines: Vec<u32> = told.traceback.iter().map(|call| call.line).collect();
+            let passed = from_wire(&label(), &received(original.clone()), sent);
+            let wire_failure = to_wire(&passed);
+            let lines: Vec<u32> = wire_failure
+                .traceback
+                .iter()
+                .map(|call| call.line)
+                .collect();
             assert_eq!(lines, [2, 7]);
-            assert_eq!(told.exception, failure_told(&original).exception);
+            assert_eq!(wire_failure.exception, to_wire(&original).exception);
             let places: Vec<&str> = passed.frames.iter().map(|frame| &*frame.place).collect();
             assert_eq!(places, ["job.py:7:3", "job.py:2:3"]);
         }

@@ -1,45 +1,43 @@
 //! What tasks have in common, declared once for a connection: by the worker for tasks that it
 //! spawns, by the engine for tasks that it starts there.
 //!
-//! It knows neither sockets nor the graph. Read next: `wire`, which makes tasks of definitions.
+//! It knows neither sockets nor the graph. Read next: `descriptor`, which makes tasks of
+//! definitions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Resources, Site, limits,
+    CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Refused, Resources, Site,
+    limits,
 };
 use ciel_protocol::limits::DEFINITIONS_MAX;
 use ciel_protocol::wire::{self, Define};
 use rustc_hash::FxHashMap;
 
-use crate::executors::{Executor, Registry};
-use crate::refused::Refused;
-use crate::settings::Settings;
-
-/// Characters of a label that people are shown.
-const LABEL_CHARACTERS_MAX: usize = 64;
+use crate::callee::Callee;
+use crate::limits::LABEL_CHARACTERS_MAX;
 
 /// Tasks that a worker spawns.
-pub(super) struct Definition {
-    pub(super) executor: Arc<dyn Executor>,
+pub(crate) struct Definition {
+    pub(crate) callee: Arc<dyn Callee>,
     /// None if the executor is to make one of the arguments.
-    pub(super) label: Option<Arc<str>>,
-    pub(super) code: CodeIdentity,
+    pub(crate) label: Option<Arc<str>>,
+    pub(crate) code: CodeIdentity,
     /// Where the tasks are spawned.
-    pub(super) file: Arc<str>,
-    pub(super) outputs: u32,
-    pub(super) options: Arc<Options>,
-    /// Whether equal calls share a result, if the worker says.
-    pub(super) pure: Option<bool>,
+    pub(crate) file: Arc<str>,
+    pub(crate) outputs: u32,
+    pub(crate) options: Arc<Options>,
+    /// Whether equal calls share a result, if the worker declares it.
+    pub(crate) pure: Option<bool>,
 }
 
 impl Definition {
-    fn read(asked: &Define, registry: &Registry, settings: &Settings) -> Definition {
-        let (options, pure) = options(asked.options.as_ref(), settings);
+    fn read(asked: &Define, callee: Arc<dyn Callee>, defaults: &Options) -> Definition {
+        let (options, pure) = options(asked.options.as_ref(), defaults);
         let label = plain_label(&asked.label);
         Definition {
-            executor: registry.find(&asked.executor),
+            callee,
             label: (!label.is_empty()).then(|| label.into()),
             code: code(&asked.code),
             file: asked.file.as_str().into(),
@@ -73,18 +71,18 @@ fn site(site: &wire::Site) -> Site {
 
 /// The definitions of a worker, by their ids.
 #[derive(Default)]
-pub(super) struct Received(Vec<Option<Definition>>);
+pub(crate) struct Received(Vec<Option<Definition>>);
 
 impl Received {
-    /// The worker declares something.
+    /// The worker declares tasks, which `callee` makes.
     ///
     /// # Errors
-    /// The id is none.
-    pub(super) fn add(
+    /// The id is too large.
+    pub(crate) fn add(
         &mut self,
         asked: &Define,
-        registry: &Registry,
-        settings: &Settings,
+        callee: Arc<dyn Callee>,
+        defaults: &Options,
     ) -> Result<(), String> {
         if asked.id >= DEFINITIONS_MAX {
             let id = asked.id;
@@ -96,12 +94,12 @@ impl Received {
         if self.0.len() <= index {
             self.0.resize_with(index + 1, || None);
         }
-        self.0[index] = Some(Definition::read(asked, registry, settings));
+        self.0[index] = Some(Definition::read(asked, callee, defaults));
         Ok(())
     }
 
     /// The definition of that id.
-    pub(super) fn find(&self, id: u32) -> Result<&Definition, Refused> {
+    pub(crate) fn find(&self, id: u32) -> Result<&Definition, Refused> {
         let found = self.0.get(id as usize).and_then(Option::as_ref);
         found.ok_or_else(|| {
             Refused::new(format!(
@@ -123,13 +121,13 @@ struct Key {
 
 /// The definitions that a worker has of the engine.
 #[derive(Default)]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     ids: FxHashMap<Key, u32>,
 }
 
 impl Sent {
     /// The id of a task's definition, and the definition if the worker does not have it.
-    pub(super) fn id_of(&mut self, task: &Task) -> (u32, Option<Define>) {
+    pub(crate) fn id_of(&mut self, task: &Task) -> (u32, Option<Define>) {
         let key = Key {
             what: task.what.clone(),
             options: task.options.clone(),
@@ -155,9 +153,9 @@ impl Sent {
     }
 }
 
-/// What a spawn asks for, and whether equal calls share a result, if it says.
-fn options(asked: Option<&wire::Options>, settings: &Settings) -> (Options, Option<bool>) {
-    let mut options = settings.task_options();
+/// What a definition asks for, and whether equal calls share a result, if it declares that.
+fn options(asked: Option<&wire::Options>, defaults: &Options) -> (Options, Option<bool>) {
+    let mut options = defaults.clone();
     let Some(asked) = asked else {
         return (options, None);
     };

@@ -6,12 +6,11 @@ use std::collections::VecDeque;
 
 use ciel_model::limits;
 
-/// Bytes of a line that never ends before it is shown in parts.
-const LINE_BYTES_MAX: usize = 64 << 10;
+use crate::limits::LINE_BYTES_MAX;
 
 /// Pieces on their way to lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub struct Lines {
     /// The beginning of a line that has not ended.
     begun: Vec<u8>,
     /// The last bytes.
@@ -20,7 +19,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Takes a piece; gives the lines that are whole now.
-    pub(super) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+    pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.kept.extend(piece);
         let excess = self.kept.len().saturating_sub(limits::ERROR_TAIL_BYTES_MAX);
         self.kept.drain(..excess);
@@ -36,7 +35,7 @@ impl Lines {
     }
 
     /// No more comes: gives the last line, ended, if there is one.
-    pub(super) fn finish(&mut self) -> Vec<u8> {
+    pub fn finish(&mut self) -> Vec<u8> {
         let mut last = std::mem::take(&mut self.begun);
         if !last.is_empty() {
             last.push(b'\n');
@@ -45,7 +44,7 @@ impl Lines {
     }
 
     /// The last lines, for a failure.
-    pub(super) fn last(&self) -> String {
+    pub fn last(&self) -> String {
         let bytes: Vec<u8> = self.kept.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().collect();

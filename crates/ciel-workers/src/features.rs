@@ -10,28 +10,28 @@ const INTERRUPT: &str = "interrupt";
 const AHEAD: &str = "ahead";
 
 /// What this engine can do beyond the plain protocol.
-pub(super) const OFFERED: [&str; 6] = [PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD];
+pub(crate) const OFFERED: [&str; 6] = [PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD];
 
 /// What a worker and this engine both can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Features {
+pub(crate) struct Features {
     /// Blocks may park.
-    pub(super) parked: bool,
+    pub(crate) parked: bool,
     /// Blocks may have a limit in time.
-    pub(super) timeouts: bool,
-    /// References are told of when they are there.
-    pub(super) watching: bool,
+    pub(crate) timeouts: bool,
+    /// Requests may be answered when a reference is resolved.
+    pub(crate) watching: bool,
     /// Tasks get no scratch folder.
-    pub(super) no_scratch: bool,
-    /// A task that is cancelled is told by a signal as well.
-    pub(super) interrupt: bool,
-    /// Tasks may be told before their time.
-    pub(super) ahead: bool,
+    pub(crate) no_scratch: bool,
+    /// A signal goes with the cancellation of a task.
+    pub(crate) interrupt: bool,
+    /// Starts may be sent before their time.
+    pub(crate) ahead: bool,
 }
 
 impl Features {
     /// What a worker that names `features` has in common with this engine.
-    pub(super) fn agreed(features: &[String]) -> Features {
+    pub(crate) fn agreed(features: &[String]) -> Features {
         let names = |name: &str| features.iter().any(|feature| feature == name);
         Features {
             parked: names(PARKED),

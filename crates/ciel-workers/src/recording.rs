@@ -6,7 +6,7 @@ use ciel_model::{Fact, FactAct, WaitEnd};
 use ciel_protocol::wire::Observation;
 
 /// The observations among `facts`, as the worker receives them.
-pub(super) fn observations(facts: &[Fact]) -> Vec<Observation> {
+pub(crate) fn observations(facts: &[Fact]) -> Vec<Observation> {
     let observation = |fact: &Fact| match &fact.act {
         FactAct::Waited(ended) => Some(end_of_wait(ended)),
         FactAct::Input { kind, value } => Some(Observation {

@@ -11,12 +11,12 @@ use ciel_protocol::wire::{
 };
 use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 
-use super::Workers;
-use super::features::Features;
-use super::held::{Failed, Held};
-use super::look::look_ready;
-use super::recording::observations;
-use crate::engine::Engine;
+use crate::features::Features;
+use crate::host::{Failed, Host};
+use crate::io::Effect;
+use crate::look::{look_ready, recall};
+use crate::recording::observations;
+use crate::task::WorkerTask;
 
 type Known = Vec<(Handle, Resolution)>;
 
@@ -24,51 +24,50 @@ type Known = Vec<(Handle, Resolution)>;
 ///
 /// # Errors
 /// The store's, as the task's failure; nothing of it is left then.
-pub(super) fn start(
-    workers: &Workers,
+pub(crate) fn start(
+    host: &mut dyn Host,
+    effects: &mut Vec<Effect>,
     assignment: Box<Assignment>,
     features: Features,
-) -> Failed<(Held, Start)> {
-    let mut held = Held::new(assignment, workers.next_tag());
-    match message(workers, &mut held, features) {
-        Ok(message) => Ok((held, message)),
+) -> Failed<(WorkerTask, Start)> {
+    let mut task = WorkerTask::new(assignment, host.next_tag());
+    match message(host, &mut task, features) {
+        Ok(message) => Ok((task, message)),
         Err(failure) => {
-            held.close(workers);
+            task.close(host, effects);
             Err(failure)
         }
     }
 }
 
-fn message(workers: &Workers, held: &mut Held, features: Features) -> Failed<Start> {
-    let engine = &workers.engine;
+fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Failed<Start> {
     let scratch = match features.no_scratch {
         true => String::new(),
         false => {
-            let folder = held.files.folder(engine);
-            let folder = folder.map_err(|trouble| held.trouble(engine, trouble))?;
+            let folder = task.files.folder(host, &task.assignment.label)?;
             folder.to_string_lossy().into_owned()
         }
     };
-    let state = saved_state(&held.assignment.entry);
-    let entry = std::mem::replace(&mut held.assignment.entry, Entry::Start(Vec::new()));
+    let state = saved_state(&task.assignment.entry);
+    let entry = std::mem::replace(&mut task.assignment.entry, Entry::Start(Vec::new()));
     let (inputs, continuation) = match entry {
-        Entry::Start(known) => (inputs(engine, held, known)?, None),
+        Entry::Start(known) => (inputs(host, task, known)?, None),
         Entry::Replay {
             inputs: known,
             facts,
         } => {
-            let inputs = inputs(engine, held, known)?;
-            let recording = recording(engine, held, &facts)?;
+            let inputs = inputs(host, task, known)?;
+            let recording = recording(host, task, &facts)?;
             (inputs, Some(start::Continuation::Replay(recording)))
         }
         Entry::Restore { answers, .. } => {
             let state = state.expect("a strand is restored from a state");
-            let saved = restored(engine, held, &state, answers)?;
+            let saved = restored(host, task, &state, answers)?;
             (Vec::new(), Some(start::Continuation::Saved(saved)))
         }
         Entry::Resume(_) => unreachable!("a strand that is resumed is parked"),
     };
-    let assignment = &held.assignment;
+    let assignment = &task.assignment;
     let (position, name) = (assignment.position, assignment.label.name);
     let name = (name != position).then(|| bytes_of(name));
     Ok(Start {
@@ -90,26 +89,25 @@ fn bytes_of(name: Name) -> Bytes {
 }
 
 /// What is known of each input.
-fn inputs(engine: &Engine, held: &mut Held, known: Known) -> Failed<Vec<Reference>> {
-    let count = held.assignment.descriptor.inputs.len() as u32;
+fn inputs(host: &mut dyn Host, task: &mut WorkerTask, known: Known) -> Failed<Vec<Reference>> {
+    let count = task.assignment.descriptor.inputs.len() as u32;
     let mut known = known.into_iter().peekable();
-    let mut told = Vec::with_capacity(count as usize);
+    let mut references = Vec::with_capacity(count as usize);
     for input in (0..count).map(Handle) {
         let next = known.next_if(|(handle, _)| *handle == input);
         let state = next.map_or(Resolution::Future, |(_, state)| state);
-        told.push(held.reference(engine, input, state)?);
+        references.push(task.reference(host, input, state)?);
     }
-    Ok(told)
+    Ok(references)
 }
 
 /// What a replay receives.
-fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recording> {
-    held.attempt.rewind(facts);
-    let attempt = held.attempt.key();
-    let recalled = engine.with(|core, now| core.recall(now, attempt));
-    let mut references = Vec::with_capacity(recalled.len());
-    for (handle, known) in recalled {
-        references.push(held.reference(engine, handle, known)?);
+fn recording(host: &mut dyn Host, task: &mut WorkerTask, facts: &[Fact]) -> Failed<Recording> {
+    task.attempt.rewind(facts);
+    let known = recall(host, task.attempt.key());
+    let mut references = Vec::with_capacity(known.len());
+    for (handle, known) in known {
+        references.push(task.reference(host, handle, known)?);
     }
     Ok(Recording {
         references,
@@ -117,29 +115,29 @@ fn recording(engine: &Engine, held: &mut Held, facts: &[Fact]) -> Failed<Recordi
     })
 }
 
-/// A saved strand on its way back, with what is known of all that was kept for it.
+/// A saved strand that continues, with what is known of all that was kept for it.
 fn restored(
-    engine: &Engine,
-    held: &mut Held,
+    host: &mut dyn Host,
+    task: &mut WorkerTask,
     bytes: &[u8],
     answers: Known,
 ) -> Failed<SavedContinuation> {
     let mut saved = unpack(bytes);
-    let ended = held.assignment.ended.take();
+    let ended = task.assignment.ended.take();
     saved.timed_out = ended.is_some_and(|ended| ended.timed_out);
     for (handle, known) in answers {
-        let told = held.reference(engine, handle, known)?;
-        // What it waited for only to be there was not kept for it.
+        let reference = task.reference(host, handle, known)?;
+        // What it only waited for was not kept for it.
         let place = handle.0 - Handle::DELIVERED_MIN;
         if let Some(place) = saved.references.get_mut(place as usize) {
-            *place = told;
+            *place = reference;
         }
     }
     for place in &mut saved.references {
         let handle = Handle(place.handle);
-        if !held.told.contains(&handle) {
-            let known = engine.with(|core, now| look_ready(core, now, held, handle));
-            *place = held.reference(engine, handle, known)?;
+        if !task.resolved.contains(&handle) {
+            let known = look_ready(host, task, handle);
+            *place = task.reference(host, handle, known)?;
         }
     }
     Ok(saved)
@@ -149,7 +147,7 @@ fn restored(
 ///
 /// # Errors
 /// Those of a message that is too long.
-pub(super) fn pack(saved: SavedContinuation) -> Result<Vec<u8>, EncodeError> {
+pub(crate) fn pack(saved: SavedContinuation) -> Result<Vec<u8>, EncodeError> {
     let start = Start {
         continuation: Some(start::Continuation::Saved(saved)),
         ..Start::default()
@@ -175,7 +173,7 @@ fn unpack(message: &[u8]) -> SavedContinuation {
 }
 
 /// Strands that a worker may keep parked, of those that it offers to keep.
-pub(super) fn parked_max(offered: u32) -> usize {
+pub(crate) fn parked_max(offered: u32) -> usize {
     (offered as usize).min(limits::PARKED_STRANDS_MAX)
 }
 

@@ -1,6 +1,6 @@
 //! A worker's process as the engine sees it: a socket, a pipe for what it prints, an end.
 //!
-//! It passes messages and knows nothing of what they mean. Read next: `conversation`.
+//! It passes messages and does not know what they mean. Read next: `drive`.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -13,8 +13,9 @@ use bytes::{Buf, BytesMut};
 use ciel_model::{Label, Name, limits};
 use ciel_node::WorkerKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
-use ciel_protocol::{DecodeError, Decoder, EncodeError, Framing, encode_to};
+use ciel_protocol::{Decoder, EncodeError, Framing, encode_to};
 use ciel_spawner::{Exit, Output, Refusal, Report, Start, Status};
+use ciel_workers::{Input, Lines};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt;
@@ -24,8 +25,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
-use super::lines::Lines;
-use super::{Word, Workers};
+use super::Workers;
 use crate::executors::worker::WorkerCommand;
 use crate::pipes::read_now;
 use crate::spawning::ProcessEvent;
@@ -34,22 +34,11 @@ use crate::workspace::c_string;
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// Bytes on their way to a worker beyond which it is not listened to.
+/// Bytes on their way to a worker beyond which nothing is read from it.
 const OUTGOING_BYTES_MAX: usize = 64 << 20;
 
 /// The worker's end of the socket in its own numbering.
 const WORKER_FD: i32 = 3;
-
-/// What was heard.
-pub(super) enum Heard {
-    Message(Box<WorkerMessage>),
-    Garbage(DecodeError),
-    /// The worker says no more; a message that it had begun is not heard.
-    Closed,
-    Word(Word),
-    /// The time is over.
-    Expired,
-}
 
 /// How a process ended.
 #[derive(Clone, Debug)]
@@ -63,7 +52,7 @@ pub(super) enum ProcessEnd {
 }
 
 /// A worker's process.
-pub(super) struct Peer {
+pub(super) struct Connection {
     workers: Rc<Workers>,
     worker: WorkerKey,
     label: Label,
@@ -80,17 +69,17 @@ pub(super) struct Peer {
     pub(super) ended: Option<ProcessEnd>,
     /// It closed its end of the socket.
     closed: bool,
-    /// When a process that has ended is not listened to any more.
+    /// When nothing more is read from a process that has ended.
     silent_at: Option<Instant>,
 }
 
-impl Peer {
+impl Connection {
     /// Starts the process. Errors are those of making sockets, pipes and the spawner.
     pub(super) fn start(
         workers: &Rc<Workers>,
         worker: WorkerKey,
         command: &WorkerCommand,
-    ) -> io::Result<Peer> {
+    ) -> io::Result<Connection> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
         let (printed, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
         let start = start_request(worker, command);
@@ -99,18 +88,18 @@ impl Peer {
         let program = command.words.first().map(Path::new);
         let what = program.and_then(Path::file_name).unwrap_or_default();
         let what = what.to_string_lossy();
-        Peer::new(workers, worker, &what, near, printed, Some(events))
+        Connection::new(workers, worker, &what, near, printed, Some(events))
     }
 
-    /// A process that is there already and is watched by nobody here.
+    /// A process that runs already and is watched by nobody here.
     pub(super) fn connected(
         workers: &Rc<Workers>,
         worker: WorkerKey,
         what: &str,
         socket: std::os::unix::net::UnixStream,
-    ) -> io::Result<Peer> {
+    ) -> io::Result<Connection> {
         let (printed, _) = pipe_with(PipeFlags::CLOEXEC)?;
-        Peer::new(workers, worker, what, socket, printed, None)
+        Connection::new(workers, worker, what, socket, printed, None)
     }
 
     fn new(
@@ -120,12 +109,12 @@ impl Peer {
         socket: std::os::unix::net::UnixStream,
         printed: OwnedFd,
         events: Option<UnboundedReceiver<ProcessEvent>>,
-    ) -> io::Result<Peer> {
+    ) -> io::Result<Connection> {
         socket.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(socket)?.into_split();
         rustix::io::ioctl_fionbio(&printed, true)?;
         let ended = events.is_none().then_some(ProcessEnd::Unwatched);
-        Ok(Peer {
+        Ok(Connection {
             workers: workers.clone(),
             worker,
             label: Label {
@@ -147,48 +136,49 @@ impl Peer {
         })
     }
 
-    /// Queues a message; it goes out while [`Peer::hear`] waits. Errors: it is too long.
-    pub(super) fn say(&mut self, message: &EngineMessage) -> Result<(), EncodeError> {
+    /// Queues a message; it goes out while [`Connection::next`] waits. Errors: it is too long.
+    pub(super) fn send(&mut self, message: &EngineMessage) -> Result<(), EncodeError> {
         let framing = self.decoder.framing().unwrap_or(Framing::LengthPrefixed);
         encode_to(&mut self.outgoing, message, framing)
     }
 
-    /// Sends what was said as far as the worker takes it now.
-    fn send(&mut self) {
+    /// Writes what was sent as far as the worker takes it now.
+    fn write(&mut self) {
         while !self.outgoing.is_empty() {
             match self.writer.try_write(&self.outgoing) {
                 Ok(count) => self.outgoing.advance(count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // Who does not listen any more is about to end, which is heard elsewhere.
+                // A worker that reads nothing more is about to end, which is noticed elsewhere.
                 Err(_) => self.outgoing.clear(),
             }
         }
     }
 
-    /// Waits for the next thing to deal with, at most until `deadline`.
-    pub(super) async fn hear(
+    /// Waits for the next input of the conversation, at most until `deadline`. A message of which
+    /// the worker sent only a part is none.
+    pub(super) async fn next(
         &mut self,
-        words: &mut UnboundedReceiver<Word>,
+        commands: &mut UnboundedReceiver<Input>,
         deadline: Option<Instant>,
-    ) -> Heard {
+    ) -> Input {
         loop {
             match self.decoder.take() {
-                Ok(Some(message)) => return Heard::Message(Box::new(message)),
-                Err(error) => return Heard::Garbage(error),
-                Ok(None) if self.closed => return Heard::Closed,
+                Ok(Some(message)) => return Input::Message(Box::new(message)),
+                Err(error) => return Input::Invalid(error.to_string()),
+                Ok(None) if self.closed => return Input::Closed,
                 Ok(None) => {}
             }
-            self.send();
+            self.write();
             let until = self.silent_at.into_iter().chain(deadline).min();
             let at = until.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
-                Some(word) = words.recv() => return Heard::Word(word),
+                Some(command) = commands.recv() => return command,
                 () = self.step() => {}
                 () = tokio::time::sleep_until(at), if until.is_some() => {
                     match self.silent_at.is_some_and(|at| at <= Instant::now()) {
                         true => self.closed = true,
-                        false => return Heard::Expired,
+                        false => return Input::Ticked,
                     }
                 }
             }
@@ -208,7 +198,7 @@ impl Peer {
                 Ok(count) if count > 0 => {}
                 _ => self.closed = true,
             },
-            _ = self.writer.writable(), if !self.outgoing.is_empty() => self.send(),
+            _ = self.writer.writable(), if !self.outgoing.is_empty() => self.write(),
             read = self.printed.read_buf(&mut printed), if self.printing => match read {
                 Ok(count) if count > 0 => self.show(&printed),
                 _ => self.printing = false,
@@ -245,9 +235,9 @@ impl Peer {
         }
     }
 
-    /// Sends the process the signal that tells of a cancellation, after what was said to it.
+    /// Sends the process the signal that goes with a cancellation, after what was sent to it.
     pub(super) fn interrupt(&mut self) {
-        self.send();
+        self.write();
         let pid = self.pid.filter(|_| self.ended.is_none());
         if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid as i32)) {
             // One that is gone already needs no signal.
@@ -258,7 +248,7 @@ impl Peer {
     /// Waits until the process is gone, kills it after `grace_ms`, and shows what it still printed.
     pub(super) async fn finish(&mut self, grace_ms: u64) {
         let deadline = Instant::now() + Duration::from_millis(grace_ms);
-        self.say_all(deadline).await;
+        self.send_all(deadline).await;
         let mut killed = false;
         while self.ended.is_none() {
             tokio::select! {
@@ -281,8 +271,8 @@ impl Peer {
         }
     }
 
-    /// Lets a process that nobody watches hear what is on its way to it.
-    async fn say_all(&mut self, deadline: Instant) {
+    /// Lets a process that nobody watches receive what is on its way to it.
+    async fn send_all(&mut self, deadline: Instant) {
         while matches!(self.ended, Some(ProcessEnd::Unwatched))
             && !self.outgoing.is_empty()
             && !self.closed

@@ -1,0 +1,176 @@
+//! The engine and the store, as a conversation asks them.
+//!
+//! It does not know what workers send. Read next: [`ciel_workers::Host`], which says what each
+//! answer is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ciel_engine::{Caller, Event, Reply};
+use ciel_graph::Assignment;
+use ciel_model::{Content, Failure, Handle, Label, Name, TaskKey};
+use ciel_node::AttemptKey;
+use ciel_workers::{Callee, Failed, Host, Json, Scratch};
+
+use super::Workers;
+use crate::engine::Engine;
+use crate::executors::request::Called;
+use crate::objects::{self, ObjectError, PlainError};
+use crate::{failures, output};
+
+/// The engine and the store, for a worker with that process.
+pub(super) struct WorkerHost<'a> {
+    workers: &'a Workers,
+    pid: Option<u32>,
+}
+
+impl<'a> WorkerHost<'a> {
+    pub(super) fn new(workers: &'a Workers, pid: Option<u32>) -> WorkerHost<'a> {
+        WorkerHost { workers, pid }
+    }
+
+    fn engine(&self) -> &Engine {
+        &self.workers.engine
+    }
+
+    /// An error of the store as the task's failure.
+    fn stored<T>(&self, task: &Label, result: Result<T, ObjectError>) -> Failed<T> {
+        result.map_err(|error| Box::new(error.failure(self.engine(), task)))
+    }
+}
+
+impl Host for WorkerHost<'_> {
+    fn ask(&mut self, event: Event, caller: Caller) -> Reply {
+        self.engine().with(|core, now| core.ask(now, event, caller))
+    }
+
+    fn tell(&mut self, events: Vec<Event>) {
+        self.engine().with(|core, now| {
+            for event in events {
+                core.tell(now, event);
+            }
+        });
+    }
+
+    fn is_stopping(&mut self, attempt: AttemptKey) -> bool {
+        self.engine().lock().is_stopping(attempt)
+    }
+
+    fn stops(&self) -> u64 {
+        self.engine().stops()
+    }
+
+    fn settled(&mut self, attempt: AttemptKey, handles: &[Handle]) -> Vec<Option<bool>> {
+        let AttemptKey { task, number } = attempt;
+        let core = self.engine().lock();
+        let settled = |handle: &Handle| core.graph().is_settled(task, number, *handle);
+        handles.iter().map(settled).collect()
+    }
+
+    fn is_ready(&mut self, attempt: AttemptKey, handle: Handle) -> bool {
+        let AttemptKey { task, number } = attempt;
+        self.engine().lock().graph().is_ready(task, number, handle)
+    }
+
+    fn write(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) -> Failed<()> {
+        let (strand, label) = (task.strand, &task.label);
+        let write = |core: &mut crate::core::Core, _| core.write(strand, label, after, bytes);
+        let written = self.engine().with(write);
+        written.map_err(|how| Box::new(failures::differs(task, how)))?;
+        output::spill_excess(self.engine());
+        Ok(())
+    }
+
+    fn write_error(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) {
+        let strand = task.strand;
+        self.engine()
+            .with(|core, _| core.write_error(strand, after, bytes));
+    }
+
+    fn callee(&mut self, executor: &str) -> Arc<dyn Callee> {
+        let engine = self.engine();
+        Arc::new(Called {
+            executor: engine.registry.find(executor),
+            recorded: engine.is_recorded(),
+        })
+    }
+
+    fn next_tag(&mut self) -> u32 {
+        self.workers.next_tag()
+    }
+
+    fn count_shown(&mut self, task: TaskKey, from: u64, length: u64) -> u64 {
+        self.workers.count_shown(task, from, length)
+    }
+
+    fn forget(&mut self, task: TaskKey) {
+        self.workers.forget_shown(task);
+    }
+
+    fn resident_bytes(&mut self) -> u64 {
+        let pids: Vec<u32> = self.pid.into_iter().collect();
+        ciel_spawner::resident_anonymous(&pids).into_iter().sum()
+    }
+
+    fn heed(&mut self, failure: &Failure) {
+        self.engine().heed_surroundings(failure);
+    }
+
+    fn put(&mut self, task: &Label, name: Name, bytes: &Bytes) -> Failed<Content> {
+        let content = objects::keep(self.engine(), || name, bytes.clone());
+        self.stored(task, content)
+    }
+
+    fn adopt(&mut self, task: &Label, name: Name, path: &Path, repeated: bool) -> Failed<Content> {
+        let engine = self.engine();
+        let content = match repeated {
+            true => Ok(objects::as_if_adopted(engine, name, path)),
+            false => objects::adopt(engine, name, path),
+        };
+        self.stored(task, content)
+    }
+
+    fn share(&mut self, task: &Label, content: &Content) -> Failed<PathBuf> {
+        let path = objects::whole_path(self.engine(), content);
+        self.stored(task, path)
+    }
+
+    fn json(&mut self, task: &Label, content: &Content) -> Failed<Option<Json>> {
+        let json = match objects::json(self.engine(), content) {
+            Ok(objects::Json::Text(text)) => Ok(Some(Json::Text(text))),
+            Ok(objects::Json::Object { name, length }) => {
+                let path = self.engine().objects.share(name);
+                let file = path.map(|path| Some(Json::File { path, length }));
+                file.map_err(ObjectError)
+            }
+            Err(PlainError::NotPlain(_)) => Ok(None),
+            Err(PlainError::Store(error)) => Err(error),
+        };
+        self.stored(task, json)
+    }
+
+    fn make_folder(&mut self, task: &Label, scratch: Scratch) -> Failed<PathBuf> {
+        let folders = self.engine().folder.scratch();
+        let path = folders.folder(scratch.name.0, scratch.tag, "work");
+        self.stored(task, path.map_err(ObjectError::from))
+    }
+
+    fn make_file(
+        &mut self,
+        task: &Label,
+        scratch: Scratch,
+        what: &str,
+        bytes: &[u8],
+    ) -> Failed<PathBuf> {
+        let folders = self.engine().folder.scratch();
+        let path = folders.write(scratch.name.0, scratch.tag, what, bytes);
+        self.stored(task, path.map_err(ObjectError::from))
+    }
+
+    fn clear(&mut self, scratch: Scratch) {
+        let folders = self.engine().folder.scratch();
+        // What cannot be removed now goes with the run's folder.
+        let _ = folders.clear(scratch.name.0, scratch.tag);
+    }
+}

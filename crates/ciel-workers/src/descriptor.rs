@@ -1,0 +1,74 @@
+//! From a spawn, as a worker sends it, to the task that the graph takes.
+//!
+//! What cannot be spawned comes back as a [`Refused`]. It knows of an executor what
+//! `callee` has. Read next: `definitions`, for what several spawns have in common.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ciel_model::{Descriptor, Handle, InputMode, Refused, Site, limits};
+use ciel_protocol::wire;
+
+use crate::callee::SpawnCall;
+use crate::definitions::Definition;
+
+/// A task that a worker spawns.
+///
+/// # Errors
+/// Too many outputs, an input as a stream, or what the executor refuses.
+pub(crate) fn descriptor(
+    definition: &Definition,
+    asked: &wire::Descriptor,
+) -> Result<Arc<Descriptor>, Refused> {
+    let inputs = inputs(&asked.inputs)?;
+    check_outputs(definition.outputs)?;
+    definition.callee.task(SpawnCall {
+        label: definition.label.clone(),
+        payload: kept(&asked.payload),
+        code: definition.code.clone(),
+        inputs,
+        outputs: definition.outputs,
+        options: definition.options.clone(),
+        pure: definition.pure,
+        site: Site {
+            file: definition.file.clone(),
+            line: asked.line,
+        },
+    })
+}
+
+fn inputs(asked: &[wire::Input]) -> Result<Vec<(Handle, InputMode)>, Refused> {
+    let input = |input: &wire::Input| {
+        let mode = match input.mode() {
+            wire::InputMode::Value => InputMode::Value,
+            wire::InputMode::Reference => InputMode::Reference,
+            wire::InputMode::Stream => {
+                return Err(Refused::new("it spawned a task with a stream as an input")
+                    .hint("this version of ciel has no streams: pass a value or a reference"));
+            }
+        };
+        Ok((Handle(input.handle), mode))
+    };
+    asked.iter().map(input).collect()
+}
+
+fn check_outputs(outputs: u32) -> Result<(), Refused> {
+    let most = limits::OUTPUTS_MAX;
+    match outputs <= most {
+        true => Ok(()),
+        false => Err(Refused::new(format!(
+            "it spawned a task with {outputs} outputs; the maximum is {most}"
+        ))),
+    }
+}
+
+/// Bytes: a payload from this size on stays in the buffer in which it was received; a smaller one
+/// would keep more memory than it is worth.
+const SHARED_BYTES_MIN: usize = 16 << 10;
+
+fn kept(payload: &Bytes) -> Bytes {
+    match payload.len() < SHARED_BYTES_MIN {
+        true => Bytes::copy_from_slice(payload),
+        false => payload.clone(),
+    }
+}

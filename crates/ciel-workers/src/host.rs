@@ -1,0 +1,138 @@
+//! What a conversation asks of the engine and of the store, and is answered at once.
+//!
+//! The shell implements it with the engine's lock and files, tests with an engine in memory. It
+//! does not know what the worker said. Read next: `conversation`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ciel_engine::{Caller, Event, Reply};
+use ciel_graph::Assignment;
+use ciel_model::{Content, Failure, Handle, Label, Name, TaskKey};
+use ciel_node::AttemptKey;
+
+use crate::callee::Callee;
+
+/// The outcome of what may fail a task.
+pub type Failed<T> = Result<T, Box<Failure>>;
+
+/// The scratch files of one start of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Scratch {
+    /// The task.
+    pub name: Name,
+    /// The tag of the start.
+    pub tag: u32,
+}
+
+/// A value of a script as JSON, which every language reads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// The text.
+    Text(String),
+    /// A file with the text, which stays as long as the value.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: u64,
+    },
+}
+
+/// The engine and the store, as a conversation needs them. `task` is whose failure an error of the
+/// store is.
+pub trait Host {
+    /// Hands an event to the engine; gives what the caller has to do.
+    fn ask(&mut self, event: Event, caller: Caller) -> Reply;
+
+    /// Hands events to the engine, of which nobody wants a reply.
+    fn tell(&mut self, events: Vec<Event>);
+
+    /// Whether the graph has ended an attempt that has not left its slot.
+    fn is_stopping(&mut self, attempt: AttemptKey) -> bool;
+
+    /// A number that grows whenever an attempt in any worker is to stop: while it is the same,
+    /// [`Host::is_stopping`] is, too.
+    fn stops(&self) -> u64;
+
+    /// Of each handle, whether its object is settled; none if the attempt does not have it.
+    fn settled(&mut self, attempt: AttemptKey, handles: &[Handle]) -> Vec<Option<bool>>;
+
+    /// Whether the object of a handle is settled and no failure.
+    fn is_ready(&mut self, attempt: AttemptKey, handle: Handle) -> bool;
+
+    /// Ordered output of a task, after so many actions.
+    ///
+    /// # Errors
+    /// Its strand is replayed and writes something else than before.
+    fn write(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) -> Failed<()>;
+
+    /// The same for standard error, if that is ordered.
+    fn write_error(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>);
+
+    /// The tasks of that executor, as a spawn makes them.
+    fn callee(&mut self, executor: &str) -> Arc<dyn Callee>;
+
+    /// A tag that no other start of this process has; 0 is none.
+    fn next_tag(&mut self) -> u32;
+
+    /// Of `length` bytes of a task's standard error from `from` on, how many people have seen:
+    /// those of an earlier attempt, or before a replay. They have seen all of them from now on.
+    fn count_shown(&mut self, task: TaskKey, from: u64, length: u64) -> u64;
+
+    /// Nothing more of a task is in this worker.
+    fn forget(&mut self, task: TaskKey);
+
+    /// Memory of the worker's process, in bytes.
+    fn resident_bytes(&mut self) -> u64;
+
+    /// A task has failed by itself, and its failure is not told yet.
+    fn heed(&mut self, failure: &Failure);
+
+    /// Stores bytes under a name.
+    ///
+    /// # Errors
+    /// The store's.
+    fn put(&mut self, task: &Label, name: Name, bytes: &Bytes) -> Failed<Content>;
+
+    /// Takes over a scratch file under a name, or its bytes if they are few. What is `repeated` was
+    /// taken over before, and is only described.
+    ///
+    /// # Errors
+    /// The store's.
+    fn adopt(&mut self, task: &Label, name: Name, path: &Path, repeated: bool) -> Failed<Content>;
+
+    /// Where a process reads an object of the store.
+    ///
+    /// # Errors
+    /// The store's.
+    fn share(&mut self, task: &Label, content: &Content) -> Failed<PathBuf>;
+
+    /// A value of a script as JSON; none if it holds functions.
+    ///
+    /// # Errors
+    /// The store's.
+    fn json(&mut self, task: &Label, content: &Content) -> Failed<Option<Json>>;
+
+    /// Makes the folder of a start.
+    ///
+    /// # Errors
+    /// The store's.
+    fn make_folder(&mut self, task: &Label, scratch: Scratch) -> Failed<PathBuf>;
+
+    /// Makes a scratch file with these bytes.
+    ///
+    /// # Errors
+    /// The store's.
+    fn make_file(
+        &mut self,
+        task: &Label,
+        scratch: Scratch,
+        what: &str,
+        bytes: &[u8],
+    ) -> Failed<PathBuf>;
+
+    /// Removes all scratch files of a start.
+    fn clear(&mut self, scratch: Scratch);
+}

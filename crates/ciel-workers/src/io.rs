@@ -1,0 +1,89 @@
+//! The language of a conversation: what happens to it, and what it wants done.
+//!
+//! Plain values; nothing is decided here. Read next: `host`, for what is answered at once.
+
+use ciel_engine::Begun;
+use ciel_model::{Handle, Label, Options, TaskKey};
+use ciel_node::AttemptKey;
+use ciel_protocol::wire::{EngineMessage, WorkerMessage};
+
+/// Something that happens to a conversation.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The worker sent a message.
+    Message(Box<WorkerMessage>),
+    /// The worker sent bytes that are no message, for that reason; or a message to it cannot be
+    /// encoded.
+    Invalid(String),
+    /// The worker closed its connection, or its process has ended.
+    Closed,
+    /// The engine begins or resumes a task.
+    Begin(Box<Begun>),
+    /// The engine has ended an attempt that runs here.
+    Stop(AttemptKey),
+    /// A reference that a running attempt watches is resolved.
+    Notify(AttemptKey, Handle),
+    /// The engine does not want a parked strand any more.
+    DropParked(TaskKey),
+    /// The engine does not want the worker any more.
+    Dismiss,
+    /// Time passed; see [`Conversation::next_deadline`](crate::Conversation::next_deadline).
+    Ticked,
+}
+
+/// Something that has to be done. Effects are performed in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send a message to the worker.
+    Send(Box<EngineMessage>),
+    /// Send the process the signal that goes with a `cancel`, after what was sent before.
+    Interrupt,
+    /// Tell people something about a task.
+    Show(Label, Show),
+    /// A task ended as it should: the executor works.
+    TaskSucceeded,
+    /// The conversation is over: no input changes anything. The worker is ended, and then
+    /// [`Conversation::close`](crate::Conversation::close) says what became of its tasks.
+    End(WorkerExitReason),
+}
+
+/// Something that people see of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Show {
+    /// Whole lines of its standard error.
+    ErrorLines(Vec<u8>),
+    /// A remark.
+    Info(String),
+    /// A warning.
+    Warning(String),
+    /// Bytes to keep for `ciel logs`, and the name of their stream.
+    Log(&'static str, Vec<u8>),
+}
+
+/// Why a conversation is over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkerExitReason {
+    /// The engine has no more use for the worker.
+    Dismissed,
+    /// The worker broke the protocol.
+    Breach(String),
+    /// The connection was closed.
+    Died,
+    /// The worker did not end a cancelled task in time.
+    Overdue,
+    /// The process uses more memory, in bytes, than its tasks declared.
+    TooLarge(u64),
+}
+
+/// What is the same for all workers of a run.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The build of the engine, for people.
+    pub build: String,
+    /// Absolute path of the folder of the user's program.
+    pub folder: String,
+    /// Standard error is released in serial order, not live.
+    pub ordered_errors: bool,
+    /// What a spawn asks for that does not ask for anything.
+    pub options: Options,
+}

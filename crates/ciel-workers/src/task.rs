@@ -1,0 +1,266 @@
+//! A task that a worker runs or keeps parked: its handles, its files, what the worker knows.
+//!
+//! It does not know what the task asks for; that is `requests`. Read next: `start`, which makes
+//! one.
+
+use std::path::PathBuf;
+
+use ciel_engine::Attempt;
+use ciel_graph::Assignment;
+use ciel_model::{Content, Failure, Form, Handle, Label, Micros, Refused, Resolution, WaitEnd};
+use ciel_node::AttemptKey;
+use ciel_protocol::wire::reference::State;
+use ciel_protocol::wire::{Future, Reference, Resume};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::failures;
+use crate::files::{Files, Purpose};
+use crate::host::{Failed, Host, Json};
+use crate::io::{Effect, Show};
+use crate::lines::Lines;
+use crate::objects::{concrete, data};
+use crate::open_requests::OpenRequests;
+
+/// A task in a worker.
+pub(crate) struct WorkerTask {
+    pub(crate) assignment: Box<Assignment>,
+    /// By which both sides call this start.
+    pub(crate) tag: u32,
+    pub(crate) attempt: Attempt,
+    pub(crate) files: Files,
+    /// Handles whose objects the worker has received.
+    pub(crate) resolved: FxHashSet<Handle>,
+    /// Requests to be answered when what they are about is resolved.
+    watches: FxHashMap<Handle, Vec<u32>>,
+    /// The numbers of these requests, and of those that opened files.
+    requests: OpenRequests,
+    errors: Lines,
+    /// Bytes that it wrote to standard error.
+    errors_bytes: u64,
+    /// Its attempt has failed already; only its last message is waited for.
+    pub(crate) is_over: bool,
+    /// When its worker is killed because the task has not ended, if it was cancelled.
+    pub(crate) killed_at: Option<Micros>,
+    /// [`Host::stops`] when this attempt was last found not to stop.
+    stops_seen: u64,
+    /// The attempt whose slot it has, if that is another's: it began by itself and was not to.
+    pub(crate) follows: Option<AttemptKey>,
+}
+
+impl WorkerTask {
+    /// A task that is about to start.
+    pub(crate) fn new(assignment: Box<Assignment>, tag: u32) -> WorkerTask {
+        WorkerTask {
+            attempt: Attempt::new(&assignment),
+            files: Files::new(assignment.label.name, tag),
+            assignment,
+            tag,
+            resolved: FxHashSet::default(),
+            watches: FxHashMap::default(),
+            requests: OpenRequests::default(),
+            errors: Lines::default(),
+            errors_bytes: 0,
+            is_over: false,
+            killed_at: None,
+            stops_seen: 0,
+            follows: None,
+        }
+    }
+
+    /// The attempt whose slot is free when this one has left.
+    pub(crate) fn slot_owner(&self) -> AttemptKey {
+        self.follows.unwrap_or(self.attempt.key())
+    }
+
+    /// Whether its attempt is over, so that what it sends concerns nobody.
+    pub(crate) fn is_ignored(&mut self, host: &mut dyn Host) -> bool {
+        let stops = host.stops();
+        if self.is_over || self.stops_seen == stops {
+            return self.is_over;
+        }
+        let is_stopping = host.is_stopping(self.attempt.key());
+        if !is_stopping {
+            self.stops_seen = stops;
+        }
+        is_stopping
+    }
+
+    pub(crate) fn label(&self) -> &Label {
+        &self.assignment.label
+    }
+
+    /// Something that is not allowed, as the task's failure.
+    pub(crate) fn refuse(&self, refused: Refused) -> Box<Failure> {
+        Box::new(refused.failure(self.label()))
+    }
+
+    /// The task has come to that action; the index only grows.
+    pub(crate) fn reach(&mut self, actions: u64) -> Failed<()> {
+        let reached = self.attempt.reach(actions);
+        reached.map_err(|error| self.refuse(Refused::new(error.to_string())))
+    }
+
+    /// Whether a request may have that number.
+    ///
+    /// # Errors
+    /// Another request that is open has it, or too many are open.
+    pub(crate) fn check_request(&self, request: u32) -> Result<(), &'static str> {
+        self.requests.check(request)
+    }
+
+    /// A request that may have its number opens a file.
+    pub(crate) fn open_file(
+        &mut self,
+        host: &mut dyn Host,
+        request: u32,
+        purpose: Purpose,
+    ) -> Failed<PathBuf> {
+        let label = &self.assignment.label;
+        let path = self.files.open(host, label, request, purpose)?;
+        self.requests.open(request);
+        Ok(path)
+    }
+
+    /// The file that a request has opened; the request is over.
+    pub(crate) fn take_file(&mut self, request: u32) -> Option<(Purpose, PathBuf)> {
+        let file = self.files.opened.remove(&request)?;
+        self.requests.close(request);
+        Some(file)
+    }
+
+    /// A request that may have its number is to be answered when that is resolved.
+    pub(crate) fn watch(&mut self, handle: Handle, request: u32) {
+        self.watches.entry(handle).or_default().push(request);
+        self.requests.open(request);
+    }
+
+    /// The requests that wait for that.
+    pub(crate) fn take_watches(&mut self, handle: Handle) -> Vec<u32> {
+        let requests = self.watches.remove(&handle).unwrap_or_default();
+        for request in &requests {
+            self.requests.close(*request);
+        }
+        requests
+    }
+
+    /// Nothing that the task watches is answered any more.
+    pub(crate) fn forget_watches(&mut self) {
+        for request in self.watches.drain().flat_map(|(_, requests)| requests) {
+            self.requests.close(request);
+        }
+    }
+
+    /// What is known behind a handle, as the worker receives it. References inside are delivered.
+    pub(crate) fn reference(
+        &mut self,
+        host: &mut dyn Host,
+        handle: Handle,
+        known: Resolution,
+    ) -> Failed<Reference> {
+        self.attempt.receive(&known);
+        let state = match known {
+            Resolution::Future => State::Future(Future {}),
+            Resolution::Failed(failure) => State::Error(failures::to_wire(&failure)),
+            Resolution::Ready { value, .. } => {
+                let references = value.references.iter().map(|handle| handle.0);
+                let references = references.collect();
+                self.object(host, &value.form, value.content, references)?
+            }
+        };
+        if !matches!(state, State::Future(_)) {
+            self.resolved.insert(handle);
+        }
+        Ok(Reference {
+            handle: handle.0,
+            state: Some(state),
+        })
+    }
+
+    /// The strand continues: what its worker receives.
+    pub(crate) fn resume(
+        &mut self,
+        host: &mut dyn Host,
+        answers: Vec<(Handle, Resolution)>,
+        ended: Option<WaitEnd>,
+    ) -> Failed<Resume> {
+        let mut references = Vec::with_capacity(answers.len());
+        for (handle, known) in answers {
+            references.push(self.reference(host, handle, known)?);
+        }
+        let timed_out = ended.is_some_and(|ended| ended.timed_out);
+        Ok(Resume {
+            answers: references,
+            timed_out,
+        })
+    }
+
+    fn object(
+        &mut self,
+        host: &mut dyn Host,
+        form: &Form,
+        content: Content,
+        references: Vec<u32>,
+    ) -> Failed<State> {
+        if *form == Form::Skywriting
+            && let Some(json) = host.json(&self.assignment.label, &content)?
+        {
+            return self.json(host, json, references);
+        }
+        Ok(match content {
+            Content::Inline(bytes) => data(bytes, form, references),
+            Content::File { length, .. } => {
+                let path = host.share(self.label(), &content)?;
+                concrete(&path, length, form, references)
+            }
+        })
+    }
+
+    /// A value of a script. References in it stand as `{"$ref": i}`.
+    fn json(&mut self, host: &mut dyn Host, json: Json, references: Vec<u32>) -> Failed<State> {
+        let (path, length) = match json {
+            Json::Text(text) if text.len() < ciel_model::limits::INLINE_BYTES_MAX => {
+                return Ok(data(text.into(), &Form::Json, references));
+            }
+            Json::Text(text) => {
+                let label = &self.assignment.label;
+                let path = self.files.write(host, label, text.as_bytes())?;
+                (path, text.len() as u64)
+            }
+            Json::File { path, length } => (path, length),
+        };
+        Ok(concrete(&path, length, &Form::Json, references))
+    }
+
+    /// It wrote to its standard error, which is shown live, and each byte once.
+    pub(crate) fn write_error(
+        &mut self,
+        host: &mut dyn Host,
+        bytes: &[u8],
+        effects: &mut Vec<Effect>,
+    ) {
+        let (task, length) = (self.assignment.task, bytes.len() as u64);
+        let shown = host.count_shown(task, self.errors_bytes, length);
+        self.errors_bytes += length;
+        let fresh = &bytes[shown.min(length) as usize..];
+        if fresh.is_empty() {
+            return;
+        }
+        let mut show = |what| effects.push(Effect::Show(self.assignment.label.clone(), what));
+        show(Show::Log("stderr", fresh.to_vec()));
+        let lines = self.errors.push(fresh);
+        if !lines.is_empty() {
+            show(Show::ErrorLines(lines));
+        }
+    }
+
+    /// Nothing more of it comes here: shows the line that it left unfinished, removes its files.
+    pub(crate) fn close(mut self, host: &mut dyn Host, effects: &mut Vec<Effect>) {
+        let rest = self.errors.finish();
+        if !rest.is_empty() {
+            let label = self.label().clone();
+            effects.push(Effect::Show(label, Show::ErrorLines(rest)));
+        }
+        self.files.clear(host);
+        host.forget(self.assignment.task);
+    }
+}

@@ -1,0 +1,196 @@
+//! The messages that end a task's turn: exit, tail-spawn, block.
+//!
+//! It does not know what the engine makes of them. Read next: `start`, for strands that continue.
+
+use ciel_engine::{Action, Kept, Reply};
+use ciel_graph::{Output, Until, Wait};
+use ciel_model::{Content, Form, Handle, Refused, Value};
+use ciel_protocol::wire::block_on::Continuation as Persistence;
+use ciel_protocol::wire::{self, Reference, SavedContinuation};
+
+use crate::files::Purpose;
+use crate::host::Failed;
+use crate::io::Effect;
+use crate::objects::action_key;
+use crate::start::{pack, parked_max};
+use crate::task::WorkerTask;
+use crate::turn::{Outcome, Turn, TurnEnd};
+use crate::values::value;
+
+/// The task ends as it should.
+pub(crate) fn exit(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    message: wire::Exit,
+) -> Failed<Outcome> {
+    let count = task.assignment.descriptor.outputs;
+    let mut outputs: Vec<Option<Output>> = (0..count).map(|_| None).collect();
+    for given in message.outputs {
+        let index = given.output;
+        let once = task.attempt.give(index);
+        once.map_err(|error| task.refuse(Refused::new(error.to_string())))?;
+        outputs[index as usize] = Some(Output::Value(value(turn, task, given.value, false)?));
+    }
+    for (purpose, path) in std::mem::take(&mut task.files.opened).into_values() {
+        if let Purpose::Output(index) = purpose
+            && task.attempt.may_give(index).is_ok()
+        {
+            let name = task.files.fresh_name();
+            let content = turn.host.adopt(task.label(), name, &path, false)?;
+            outputs[index as usize] = Some(whole_file(content));
+        }
+    }
+    let published = |output: Option<Output>| output.unwrap_or(Output::Published);
+    let outputs = outputs.into_iter().map(published).collect();
+    turn.effects.push(Effect::TaskSucceeded);
+    Ok(turn.end(task, Action::Finish(outputs)))
+}
+
+fn whole_file(content: Content) -> Output {
+    Output::Value(Value {
+        form: Form::Bytes,
+        content,
+        references: Vec::new(),
+    })
+}
+
+/// The task delegates its outputs to a new one.
+pub(crate) fn tail_spawn(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    message: wire::TailSpawn,
+) -> Failed<Outcome> {
+    if task.attempt.has_given() {
+        let message = "it handed its outputs on after it had published one of them";
+        return Err(task.refuse(Refused::new(message)));
+    }
+    task.reach(message.after)?;
+    let asked = message.task.unwrap_or_default();
+    let successor = turn
+        .descriptor(&asked)
+        .map_err(|refused| task.refuse(refused))?;
+    turn.effects.push(Effect::TaskSucceeded);
+    Ok(turn.end(task, Action::TailSpawn(successor)))
+}
+
+/// The task waits.
+pub(crate) fn block_on(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    message: wire::BlockOn,
+) -> Failed<Outcome> {
+    let wait = wait_of(turn, task, &message)?;
+    task.reach(message.after)?;
+    let on: Vec<Handle> = message.references.into_iter().map(Handle).collect();
+    task.forget_watches();
+    match message.continuation {
+        Some(Persistence::Parked(_)) => park(turn, task, on, wait),
+        Some(Persistence::Saved(saved)) => save(turn, task, on, wait, saved),
+        Some(Persistence::Replay(_)) => {
+            let is_resolved = |handle: &Handle| task.resolved.contains(handle);
+            if !wait.is_timely() && on.iter().all(is_resolved) {
+                let refused = Refused::new("it blocked on references that are already resolved")
+                    .hint("use the results in `start.replay` instead of blocking");
+                return Err(task.refuse(refused));
+            }
+            block(turn, task, (on, wait), Kept::Facts, TurnEnd::Gone)
+        }
+        None => Err(task.refuse(Refused::new("it blocked without a continuation"))),
+    }
+}
+
+fn wait_of(turn: &Turn<'_>, task: &WorkerTask, message: &wire::BlockOn) -> Failed<Wait> {
+    if message.timeout_ms.is_some() && !turn.features.timeouts {
+        let refused =
+            Refused::new("it set a timeout, but its worker and this engine did not agree to")
+                .hint("a worker that sets timeouts names the feature \"timeouts\" in its hello");
+        return Err(task.refuse(refused));
+    }
+    let until = match message.wait() {
+        wire::Wait::All => Until::All,
+        wire::Wait::First => Until::First,
+        wire::Wait::Rest => Until::Rest,
+    };
+    if until == Until::Rest && !message.references.is_empty() {
+        let message = "it waited for the rest of a list, and listed references again";
+        return Err(task.refuse(Refused::new(message)));
+    }
+    Ok(Wait {
+        until,
+        at: action_key(message.after, message.part),
+        limit_us: message.timeout_ms.map(|limit| limit.saturating_mul(1000)),
+    })
+}
+
+/// The task waits for that. If its turn is over thereby, it ends as `end`.
+fn block(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    (on, wait): (Vec<Handle>, Wait),
+    kept: Kept,
+    end: TurnEnd,
+) -> Failed<Outcome> {
+    let blocked = task.attempt.block(on, wait, kept);
+    Ok(match turn.ask(blocked.event(None)) {
+        Reply::Continue { answers, ended } => {
+            Outcome::Resumed(task.resume(turn.host, answers, ended)?)
+        }
+        Reply::Stopped if end == TurnEnd::Parked => {
+            Outcome::Over(TurnEnd::Unwanted, Reply::Stopped)
+        }
+        reply => Outcome::Over(end, reply),
+    })
+}
+
+/// A worker that cannot keep the strand after all lets it be replayed.
+fn park(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    on: Vec<Handle>,
+    wait: Wait,
+) -> Failed<Outcome> {
+    if !turn.features.parked {
+        let refused = Refused::new("it parked, but its worker and this engine did not agree to")
+            .hint("a worker that parks names the feature \"parked\" in its hello");
+        return Err(task.refuse(refused));
+    }
+    let most = turn.pool.parked_strands_max;
+    if turn.parked >= most as usize {
+        let message = format!("it parked where its worker keeps {most} strands at most");
+        return Err(task.refuse(Refused::new(message)));
+    }
+    if turn.parked >= parked_max(most) {
+        return block(turn, task, (on, wait), Kept::Facts, TurnEnd::Unwanted);
+    }
+    block(turn, task, (on, wait), Kept::All, TurnEnd::Parked)
+}
+
+/// The strand continues from bytes; of its table it keeps what the bytes need and what it waits
+/// for.
+fn save(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    on: Vec<Handle>,
+    wait: Wait,
+    saved: wire::Saved,
+) -> Failed<Outcome> {
+    let kept: Vec<Handle> = saved.references.iter().copied().map(Handle).collect();
+    let count = kept.len() as u32;
+    let future = |index: u32| Reference {
+        handle: ciel_protocol::limits::DELIVERED_HANDLE_MIN + index,
+        state: Some(wire::reference::State::Future(wire::Future {})),
+    };
+    let saved = SavedContinuation {
+        data: saved.data,
+        runtime: saved.runtime,
+        code: saved.code,
+        references: (0..count).map(future).collect(),
+        timed_out: false,
+    };
+    let state = pack(saved).map_err(|error| {
+        let message = format!("it saved more than can be kept: {error}");
+        task.refuse(Refused::new(message))
+    })?;
+    let kept = Kept::State(state, kept);
+    block(turn, task, (on, wait), kept, TurnEnd::Gone)
+}

@@ -1,0 +1,139 @@
+//! The course of a conversation: what the engine and time want of it, between two messages.
+
+use ciel_model::limits::KILL_GRACE_MS;
+use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage};
+use ciel_workers::{Input, accept};
+
+use super::messages::*;
+use super::world::{World, hello, task, with_memory};
+
+#[test]
+fn first_message_is_a_hello_that_fits() {
+    let refused = |hello: Hello| {
+        let unfit = accept("p", WorkerMessage::connection(hello)).expect_err("it does not fit");
+        (unfit.message, unfit.refusal.is_some())
+    };
+    assert!(accept("p", WorkerMessage::connection(hello())).is_ok());
+    let other = Hello {
+        protocol: 1,
+        ..hello()
+    };
+    let why = "speaks protocol 1, this engine speaks 2";
+    assert_eq!(refused(other), (why.to_string(), true));
+    let other = Hello {
+        executor: "q".to_string(),
+        ..hello()
+    };
+    let why = "identifies itself as \"q\" instead of \"p\"";
+    assert_eq!(refused(other), (why.to_string(), true));
+    let unfit = accept("p", WorkerMessage::about(1, error())).expect_err("it is no hello");
+    assert_eq!(unfit.message, "began with `error` instead of `hello`");
+    assert_eq!(unfit.refusal, None);
+}
+
+#[test]
+fn parked_task_resumes_with_what_it_waited_for() {
+    let mut world = World::running(hello());
+    world.send(0, define(5, "p", 1));
+    world.send(1, spawn(0, 0, 5, &[]));
+    assert_eq!(world.send(1, park(1, &[0])), "[blocked], start 2");
+    assert_eq!(
+        world.send(2, exit(&[0], 0)),
+        "[finished], resume 1 with value"
+    );
+    assert_eq!(world.send(1, exit(&[0], 0)), "[finished]");
+}
+
+#[test]
+fn watched_reference_is_answered_when_it_is_resolved() {
+    let mut world = World::new(2, hello());
+    world.spawn(task());
+    world.look();
+    world.send(0, define(5, "p", 1));
+    assert_eq!(
+        world.send(1, spawn(0, 0, 5, &[])),
+        "[spawned], [ready], hello, define 0, start 2"
+    );
+    world.send(1, open_reference(3, 0, true));
+    world.send(1, open_reference(4, 0, true));
+    assert_eq!(
+        world.send_from(1, 2, exit(&[0], 0)),
+        "[finished], [blocked], [blocked], answer 3: value, answer 4: value"
+    );
+    assert_eq!(world.send(1, open_construct(3)), "answer 3: opened");
+}
+
+#[test]
+fn stopped_task_has_some_time_to_end_and_is_not_listened_to() {
+    let mut world = World::running(hello());
+    assert_eq!(world.cancel(1), "cancel 1, interrupt");
+    assert_eq!(world.cancel(1), "");
+    assert_eq!(world.send(1, construct(0, 0, &[99])), "");
+    assert_eq!(world.send(1, error()), "[left]");
+    assert_eq!(world.wait(KILL_GRACE_MS * 1000), "");
+}
+
+#[test]
+fn worker_whose_stopped_task_does_not_end_is_killed() {
+    let mut world = World::running(hello());
+    world.cancel(1);
+    assert_eq!(world.wait(KILL_GRACE_MS * 1000 - 1), "");
+    assert_eq!(world.wait(1), "end: overdue, [gone], [left]");
+}
+
+#[test]
+fn process_that_grows_beyond_what_its_task_declared_ends() {
+    let mut world = World::with_task(hello(), with_memory(5 << 20));
+    world.machines.memory = 5 << 20;
+    assert_eq!(world.wait(0), "");
+    world.machines.memory = 9 << 20;
+    let failed = "[failed: it used 9 MiB of memory, but declared 5 MiB]";
+    let expected = format!("end: 9437184 bytes, {failed}, [gone], [left]");
+    assert_eq!(world.wait(60_000_000), expected);
+}
+
+#[test]
+fn task_whose_worker_dies_is_lost_and_restarts_in_another() {
+    let mut world = World::running(hello());
+    world.give(0, Input::Closed);
+    let lost = "[lost: its worker ended with exit status 1]";
+    let next = "[ready], hello, [recalled], define 0, start 2";
+    assert_eq!(
+        world.look(),
+        format!("end: died, {lost}, [gone], [left], {next}")
+    );
+}
+
+#[test]
+fn strand_parked_in_a_worker_that_dies_is_replayed_in_another() {
+    let mut world = World::running(hello());
+    world.send(0, define(5, "p", 1));
+    world.send(1, spawn(0, 0, 5, &[]));
+    world.send(1, park(1, &[0]));
+    world.give(0, Input::Closed);
+    world.look();
+    assert_eq!(
+        world.send_from(1, 3, exit(&[0], 0)),
+        "[finished], [recalled], start 4"
+    );
+}
+
+#[test]
+fn worker_that_runs_one_task_ends_after_it() {
+    let once = Hello {
+        pool: Some(PoolPolicy::default()),
+        ..hello()
+    };
+    let mut world = World::running(once);
+    let seen = world.send(1, exit(&[0], 0));
+    assert_eq!(seen, "[retired], [finished], end: dismissed, [gone]");
+}
+
+#[test]
+fn strand_that_nobody_wants_is_dropped_where_it_is_parked() {
+    let mut world = World::running(hello());
+    world.send(0, define(5, "p", 1));
+    world.send(1, spawn(0, 0, 5, &[]));
+    world.send(1, park(1, &[0]));
+    assert_eq!(world.cancel(1), "cancel 2, interrupt, drop 1");
+}

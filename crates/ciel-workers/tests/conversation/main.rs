@@ -1,0 +1,10 @@
+//! The conversation with a worker: what each message leads to, in every state of its task.
+
+#![allow(missing_docs)]
+
+mod course;
+mod fuzz;
+mod messages;
+mod table;
+mod words;
+mod world;

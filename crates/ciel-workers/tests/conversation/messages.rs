@@ -1,0 +1,199 @@
+//! Messages of workers, as short as tests want them.
+
+use ciel_protocol::wire::block_on::Continuation;
+use ciel_protocol::wire::worker_message::Kind;
+use ciel_protocol::wire::{
+    BlockOn, Commit, Construct, Data, Define, Descriptor, Error, Exit, Failure, Input, Log,
+    Observe, OpenConstruct, OpenOutput, OpenReference, Output, Parked, Publish, Replay, Saved,
+    Spawn, TailSpawn, Wait, Write,
+};
+
+fn data(bytes: &'static [u8], references: &[u32]) -> Option<Data> {
+    Some(Data {
+        data: bytes.into(),
+        references: references.to_vec(),
+        ..Data::default()
+    })
+}
+
+/// A construct at an action, under a handle, with references inside.
+pub fn construct(action: u64, handle: u32, references: &[u32]) -> Kind {
+    let value = data(b"x", references);
+    Kind::Construct(Construct {
+        value,
+        action,
+        part: None,
+        handle,
+    })
+}
+
+pub fn define(id: u32, executor: &str, outputs: u32) -> Kind {
+    Kind::Define(Define {
+        id,
+        executor: executor.to_string(),
+        outputs,
+        ..Define::default()
+    })
+}
+
+fn asked(definition: u32, inputs: &[(u32, i32)]) -> Descriptor {
+    let input = |(handle, mode): &(u32, i32)| Input {
+        handle: *handle,
+        mode: *mode,
+    };
+    Descriptor {
+        definition,
+        inputs: inputs.iter().map(input).collect(),
+        ..Descriptor::default()
+    }
+}
+
+/// A spawn at an action of a task of a definition, with inputs in their modes.
+pub fn spawn(action: u64, handle: u32, definition: u32, inputs: &[(u32, i32)]) -> Kind {
+    Kind::Spawn(Spawn {
+        tasks: vec![asked(definition, inputs)],
+        action,
+        handle,
+    })
+}
+
+pub fn tail_spawn(after: u64, definition: u32) -> Kind {
+    let task = Some(asked(definition, &[]));
+    Kind::TailSpawn(TailSpawn { task, after })
+}
+
+pub fn publish(action: u64, handle: u32, output: u32) -> Kind {
+    Kind::Publish(Publish {
+        output,
+        value: data(b"x", &[]),
+        action,
+        handle,
+    })
+}
+
+pub fn open_reference(request: u32, handle: u32, must_block: bool) -> Kind {
+    Kind::OpenReference(OpenReference {
+        request,
+        handle,
+        must_block,
+    })
+}
+
+pub fn open_output(request: u32, output: u32) -> Kind {
+    Kind::OpenOutput(OpenOutput { request, output })
+}
+
+pub fn open_construct(request: u32) -> Kind {
+    Kind::OpenConstruct(OpenConstruct { request })
+}
+
+pub fn commit(request: u32, action: u64, handle: u32) -> Kind {
+    Kind::Commit(Commit {
+        request,
+        action,
+        handle,
+        ..Commit::default()
+    })
+}
+
+/// A block on handles that parks.
+pub fn park(after: u64, references: &[u32]) -> Kind {
+    block(after, references, Some(Continuation::Parked(Parked {})))
+}
+
+pub fn block(after: u64, references: &[u32], continuation: Option<Continuation>) -> Kind {
+    Kind::BlockOn(BlockOn {
+        references: references.to_vec(),
+        after,
+        continuation,
+        ..BlockOn::default()
+    })
+}
+
+/// A block whose strand is replayed.
+pub fn replay(after: u64, references: &[u32]) -> Kind {
+    block(after, references, Some(Continuation::Replay(Replay {})))
+}
+
+/// A block whose strand continues from bytes, which need these handles.
+pub fn save(after: u64, references: &[u32], needs: &[u32]) -> Kind {
+    let saved = Saved {
+        references: needs.to_vec(),
+        ..Saved::default()
+    };
+    block(after, references, Some(Continuation::Saved(saved)))
+}
+
+/// A block with a limit in time.
+pub fn timed(after: u64, references: &[u32]) -> Kind {
+    let Kind::BlockOn(block) = park(after, references) else {
+        unreachable!("it is a block");
+    };
+    let timeout_ms = Some(5);
+    Kind::BlockOn(BlockOn {
+        timeout_ms,
+        ..block
+    })
+}
+
+/// A block for the rest of a list, which it must not repeat.
+pub fn rest(after: u64, references: &[u32]) -> Kind {
+    let Kind::BlockOn(block) = park(after, references) else {
+        unreachable!("it is a block");
+    };
+    let wait = Wait::Rest.into();
+    Kind::BlockOn(BlockOn { wait, ..block })
+}
+
+/// A write of a line to standard output (0) or standard error (1).
+pub fn write(sink: i32, after: u64) -> Kind {
+    let data = b"line\n".as_slice().into();
+    Kind::Write(Write { sink, data, after })
+}
+
+/// A question of that kind about handles.
+pub fn question(request: u32, kind: &str, action: u64, references: &[u32]) -> Kind {
+    Kind::Observe(Observe {
+        request,
+        kind: kind.to_string(),
+        references: references.to_vec(),
+        action,
+        ..Observe::default()
+    })
+}
+
+/// An input from the environment.
+pub fn observed(action: u64) -> Kind {
+    Kind::Observe(Observe {
+        kind: "clock".to_string(),
+        value: Some(b"7".as_slice().into()),
+        action,
+        ..Observe::default()
+    })
+}
+
+pub fn log(level: i32) -> Kind {
+    let message = "hm".to_string();
+    Kind::Log(Log { level, message })
+}
+
+pub fn error() -> Kind {
+    let failure = Some(Failure {
+        message: "no".to_string(),
+        ..Failure::default()
+    });
+    Kind::Error(Error { failure })
+}
+
+/// An exit with these outputs, after which the worker continues with the start of that tag.
+pub fn exit(outputs: &[u32], next: u32) -> Kind {
+    let output = |output: &u32| Output {
+        output: *output,
+        value: data(b"x", &[]),
+    };
+    Kind::Exit(Exit {
+        outputs: outputs.iter().map(output).collect(),
+        next,
+        ..Exit::default()
+    })
+}

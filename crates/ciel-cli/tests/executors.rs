@@ -480,3 +480,35 @@ fn worker_serves_task_after_task_until_it_is_used_up() {
         return [a == b, b == c];";
     expect(&["-j1"], script, "[true,false]\n");
 }
+
+/// Runs four tasks that end only when all of them run in one process, which has four slots.
+fn expect_meeting(arguments: &str) -> Place {
+    let place = Place::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/executors/meeting.py");
+    install(&place, &source, "meeting");
+    let script = format!(
+        "met = [];
+         for (n in range(4)) {{
+             options = {{\"cores\": 0.25, \"timeout\": 60}};
+             met += spawn_exec(\"meeting\", {arguments}, 1, options)[0];
+         }}
+         first = *met[0];
+         together = 0;
+         for (one in met) {{ if (*one == first) {{ together += 1; }} }}
+         return together;"
+    );
+    let ended = place.script(&["-q", "-j1"], &script);
+    assert_eq!(ended.stdout, "4\n", "{}", ended.stderr);
+    place
+}
+
+#[test]
+fn worker_with_four_slots_runs_four_tasks_at_once() {
+    expect_meeting("{}");
+}
+
+#[test]
+fn worker_that_dies_loses_all_of_its_tasks_and_another_one_runs_them() {
+    let place = expect_meeting("{\"fatal\": true}");
+    assert!(place.path("fatal").exists(), "no worker died");
+}

@@ -119,8 +119,12 @@ impl Job {
         for effect in std::mem::take(&mut self.effects) {
             match effect {
                 Effect::StartWorker { worker, .. } => {
-                    let prefetches = false;
-                    self.tell(Event::WorkerReady { worker, prefetches }, Caller::Nobody);
+                    let ready = Event::WorkerReady {
+                        worker,
+                        prefetches: false,
+                        slots: 1,
+                    };
+                    self.tell(ready, Caller::Nobody);
                 }
                 Effect::StartInWorker { worker, begun } => {
                     self.running

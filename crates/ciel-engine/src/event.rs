@@ -36,8 +36,10 @@ pub enum Event {
     WorkerReady {
         /// The worker.
         worker: WorkerKey,
-        /// It can begin prefetched starts by itself.
+        /// It can begin prefetched starts by itself; then it has one slot.
         prefetches: bool,
+        /// How many tasks it runs at once; at least 1.
+        slots: u32,
     },
     /// A worker gets no new task; it resumes what is parked in it.
     WorkerRetired {

@@ -217,9 +217,15 @@ impl Site {
             }
             Event::TurnTaken { attempt } => self.on_turn_taken(call, attempt),
             Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
-            Event::WorkerReady { worker, prefetches } => {
-                self.lines.insert(worker, Line::new(prefetches));
-                self.for_node.push(node::Event::WorkerReady { worker });
+            Event::WorkerReady {
+                worker,
+                prefetches,
+                slots,
+            } => {
+                self.lines
+                    .insert(worker, Line::new(prefetches && slots == 1));
+                self.for_node
+                    .push(node::Event::WorkerReady { worker, slots });
             }
             Event::WorkerRetired { worker } => {
                 self.on_retired(worker);

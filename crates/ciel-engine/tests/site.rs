@@ -86,8 +86,12 @@ impl Alone {
             let told = alone.receive([offer(900 + task)]);
             assert_eq!(told, format!("start worker{task}"));
             let worker = WorkerKey(task);
-            let prefetches = true;
-            let placed = alone.tell(Event::WorkerReady { worker, prefetches }, Caller::Nobody);
+            let ready = Event::WorkerReady {
+                worker,
+                prefetches: true,
+                slots: 1,
+            };
+            let placed = alone.tell(ready, Caller::Nobody);
             assert_eq!(placed, format!("placed {}", 900 + task));
             let told = alone.receive([begin(900 + task)]);
             assert_eq!(told, format!("start {} in worker{task}", 900 + task));

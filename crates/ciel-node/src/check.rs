@@ -2,7 +2,6 @@
 
 use crate::event::Slot;
 use crate::node::Node;
-use crate::pool::WorkerState;
 
 impl Node {
     /// Asserts all invariants; linear in what is placed.
@@ -17,11 +16,15 @@ impl Node {
                     free.take(&placed.resources);
                     // A worker that has just died is already gone from the pool.
                     if let Some(worker) = self.pools.workers.get(&worker) {
-                        assert_eq!(worker.state, WorkerState::Busy(attempt.task));
+                        assert!(
+                            worker.running.contains(&attempt.task),
+                            "{attempt:?} runs there"
+                        );
                     }
                 }
             }
         }
+        self.pools.check();
         assert_eq!(free, self.free, "free resources");
         assert_eq!(threads, self.threads_busy, "busy threads");
         assert!(

@@ -77,10 +77,12 @@ pub enum Event {
         /// The task.
         task: TaskKey,
     },
-    /// A worker has sent `hello`, or is free after its task left.
+    /// A worker has sent `hello`.
     WorkerReady {
         /// The worker.
         worker: WorkerKey,
+        /// How many tasks it runs at once; at least 1.
+        slots: u32,
     },
     /// A worker gets no new task, resumes what is parked in it, and ends after the last of that.
     WorkerRetired {

@@ -194,7 +194,7 @@ impl Node {
             Event::TaskReturned { attempt } => self.on_task_returned(attempt),
             Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
-            Event::WorkerReady { worker } => self.pools.on_ready(worker),
+            Event::WorkerReady { worker, slots } => self.pools.on_ready(worker, slots),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
             Event::Ticked => {}
@@ -464,7 +464,7 @@ impl Node {
                 let home = ready
                     .resumed
                     .and_then(|_| self.pools.home(ready.attempt.task));
-                let busy = home.filter(|home| !self.pools.is_idle(*home));
+                let busy = home.filter(|home| !self.pools.has_free_slot(*home));
                 if busy.is_some() && !self.is_impatient(now, ready) {
                     return None;
                 }

@@ -9,21 +9,14 @@ use rustc_hash::FxHashMap;
 
 use crate::event::{Action, WorkerKey};
 
-/// What a worker does at the moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WorkerState {
-    /// It has not sent `hello` yet.
-    Starting,
-    /// It waits for work.
-    Idle,
-    /// It runs a task.
-    Busy(TaskKey),
-}
-
+/// A worker process, which has slots for tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     pub(crate) pool: Pool,
-    pub(crate) state: WorkerState,
+    /// How many tasks it runs at once; none before it has sent `hello`.
+    slots: usize,
+    /// The tasks that it runs.
+    pub(crate) running: BTreeSet<TaskKey>,
     /// It gets no new task; it only resumes the strands parked in it.
     pub(crate) retired: bool,
     /// Strands whose live copies it keeps.
@@ -31,9 +24,22 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    fn is_starting(&self) -> bool {
+        self.slots == 0
+    }
+
+    fn has_free_slot(&self) -> bool {
+        self.running.len() < self.slots
+    }
+
+    /// Whether it has said hello and runs nothing.
+    fn is_idle(&self) -> bool {
+        !self.is_starting() && self.running.is_empty()
+    }
+
     /// Whether a task may be given to it that it does not know.
-    fn is_free(&self) -> bool {
-        self.state == WorkerState::Idle && !self.retired
+    fn is_open(&self) -> bool {
+        self.has_free_slot() && !self.retired
     }
 }
 
@@ -42,6 +48,8 @@ impl Worker {
 pub(crate) struct Pools {
     pub(crate) workers: FxHashMap<WorkerKey, Worker>,
     homes: KeyMap<TaskKey, WorkerKey>,
+    /// Slots of the workers of each pool, as the last one that said hello has them.
+    slots: FxHashMap<Pool, usize>,
     /// The worker that a task left last: awake, and with warm data.
     warm: Option<WorkerKey>,
     most: usize,
@@ -53,6 +61,7 @@ impl Pools {
         Pools {
             workers: FxHashMap::default(),
             homes: KeyMap::default(),
+            slots: FxHashMap::default(),
             warm: None,
             most,
             next: 0,
@@ -64,9 +73,9 @@ impl Pools {
         self.homes.get(&task).copied()
     }
 
-    /// A worker that can run a task of `pool` now: its home if it has one, else an idle one; if
-    /// there is none, one is requested within the bound. `wanting` tasks of this pool need one,
-    /// including this one, so as many may be starting at once.
+    /// A worker that can run a task of `pool` now: its home if it has one, else one with a free
+    /// slot; if there is none, one is requested within the bound. `wanting` tasks of this pool need
+    /// one, including this one, so as many may be starting at once.
     pub(crate) fn worker_for(
         &mut self,
         pool: &Pool,
@@ -75,27 +84,32 @@ impl Pools {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         if let Some(home) = home {
-            return self.is_idle(home).then_some(home);
+            return self.has_free_slot(home).then_some(home);
         }
         let fits = |worker: &Worker| worker.pool == *pool;
-        let is_fit = |worker: &Worker| fits(worker) && worker.is_free();
+        let is_fit = |worker: &Worker| fits(worker) && worker.is_open();
         let warm = self
             .warm
             .filter(|key| self.workers.get(key).is_some_and(is_fit));
-        let idle = warm.or_else(|| self.pick(is_fit));
-        if idle.is_none() {
-            let starting = |worker: &&Worker| worker.state == WorkerState::Starting;
-            let coming = self.workers.values().filter(|worker| fits(worker));
-            if coming.filter(starting).count() < wanting && self.make_room(actions) {
+        let open = warm.or_else(|| self.pick(is_fit));
+        if open.is_none() {
+            let is_coming = |worker: &&Worker| fits(worker) && worker.is_starting();
+            let starting = self.workers.values().filter(is_coming).count();
+            if !self.suffice(pool, starting, wanting) && self.make_room(actions) {
                 self.start(pool, actions);
             }
         }
-        idle
+        open
     }
 
-    /// Whether a worker waits for work.
-    pub(crate) fn is_idle(&self, worker: WorkerKey) -> bool {
-        self.workers[&worker].state == WorkerState::Idle
+    /// Whether so many new workers of `pool` have slots for so many tasks.
+    fn suffice(&self, pool: &Pool, workers: usize, tasks: usize) -> bool {
+        workers * self.slots.get(pool).copied().unwrap_or(1) >= tasks
+    }
+
+    /// Whether a worker can run one more task.
+    pub(crate) fn has_free_slot(&self, worker: WorkerKey) -> bool {
+        self.workers[&worker].has_free_slot()
     }
 
     /// Whether no worker of `pool` is free and `wanting` of them are on their way already, so
@@ -104,13 +118,13 @@ impl Pools {
         let mut starting = 0;
         for worker in self.workers.values() {
             if worker.pool == *pool {
-                if worker.is_free() {
+                if worker.is_open() {
                     return false;
                 }
-                starting += usize::from(worker.state == WorkerState::Starting);
+                starting += usize::from(worker.is_starting());
             }
         }
-        starting >= wanting
+        self.suffice(pool, starting, wanting)
     }
 
     /// The oldest worker of that kind.
@@ -125,13 +139,13 @@ impl Pools {
     fn start(&mut self, pool: &Pool, actions: &mut Vec<Action>) {
         let worker = WorkerKey(self.next);
         self.next += 1;
-        let state = WorkerState::Starting;
         let pool = pool.clone();
         self.workers.insert(
             worker,
             Worker {
                 pool: pool.clone(),
-                state,
+                slots: 0,
+                running: BTreeSet::new(),
                 retired: false,
                 parked: BTreeSet::new(),
             },
@@ -148,9 +162,10 @@ impl Pools {
         if active().count() < self.most {
             return true;
         }
-        let mut leaving = self.pick(|worker| worker.is_free() && worker.parked.is_empty());
-        if leaving.is_none() && active().all(Worker::is_free) {
-            leaving = self.pick(Worker::is_free);
+        let may_leave = |worker: &Worker| worker.is_idle() && !worker.retired;
+        let mut leaving = self.pick(|worker| may_leave(worker) && worker.parked.is_empty());
+        if leaving.is_none() && active().all(may_leave) {
+            leaving = self.pick(may_leave);
         }
         let Some(worker) = leaving else {
             return false;
@@ -174,40 +189,36 @@ impl Pools {
         }
         let retired = self.workers.values().filter(|worker| worker.retired);
         if retired.count() > self.most
-            && let Some(oldest) =
-                self.pick(|worker| worker.retired && worker.state == WorkerState::Idle)
+            && let Some(oldest) = self.pick(|worker| worker.retired && worker.is_idle())
         {
             self.send_away(oldest, actions);
         }
     }
 
     pub(crate) fn on_taken(&mut self, worker: WorkerKey, task: TaskKey) {
-        let held = self
-            .workers
-            .get_mut(&worker)
-            .expect("a chosen worker exists");
-        held.state = WorkerState::Busy(task);
-        held.parked.remove(&task);
+        let worker = self.workers.get_mut(&worker);
+        let worker = worker.expect("a chosen worker exists");
+        worker.running.insert(task);
+        worker.parked.remove(&task);
         self.homes.remove(&task);
     }
 
-    pub(crate) fn on_left(&mut self, worker: WorkerKey, task: TaskKey, parked: bool) {
-        let Some(held) = self.workers.get_mut(&worker) else {
+    pub(crate) fn on_left(&mut self, key: WorkerKey, task: TaskKey, parked: bool) {
+        let Some(worker) = self.workers.get_mut(&key) else {
             return;
         };
-        held.state = WorkerState::Idle;
-        self.warm = Some(worker);
+        worker.running.remove(&task);
+        self.warm = Some(key);
         if parked {
-            held.parked.insert(task);
-            self.homes.insert(task, worker);
+            worker.parked.insert(task);
+            self.homes.insert(task, key);
         }
     }
 
-    pub(crate) fn on_ready(&mut self, worker: WorkerKey) {
-        if let Some(worker) = self.workers.get_mut(&worker)
-            && worker.state == WorkerState::Starting
-        {
-            worker.state = WorkerState::Idle;
+    pub(crate) fn on_ready(&mut self, worker: WorkerKey, slots: u32) {
+        if let Some(worker) = self.workers.get_mut(&worker) {
+            worker.slots = slots.max(1) as usize;
+            self.slots.insert(worker.pool.clone(), worker.slots);
         }
     }
 
@@ -228,6 +239,14 @@ impl Pools {
             && let Some(worker) = self.workers.get_mut(&home)
         {
             worker.parked.remove(&task);
+        }
+    }
+
+    /// Asserts that no worker runs more than it has slots for.
+    pub(crate) fn check(&self) {
+        for (key, worker) in &self.workers {
+            let count = worker.running.len();
+            assert!(count <= worker.slots, "{key:?} runs {count} tasks");
         }
     }
 }

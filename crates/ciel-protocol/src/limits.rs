@@ -19,6 +19,9 @@ pub const DELIVERED_HANDLE_MIN: u32 = 1 << 31;
 /// Definitions of one direction that a connection has at once; their ids are below.
 pub const DEFINITIONS_MAX: u32 = 1 << 12;
 
+/// Tasks that one worker process runs at once.
+pub const SLOTS_MAX: u32 = 1 << 10;
+
 /// Bytes of an exception that a failure carries; a longer one is left out.
 pub const EXCEPTION_BYTES_MAX: usize = 256 << 10;
 

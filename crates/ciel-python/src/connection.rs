@@ -159,6 +159,8 @@ impl Connection {
         let pool = wire::PoolPolicy {
             reuse,
             parked_strands_max,
+            // One task at a time.
+            slots: 0,
         };
         let hello = wire::Hello {
             protocol: PROTOCOL,

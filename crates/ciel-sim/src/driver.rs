@@ -112,6 +112,8 @@ impl World<'_> {
 
     /// A worker receives a task, and what may follow it.
     pub(crate) fn begin_in_worker(&mut self, worker: WorkerKey, begun: Begun) {
+        let runs_there = |process: &Process| process.slot == Slot::Worker(worker);
+        self.together += u64::from(self.processes.values().any(runs_there));
         self.begin(begun.assignment, Slot::Worker(worker));
         let starts = self.workers.get_mut(&worker).expect("it has been started");
         starts.extend(begun.ahead);

@@ -36,6 +36,8 @@ pub struct Shown {
     pub restored: u64,
     /// How often a worker began a prefetched start.
     pub followed: u64,
+    /// How often a task began in a worker that ran another one.
+    pub together: u64,
     /// How many tasks handed over to a successor.
     pub handed_over: u64,
     /// The resolutions that replayed tasks received at their start.
@@ -71,6 +73,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         crashes: met.killed + met.fenced,
         restored: met.restored,
         followed: met.followed,
+        together: 0,
         handed_over: 0,
         recalled: 0,
         rolled_back: 0,
@@ -102,6 +105,7 @@ fn show(scenario: &Scenario) -> Shown {
         restored: world.restored,
         handed_over: world.handed_over(),
         followed: world.followed,
+        together: world.together,
         recalled: world.recalled,
         rolled_back: world.rolled_back,
         called: world.called,

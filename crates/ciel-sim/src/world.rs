@@ -94,6 +94,8 @@ pub struct World<'a> {
     pub called: u64,
     /// How often a worker began a prefetched start by itself.
     pub followed: u64,
+    /// How often a task began in a worker that ran another one.
+    pub together: u64,
     /// The resolutions that replayed tasks received at their start.
     pub recalled: u64,
 }
@@ -131,6 +133,7 @@ impl<'a> World<'a> {
             rolled_back: 0,
             called: 0,
             followed: 0,
+            together: 0,
             recalled: 0,
         }
     }
@@ -467,9 +470,23 @@ impl<'a> World<'a> {
 
     fn say_hello(&mut self, worker: WorkerKey) {
         if self.workers.contains_key(&worker) {
-            let prefetches = self.scenario.ahead;
-            self.submit(Event::WorkerReady { worker, prefetches });
+            self.submit(ready(self.scenario, worker));
         }
+    }
+}
+
+/// A worker says hello. Those that do not begin prefetched starts run two tasks at once in every
+/// other scenario.
+pub(crate) fn ready(scenario: &Scenario, worker: WorkerKey) -> Event {
+    let prefetches = scenario.ahead;
+    let slots = match prefetches {
+        true => 1,
+        false => 1 + (scenario.seed % 2) as u32,
+    };
+    Event::WorkerReady {
+        worker,
+        prefetches,
+        slots,
     }
 }
 

@@ -45,6 +45,8 @@ struct Met {
     restored: u64,
     /// Prefetched starts that workers began.
     followed: u64,
+    /// Tasks that began in a worker that ran another one.
+    together: u64,
     /// Tasks whose summary says that they handed over to a successor.
     handed_over: u64,
     /// Answers that replays began with.
@@ -70,6 +72,7 @@ impl Met {
         self.crashes += shown.crashes;
         self.restored += shown.restored;
         self.followed += shown.followed;
+        self.together += shown.together;
         self.handed_over += shown.handed_over;
         self.recalled += shown.recalled;
         self.rolled_back += shown.rolled_back;
@@ -89,6 +92,7 @@ impl Met {
             self.crashes,
             self.restored,
             self.followed,
+            self.together,
             self.handed_over,
             self.recalled,
             self.rolled_back,

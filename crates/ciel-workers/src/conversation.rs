@@ -64,7 +64,7 @@ impl Conversation {
             worker,
             is_client,
             rules,
-            slots: 1,
+            slots: pool.slots.clamp(1, protocol::SLOTS_MAX),
             pool,
             features,
             received: Received::default(),
@@ -88,8 +88,11 @@ impl Conversation {
             ..Hello::default()
         };
         effects.push(Effect::Send(Box::new(EngineMessage::connection(hello))));
-        let (worker, prefetches) = (self.worker, self.prefetches());
-        host.tell(vec![Event::WorkerReady { worker, prefetches }]);
+        host.tell(vec![Event::WorkerReady {
+            worker: self.worker,
+            prefetches: self.prefetches(),
+            slots: self.slots,
+        }]);
     }
 
     /// Takes one input, and appends what has to be done about it. Nothing comes after

@@ -139,6 +139,7 @@ NOT_SAID = {
     "worker-error": "has the column of a call",
     "worker-hello": "has the identity of loaded code",
     "worker-hello-length-of-a-brace": "has no pool",
+    "worker-hello-slots": "has slots; a Python process runs one task at a time",
     "worker-pong": "is said inside, see below",
     "worker-publish": "is for executors that give outputs early",
     "worker-spawn": "has two tasks, see below",

@@ -131,8 +131,11 @@ impl House {
 
     pub fn ready(&mut self, worker: u64) -> String {
         let worker = WorkerKey(worker);
-        let prefetches = true;
-        self.tell(Event::WorkerReady { worker, prefetches })
+        self.tell(Event::WorkerReady {
+            worker,
+            prefetches: true,
+            slots: 1,
+        })
     }
 
     pub fn take_turn(&mut self, task: u64) -> String {

@@ -185,3 +185,53 @@ fn strand_that_cannot_be_replayed_waits_for_its_worker_however_long() {
     assert_eq!(world.tell(Event::Ticked), "");
     assert_eq!(world.left(3), "1:worker0");
 }
+
+#[test]
+fn worker_with_slots_runs_as_many_tasks_at_once() {
+    let mut world = World::new(4, false);
+    assert_eq!(world.pooled(1, "p"), "start0(p)");
+    assert_eq!(world.ready_with_slots(0, 3), "1:worker0");
+    assert_eq!(world.pooled(2, "p"), "2:worker0");
+    assert_eq!(world.pooled(3, "p"), "3:worker0");
+    assert_eq!(world.pooled(4, "p"), "start1(p)");
+    assert_eq!(world.left(2), "4:worker0");
+}
+
+#[test]
+fn no_more_workers_are_started_than_those_with_slots_for_all() {
+    let mut world = World::new(4, false);
+    world.pooled(1, "p");
+    world.ready_with_slots(0, 2);
+    assert_eq!(world.pooled(2, "p"), "2:worker0");
+    assert_eq!(world.pooled(3, "p"), "start1(p)");
+    assert_eq!(world.pooled(4, "p"), "");
+    assert_eq!(world.ready_with_slots(1, 2), "3:worker1 4:worker1");
+}
+
+#[test]
+fn worker_that_runs_something_makes_no_room_for_others() {
+    // Two slots of the machine allow four workers.
+    let mut world = World::new(2, false);
+    world.pooled(1, "a");
+    world.ready_with_slots(0, 2);
+    for (task, executor) in [(2, "b"), (3, "c"), (4, "d")] {
+        world.pooled(task, executor);
+        world.ready(task - 1);
+        world.left(task);
+    }
+    assert_eq!(world.pooled(5, "e"), "stop1 start4(e)");
+}
+
+#[test]
+fn strand_resumes_in_a_slot_of_its_worker_beside_other_tasks() {
+    let mut world = World::new(4, false);
+    world.pooled(1, "py");
+    world.ready_with_slots(0, 2);
+    world.pooled(2, "py");
+    assert_eq!(world.parked(1), "");
+    assert_eq!(world.resume(1, "py"), "1:worker0");
+    assert_eq!(world.parked(1), "");
+    assert_eq!(world.pooled(3, "py"), "3:worker0");
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.left(3), "1:worker0");
+}

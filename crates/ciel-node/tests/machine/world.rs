@@ -92,9 +92,12 @@ impl World {
     }
 
     pub fn ready(&mut self, worker: u64) -> String {
-        self.tell(Event::WorkerReady {
-            worker: WorkerKey(worker),
-        })
+        self.ready_with_slots(worker, 1)
+    }
+
+    pub fn ready_with_slots(&mut self, worker: u64, slots: u32) -> String {
+        let worker = WorkerKey(worker);
+        self.tell(Event::WorkerReady { worker, slots })
     }
 
     pub fn lend(&mut self, running: u64) -> Option<u64> {

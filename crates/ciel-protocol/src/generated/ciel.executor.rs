@@ -160,6 +160,9 @@ pub struct PoolPolicy {
     /// How many parked strands the process holds at most; 0 means that it cannot park.
     #[prost(uint32, tag = "2")]
     pub parked_strands_max: u32,
+    /// How many tasks the process runs at once, up to SLOTS_MAX; 0 means 1.
+    #[prost(uint32, tag = "3")]
+    pub slots: u32,
 }
 /// The engine will not work with this worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -462,7 +465,7 @@ pub struct TailSpawn {
 /// future; or, with must_block, when it is resolved, and not at all if the task ends before.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenReference {
-    /// Number of the request, chosen by the worker, used once in a task.
+    /// Number of the request, chosen by the worker, unlike those of the task's other open requests.
     #[prost(uint32, tag = "1")]
     pub request: u32,
     /// The handle.

@@ -5112,12 +5112,18 @@ impl serde::Serialize for PoolPolicy {
         if self.parked_strands_max != 0 {
             len += 1;
         }
+        if self.slots != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.PoolPolicy", len)?;
         if self.reuse {
             struct_ser.serialize_field("reuse", &self.reuse)?;
         }
         if self.parked_strands_max != 0 {
             struct_ser.serialize_field("parkedStrandsMax", &self.parked_strands_max)?;
+        }
+        if self.slots != 0 {
+            struct_ser.serialize_field("slots", &self.slots)?;
         }
         struct_ser.end()
     }
@@ -5132,12 +5138,14 @@ impl<'de> serde::Deserialize<'de> for PoolPolicy {
             "reuse",
             "parked_strands_max",
             "parkedStrandsMax",
+            "slots",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Reuse,
             ParkedStrandsMax,
+            Slots,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5161,6 +5169,7 @@ impl<'de> serde::Deserialize<'de> for PoolPolicy {
                         match value {
                             "reuse" => Ok(GeneratedField::Reuse),
                             "parkedStrandsMax" | "parked_strands_max" => Ok(GeneratedField::ParkedStrandsMax),
+                            "slots" => Ok(GeneratedField::Slots),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5182,6 +5191,7 @@ impl<'de> serde::Deserialize<'de> for PoolPolicy {
             {
                 let mut reuse__ = None;
                 let mut parked_strands_max__ = None;
+                let mut slots__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Reuse => {
@@ -5198,11 +5208,20 @@ impl<'de> serde::Deserialize<'de> for PoolPolicy {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Slots => {
+                            if slots__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("slots"));
+                            }
+                            slots__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(PoolPolicy {
                     reuse: reuse__.unwrap_or_default(),
                     parked_strands_max: parked_strands_max__.unwrap_or_default(),
+                    slots: slots__.unwrap_or_default(),
                 })
             }
         }

@@ -31,6 +31,7 @@ pub(super) async fn refuse_tasks(
     let ready = Event::WorkerReady {
         worker,
         prefetches: false,
+        slots: 1,
     };
     engine.with(|core, now| core.tell(now, ready));
     while let Some(command) = commands.recv().await {

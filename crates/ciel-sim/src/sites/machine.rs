@@ -18,7 +18,7 @@ use super::{Common, Happening, Local};
 use crate::entry::{CHECKPOINT, end_of};
 use crate::program::Kind;
 use crate::script::{Move, Script};
-use crate::world::{Mood, Process, capacity_of};
+use crate::world::{Mood, Process, capacity_of, ready};
 
 /// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 200;
@@ -331,8 +331,8 @@ impl Machine {
 
     fn say_hello(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
         if self.workers.contains_key(&worker) {
-            let prefetches = common.scenario.ahead;
-            self.submit(common, Event::WorkerReady { worker, prefetches });
+            let hello = ready(common.scenario, worker);
+            self.submit(common, hello);
         }
     }
 }

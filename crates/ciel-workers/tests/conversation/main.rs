@@ -5,6 +5,7 @@
 mod course;
 mod fuzz;
 mod messages;
+mod slots;
 mod table;
 mod words;
 mod world;

@@ -346,6 +346,7 @@ fn worker_without_a_feature_must_not_use_it() {
         pool: Some(PoolPolicy {
             reuse: true,
             parked_strands_max: 0,
+            slots: 1,
         }),
         ..hello()
     };

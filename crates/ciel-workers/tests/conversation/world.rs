@@ -252,6 +252,7 @@ pub fn hello() -> Hello {
         pool: Some(PoolPolicy {
             reuse: true,
             parked_strands_max: 1,
+            slots: 1,
         }),
         ..Hello::default()
     }

@@ -195,7 +195,7 @@ impl Failure {
 
     /// Whether another attempt may succeed: as the failed code declares, else by the kind.
     pub fn is_retryable(&self) -> bool {
-        let said = self.told.as_ref().and_then(|told| told.retryable);
+        let said = self.told.as_ref().and_then(|details| details.retryable);
         said.unwrap_or_else(|| self.kind.is_retryable())
     }
 

@@ -6,6 +6,7 @@
 //! the serial program" a comparison of two numbers.
 
 pub mod call;
+mod call_options;
 pub mod code;
 pub mod digest;
 pub mod fact;
@@ -25,6 +26,7 @@ pub mod segmented_queue;
 pub mod task;
 
 pub use call::{CallKey, Invocation, Reason};
+pub use call_options::CallOptions;
 pub use code::{CodeIdentity, FunctionCode, Site};
 pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct, WaitEnd};

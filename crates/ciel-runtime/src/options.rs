@@ -1,8 +1,8 @@
-//! The options of a spawn: from a dictionary in a script to what the graph takes.
+//! The options of a spawn, from a dictionary in a script.
 
 use std::sync::Arc;
 
-use ciel_model::{Options, limits};
+use ciel_model::{CallOptions, Options};
 use ciel_skywriting::amounts;
 use serde_json::Value;
 
@@ -19,38 +19,25 @@ pub(crate) struct Parsed {
 
 /// Reads a dictionary that the language has checked; what is absent comes from the run's settings.
 pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
-    let mut options = settings.task_options();
-    let Some(given) = given.as_object() else {
-        return Parsed {
-            shared: share(options),
-            name: None,
-            pure: None,
-        };
-    };
-    for (key, value) in given {
+    let mut asked = CallOptions::default();
+    let (mut name, mut pure) = (None, None);
+    for (key, value) in given.as_object().into_iter().flatten() {
         match key.as_str() {
-            "cores" => options.resources.millicores = thousandths(value),
-            "memory" => options.resources.memory_bytes = bytes(value),
-            "retries" => options.retries = whole(value).min(limits::RETRIES_MAX),
-            "timeout" => options.timeout_us = microseconds(value),
-            "lazy" => options.lazy = value.as_bool().unwrap_or(false),
-            "live" => options.live = value.as_bool().unwrap_or(false),
-            "name" | "pure" => {}
-            other => {
-                options
-                    .resources
-                    .others
-                    .insert(other.into(), thousandths(value));
-            }
+            "cores" => asked.millicores = Some(thousandths(value)),
+            "memory" => asked.memory_bytes = bytes(value),
+            "retries" => asked.retries = Some(whole(value)),
+            "timeout" => asked.timeout_us = microseconds(value),
+            "lazy" => asked.lazy = value.as_bool().unwrap_or(false),
+            "live" => asked.live = value.as_bool().unwrap_or(false),
+            "name" => name = value.as_str().map(str::to_string),
+            "pure" => pure = value.as_bool(),
+            other => drop(asked.others.insert(other.into(), thousandths(value))),
         }
     }
     Parsed {
-        shared: share(options),
-        name: given
-            .get("name")
-            .and_then(Value::as_str)
-            .map(str::to_string),
-        pure: given.get("pure").and_then(Value::as_bool),
+        shared: share(asked.over(settings.task_options())),
+        name,
+        pure,
     }
 }
 

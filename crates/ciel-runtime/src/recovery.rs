@@ -241,7 +241,7 @@ fn recover(
         .retain(&files, VERIFIED_AT_RESUME_BYTES_MAX)?;
     folder.record(is_power(settings));
     verify(&mut released)?;
-    late.let_out(folder, &mut state, &mut released)?;
+    late.release(folder, &mut state, &mut released)?;
     let lost = lost.into_iter().map(|object| Name(object.name.0)).collect();
     Ok(Recovered::Whole(Box::new(Whole {
         state,
@@ -350,7 +350,7 @@ impl Late {
     }
 
     /// Lets out what is late.
-    fn let_out(
+    fn release(
         self,
         folder: &RunFolder,
         state: &mut Coordinator,

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_comes_again_is_let_out_once() {
+    fn output_that_comes_again_is_released_once() {
         let run = Run::new();
         assert_eq!(run.open(0).take(b"one two").unwrap(), b"one two");
         let mut second = run.open(0);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn other_output_than_was_let_out_is_refused() {
+    fn other_output_than_was_released_is_refused() {
         let run = Run::new();
         run.open(0).take(b"one two").unwrap();
         let error = run.open(4).take(b"three").unwrap_err();

@@ -23,7 +23,7 @@ use crate::choice::{choose_folder, seconds_now};
 use crate::core::Core;
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
-use crate::executors::request::let_out_early;
+use crate::executors::request::release_early;
 use crate::executors::{Registry, python, session, skywriting};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
@@ -261,7 +261,7 @@ fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Arc<Descriptor> {
         Job::Session(_) => session::root_descriptor(&what),
     };
     descriptor.site.file = script.display().to_string().into();
-    descriptor.options = let_out_early(descriptor.options, &descriptor.class);
+    descriptor.options = release_early(descriptor.options, &descriptor.class);
     Arc::new(descriptor)
 }
 

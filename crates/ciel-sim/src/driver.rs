@@ -225,11 +225,11 @@ impl World<'_> {
                 released: self.output.len(),
             });
         }
-        self.let_out();
+        self.release_output();
     }
 
     /// Lets all output out that is final; all that is recorded by now must survive from now on.
-    pub(crate) fn let_out(&mut self) {
+    pub(crate) fn release_output(&mut self) {
         let before = self.output.len();
         take_out(self.engine.state_mut().output_mut(), &mut self.output);
         if self.output.len() > before {

@@ -137,7 +137,7 @@ impl World<'_> {
     /// Undoes what a strand did from some action on: of all that can be undone, the one of that
     /// number.
     fn roll_back(&mut self, index: usize) {
-        self.let_out();
+        self.release_output();
         let graph = self.engine.graph();
         let mut allowed = Vec::new();
         for task in graph.all() {

@@ -182,7 +182,7 @@ impl<'a> SitesWorld<'a> {
             self.common.trace.add(at, "happens", &happening);
             self.happen(happening);
         }
-        self.let_out();
+        self.release_output();
         self.check_end();
     }
 
@@ -357,7 +357,7 @@ impl<'a> SitesWorld<'a> {
         let refusal = self.home.state().refusal();
         assert_eq!(refusal, None, "the ordered output refused something");
         if self.common.random.one_in(2) {
-            self.let_out();
+            self.release_output();
         }
     }
 
@@ -411,7 +411,7 @@ impl<'a> SitesWorld<'a> {
         }
     }
 
-    fn let_out(&mut self) {
+    fn release_output(&mut self) {
         take_out(self.home.state_mut().output_mut(), &mut self.output);
     }
 }

@@ -151,7 +151,7 @@ impl<'a> World<'a> {
             self.happen(happening);
             self.engine.check_all();
         }
-        self.let_out();
+        self.release_output();
         self.check_end();
     }
 

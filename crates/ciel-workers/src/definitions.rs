@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Refused, Resources, Site,
-    limits,
+    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Refused,
+    Resources, Site,
 };
 use ciel_protocol::limits::DEFINITIONS_MAX;
 use ciel_protocol::wire::{self, Define};
@@ -155,36 +155,30 @@ impl Sent {
 
 /// What a definition asks for, and whether equal calls share a result, if it declares that.
 fn options(asked: Option<&wire::Options>, defaults: &Options) -> (Options, Option<bool>) {
-    let mut options = defaults.clone();
     let Some(asked) = asked else {
-        return (options, None);
+        return (defaults.clone(), None);
     };
-    options.lazy = asked.lazy;
-    options.live = asked.live;
-    if let Some(retries) = asked.retries {
-        options.retries = retries.min(limits::RETRIES_MAX);
+    let mut options = CallOptions {
+        retries: asked.retries,
+        timeout_us: asked.timeout_ms.map(|limit| limit.saturating_mul(1000)),
+        lazy: asked.lazy,
+        live: asked.live,
+        ..CallOptions::default()
+    };
+    for (name, amount) in &asked.resources {
+        let small = u32::try_from(*amount).unwrap_or(u32::MAX);
+        match name.as_str() {
+            "cores" => options.millicores = Some(small),
+            "memory" => options.memory_bytes = Some(*amount),
+            other => drop(options.others.insert(other.into(), small)),
+        }
     }
-    if let Some(timeout_ms) = asked.timeout_ms {
-        options.timeout_us = Some(timeout_ms.saturating_mul(1000));
-    }
-    resources(&asked.resources, &mut options.resources);
     let pure = match asked.purity() {
         wire::Purity::Unspecified => None,
         wire::Purity::Pure => Some(true),
         wire::Purity::Impure => Some(false),
     };
-    (options, pure)
-}
-
-fn resources(asked: &BTreeMap<String, u64>, resources: &mut Resources) {
-    for (name, amount) in asked {
-        let small = u32::try_from(*amount).unwrap_or(u32::MAX);
-        match name.as_str() {
-            "cores" => resources.millicores = small,
-            "memory" => resources.memory_bytes = Some(*amount),
-            other => drop(resources.others.insert(other.into(), small)),
-        }
-    }
+    (options.over(defaults.clone()), pure)
 }
 
 /// The options of a task, as its worker receives them.

@@ -17,7 +17,7 @@ pub struct Unfit {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// What to send to it, if it can be told.
+    /// What to send to it, if it speaks the protocol.
     pub refusal: Option<Refusal>,
 }
 

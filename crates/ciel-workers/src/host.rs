@@ -1,7 +1,7 @@
 //! What a conversation asks of the engine and of the store, and is answered at once.
 //!
 //! The shell implements it with the engine's lock and files, tests with an engine in memory. It
-//! does not know what the worker said. Read next: `conversation`.
+//! does not know what the worker sent. Read next: `conversation`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ pub trait Host {
     /// Memory of the worker's process, in bytes.
     fn resident_bytes(&mut self) -> u64;
 
-    /// A task has failed by itself, and its failure is not told yet.
+    /// A task has failed by itself, and the graph does not know its failure yet.
     fn heed(&mut self, failure: &Failure);
 
     /// Stores bytes under a name.

@@ -37,7 +37,7 @@ impl Io<'_> {
     }
 }
 
-/// What comes of one step: the conversation goes on, or why it is over.
+/// What comes of one step: the conversation continues, or why it is over.
 pub(crate) type Step = Result<(), WorkerExitReason>;
 
 /// The attempt that an assignment is for.

@@ -42,7 +42,7 @@ impl Request {
             code: self.code,
             inputs: self.inputs,
             outputs: self.outputs,
-            options: let_out_early(self.options, &class),
+            options: release_early(self.options, &class),
             class,
             site: self.site,
             pure: self.pure.unwrap_or_else(|| executor.is_pure()),
@@ -55,7 +55,7 @@ impl Request {
 /// What scripts and workers write goes out as soon as its turn has come: they are replayed from
 /// facts, so they write the same again. A process commits its output whole unless it is declared
 /// live.
-pub(crate) fn let_out_early(options: Arc<Options>, class: &Class) -> Arc<Options> {
+pub(crate) fn release_early(options: Arc<Options>, class: &Class) -> Arc<Options> {
     if *class == Class::Process || options.live {
         return options;
     }

@@ -187,14 +187,14 @@ impl Connection {
 
     /// One thing that happens to the process, its socket or its pipe.
     async fn step(&mut self) {
-        let listening = !self.closed && self.outgoing.len() < OUTGOING_BYTES_MAX;
+        let reads = !self.closed && self.outgoing.len() < OUTGOING_BYTES_MAX;
         let mut printed = Vec::new();
         let incoming = self.decoder.incoming();
         incoming.reserve(READ_BYTES);
         tokio::select! {
             biased;
             event = self.events.recv(), if self.ended.is_none() => self.on_event(event),
-            read = self.reader.read_buf(incoming), if listening => match read {
+            read = self.reader.read_buf(incoming), if reads => match read {
                 Ok(count) if count > 0 => {}
                 _ => self.closed = true,
             },

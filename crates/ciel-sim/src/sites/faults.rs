@@ -118,7 +118,7 @@ impl SitesWorld<'_> {
     }
 
     fn roll_back(&mut self, index: usize) {
-        self.let_out();
+        self.release_output();
         let graph = self.home.graph();
         let mut allowed = Vec::new();
         for task in graph.all() {

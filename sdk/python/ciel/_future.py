@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from ciel._errors import Cancelled, CielError, NotSerializable, as_told
 from ciel._pickle_hooks import freezing, thaw_reference
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Known(Protocol):
@@ -70,7 +70,7 @@ class Owner(Protocol):
         ...
 
 
-class Future(Generic[T]):
+class Future(Generic[T_co]):
     """The result of a spawned task.
 
     `result()` waits until it is resolved. A future that is passed to a task as an argument makes
@@ -86,7 +86,7 @@ class Future(Generic[T]):
         self._known = known
         self._waited = False
 
-    def result(self, timeout: float | None = None) -> T:
+    def result(self, timeout: float | None = None) -> T_co:
         """Waits until the future is resolved and returns a copy of the value.
 
         Raises the task's own exception if it failed, TimeoutError if the future is not resolved
@@ -95,7 +95,7 @@ class Future(Generic[T]):
         """
         self._wait(timeout)
         try:
-            return cast(T, self._strand.result(self))
+            return cast(T_co, self._strand.result(self))
         except BaseException as error:  # without the frames of this package
             raise as_told(error)
 
@@ -114,7 +114,7 @@ class Future(Generic[T]):
             return as_told(error)
         return None
 
-    def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
+    def add_done_callback(self, callback: Callable[[Future[T_co]], object]) -> None:
         """Calls `callback(self)` when the future is resolved, at once if it is.
 
         For futures of a session: a thread of the session calls, one callback after the other, and
@@ -136,13 +136,13 @@ class Future(Generic[T]):
         return self._strand.done([self])[0]
 
     @property
-    def later(self) -> T:
+    def later(self) -> T_co:
         """This future, typed as its value: `f.spawn(g.spawn(1).later)`."""
-        return cast(T, self)
+        return cast(T_co, self)
 
-    def __await__(self) -> Generator[Any, None, T]:
+    def __await__(self) -> Generator[Any, None, T_co]:
         """Waits in asyncio code. In a task, nothing else runs in its event loop meanwhile."""
-        return cast("Generator[Any, None, T]", self._strand.awaiting(self))
+        return cast("Generator[Any, None, T_co]", self._strand.awaiting(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Returns the reference while ciel freezes a value; refuses any other pickle."""

@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 from ciel._call import Call
 from ciel._callables import call_of
@@ -56,8 +56,11 @@ def gather(*futures: Any) -> list[Any]:
 
 
 def wait(
-    futures: Iterable[Future[Any]], *, count: str = "all", timeout: float | None = None
-) -> tuple[list[Future[Any]], list[Future[Any]]]:
+    futures: Iterable[Future[T]],
+    *,
+    count: Literal["all", "first"] = "all",
+    timeout: float | None = None,
+) -> tuple[list[Future[T]], list[Future[T]]]:
     """Waits until all futures are resolved, or the first, for at most `timeout` seconds.
 
     `count` is `"all"` or `"first"`. Returns the resolved futures, failed ones included, and the

@@ -7,9 +7,11 @@ knows neither tasks nor the engine. Read next: `_task.py`.
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from ciel._native import TaskOptions
 
@@ -40,6 +42,20 @@ def bytes_of(amount: int | str) -> int:
     return count
 
 
+class OptionNames(TypedDict, total=False):
+    """The options of a task by name, as `ciel.task` and `Task.options` take them; see `Options`."""
+
+    cores: float | None
+    memory: int | str | None
+    retries: int | None
+    timeout: float | None
+    name: str | None
+    pure: bool | None
+    lazy: bool
+    live: bool
+    resources: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of a task; `None` and `False` mean the run's default.
@@ -59,7 +75,14 @@ class Options:
     outputs: int | None = None
     lazy: bool = False
     live: bool = False
-    resources: tuple[tuple[str, float], ...] = ()
+    resources: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
+
+    def __new__(cls, *args: Any, **options: Any) -> Options:
+        """Raises TypeError for an option that does not exist, with the one probably meant."""
+        for name in options:
+            if name not in cls.__dataclass_fields__:
+                raise TypeError(_no_option(name, list(cls.__dataclass_fields__)))
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Checks every part; raises TypeError or ValueError that names it."""
@@ -67,8 +90,11 @@ class Options:
         _check_number("timeout", self.timeout, above=0)
         _check_count("retries", self.retries, 0, RETRIES_MAX)
         _check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
-        for name, amount in self.resources:
+        pieces = self.resources
+        pieces = tuple(sorted(pieces.items())) if isinstance(pieces, Mapping) else pieces
+        for name, amount in pieces:
             _check_number(f"resource {name!r}", amount, above=0)
+        object.__setattr__(self, "resources", pieces)
         if self.memory is not None:
             object.__setattr__(self, "memory", bytes_of(self.memory))
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
@@ -90,19 +116,24 @@ class Options:
         """A copy with `changes`; `outputs` cannot be changed after the task was defined."""
         if "outputs" in changes:
             raise TypeError("outputs belongs to the definition: @ciel.task(outputs=n)")
-        if isinstance(changes.get("resources"), dict):
-            changes["resources"] = tuple(sorted(changes["resources"].items()))
         return replace(self, **changes)
 
     def _encoded(self) -> TaskOptions | None:
         cores = None if self.cores is None else max(1, round(self.cores * 1000))
-        others = {name: max(1, round(amount * 1000)) for name, amount in self.resources}
+        pieces = dict(self.resources).items()
+        others = {name: max(1, round(amount * 1000)) for name, amount in pieces}
         limit = None if self.timeout is None else max(1, round(self.timeout * 1000))
         memory = None if self.memory is None else bytes_of(self.memory)
         wire = TaskOptions(
             cores, memory, others, self.retries, limit, self.lazy, self.pure, self.live
         )
         return None if wire == TaskOptions() else wire
+
+
+def _no_option(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    meant = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
+    return f"a task has no option {name!r}: {meant}"
 
 
 def _check_number(name: str, value: object, above: float) -> None:

@@ -11,19 +11,23 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
 from ciel._call import Call, TaskFunction, named
 from ciel._code import find
 from ciel._errors import CielWarning
 from ciel._future import Future
-from ciel._options import Options
+from ciel._options import OptionNames, Options
 from ciel._strand import here, outside
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
+T = TypeVar("T")
+U = TypeVar("U")
+G = TypeVar("G")
+M = TypeVar("M")
 
 
 class Tail:
@@ -122,12 +126,12 @@ class Task(AnyTask, Generic[P, R]):
         """
         return cast(R, self._tailed(args, kwargs))
 
-    def options(self, **changes: Any) -> Task[P, R]:
+    def options(self, **changes: Unpack[OptionNames]) -> Task[P, R]:
         """A copy of the task with other options: cores, memory, retries, timeout, name, pure, lazy.
 
         Raises TypeError or ValueError that names the invalid option.
         """
-        return _changed(self, changes)
+        return _changed(self, {**changes})
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Task[P, R]: ...
@@ -140,24 +144,27 @@ class Task(AnyTask, Generic[P, R]):
         return self if instance is None else BoundTask(self, instance)
 
 
-class ManyTask(AnyTask, Generic[P]):
-    """A task with several outputs: it returns as many values as declared."""
+class ManyTask(AnyTask, Generic[P, G, M]):
+    """A task with several outputs: it returns as many values as declared.
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Sequence[Any]:
+    `M` is the type of the values together, `G` that of their futures.
+    """
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> M:
         """Runs the function here and now, as if it were no task."""
-        return cast("Sequence[Any]", self._run(args, kwargs))
+        return cast(M, self._run(args, kwargs))
 
-    def spawn(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Future[Any], ...]:
+    def spawn(self, *args: P.args, **kwargs: P.kwargs) -> G:
         """As `Task.spawn`, with one future for each output."""
-        return self._spawned(args, kwargs)
+        return cast(G, self._spawned(args, kwargs))
 
-    def tail(self, *args: P.args, **kwargs: P.kwargs) -> Sequence[Any]:
+    def tail(self, *args: P.args, **kwargs: P.kwargs) -> M:
         """As `Task.tail`; the successor must have as many outputs."""
-        return cast("Sequence[Any]", self._tailed(args, kwargs))
+        return cast(M, self._tailed(args, kwargs))
 
-    def options(self, **changes: Any) -> ManyTask[P]:
+    def options(self, **changes: Unpack[OptionNames]) -> ManyTask[P, G, M]:
         """As `Task.options`."""
-        return _changed(self, changes)
+        return _changed(self, {**changes})
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A task in a class is a method; `self` is copied like every argument."""
@@ -187,9 +194,9 @@ class BoundTask(Generic[P, R]):
         """As `Task.tail`."""
         return cast(R, self._task._tailed((self._instance, *args), kwargs))
 
-    def options(self, **changes: Any) -> BoundTask[P, R]:
+    def options(self, **changes: Unpack[OptionNames]) -> BoundTask[P, R]:
         """As `Task.options`."""
-        return BoundTask(_changed(self._task, changes), self._instance)
+        return BoundTask(_changed(self._task, {**changes}), self._instance)
 
 
 class _Decorator:
@@ -202,27 +209,41 @@ class _Decorator:
         return Task(function, self.options)
 
 
-class _ManyDecorator(_Decorator):
+class _ManyDecorator:
     """`@ciel.task(outputs=n)`."""
 
-    def __call__(self, function: Callable[P, Any]) -> ManyTask[P]:  # type: ignore[override]
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, function: Callable[P, tuple[S, T]]
+    ) -> ManyTask[P, tuple[Future[S], Future[T]], tuple[S, T]]: ...
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, function: Callable[P, tuple[S, T, U]]
+    ) -> ManyTask[P, tuple[Future[S], Future[T], Future[U]], tuple[S, T, U]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Sequence[S]]
+    ) -> ManyTask[P, tuple[Future[S], ...], Sequence[S]]: ...
+    def __call__(self, function: Callable[P, Any]) -> ManyTask[P, Any, Any]:
         return ManyTask(function, self.options)
 
 
 @overload
 def task(function: Callable[P, R], /) -> Task[P, R]: ...
 @overload
-def task(*, outputs: int, **options: Any) -> _ManyDecorator: ...
+def task(*, outputs: int, **options: Unpack[OptionNames]) -> _ManyDecorator: ...
 @overload
-def task(**options: Any) -> _Decorator: ...
+def task(**options: Unpack[OptionNames]) -> _Decorator: ...
 def task(function: Any = None, /, **options: Any) -> Any:
     """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
-    outputs, lazy, resources; see `Options`. Raises TypeError for `async def` and generators.
+    outputs, lazy, resources; see `Options`. Raises TypeError for `async def`, generators and
+    options that do not exist, ValueError for wrong amounts.
     """
-    if isinstance(options.get("resources"), dict):
-        options["resources"] = tuple(sorted(options["resources"].items()))
     if function is not None:
         return Task(function, _DEFAULT)
     made = Options(**options)

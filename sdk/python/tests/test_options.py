@@ -34,7 +34,8 @@ def test_amount_of_memory_is_read_with_its_unit(amount: int | str, count: int) -
         ({"outputs": 10_001}, "outputs must be from 0"),
         ({"name": ""}, "name is text"),
         ({"resources": {"gpu": 0}}, "resource 'gpu' must be above 0"),
-        ({"speed": 1}, "speed"),
+        ({"core": 2}, "a task has no option 'core': did you mean 'cores'"),
+        ({"speed": 1}, "no option 'speed': the options are cores, memory, retries"),
     ],
 )
 def test_wrong_option_is_refused_by_name(options: dict[str, Any], text: str) -> None:
@@ -64,4 +65,20 @@ def test_changed_task_keeps_its_function_and_cannot_change_outputs() -> None:
     assert (changed(3), changed.label, plain.label) == (3, "big", "plain")
     assert plain.options_now.cores is None
     with pytest.raises(TypeError, match="belongs to the definition"):
-        plain.options(outputs=2)
+        plain.options(outputs=2)  # type: ignore[call-arg]
+
+
+def test_resources_are_taken_as_a_dictionary_everywhere() -> None:
+    """`Options(resources={"gpu": 1})` raised "too many values to unpack"; the decorator took it."""
+    options = Options(resources={"gpu": 1, "disk": 0.5})
+    assert options == Options(resources=(("disk", 0.5), ("gpu", 1)))
+    assert options.wire == TaskOptions(None, None, {"disk": 500, "gpu": 1000})
+    assert hash(options) == hash(Options().changed(resources={"disk": 0.5, "gpu": 1}))
+    with pytest.raises(TypeError, match="no option 'resource': did you mean 'resources'"):
+        Options().changed(resource={"gpu": 1})
+
+
+def test_dir_lists_the_whole_module() -> None:
+    """Completion in a notebook did not know `run`, `Session` and whatever is loaded later."""
+    assert {"Executor", "Session", "run", "sh", "task", "testing"} <= set(dir(ciel))
+    assert not {"Any", "TYPE_CHECKING", "annotations"} & set(dir(ciel))

@@ -23,6 +23,9 @@ join.spawn(["a"], seperator="-")  # call-arg
 fib.spawn(3).result().upper()  # attr-defined
 Account(1).after.spawn()  # call-arg
 ciel.gather(fib)  # call-overload
+ciel.task(core=2)  # call-overload
+fib.options(memmory="1 GiB")  # call-arg
+ciel.wait([fib.spawn(3)], count="one")  # arg-type
 """
 
 

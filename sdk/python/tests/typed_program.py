@@ -75,6 +75,9 @@ def main() -> int:
     assert_type(ciel.environ("HOME", "none"), str)
     assert_type(ciel.entropy(8), bytes)
     first, second = halves.spawn("abc")
+    assert_type(halves.spawn("abc"), tuple[Future[str], Future[str]])
+    assert_type(halves("abc"), tuple[str, str])
+    assert_type(ciel.wait([future])[0], list[Future[int]])
     print(first.result(), second.result(), list(ciel.map(fib, range(3))))
     for done in ciel.as_completed([future]):
         assert_type(done, Future[int])

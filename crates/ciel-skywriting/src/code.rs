@@ -235,6 +235,8 @@ pub(crate) enum Instruction {
     /// Failures from here to `EndTry` go to the target, with the caught dictionary as operand.
     Try(u32),
     EndTry,
+    /// Before a return: ends all that were begun in the function.
+    EndTries,
     Throw,
 }
 

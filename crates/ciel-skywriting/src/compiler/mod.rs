@@ -195,6 +195,8 @@ fn effect(instruction: Instruction) -> i64 {
         I::Call(arguments) => -i64::from(arguments),
         I::CallBuiltin { arguments, .. } => 1 - i64::from(arguments),
         I::MakeCell(_) | I::Negate { .. } | I::Not { .. } | I::Dereference | I::Jump(_) => 0,
-        I::Try(_) | I::EndTry => 0,
+        I::Try(_) => 1,
+        I::EndTry => -1,
+        I::EndTries => 0,
     }
 }

@@ -106,6 +106,9 @@ impl Compiler<'_> {
                 self.emit(Instruction::Null, span);
             }
         }
+        if self.tries > 0 {
+            self.emit(Instruction::EndTries, span);
+        }
         self.emit(Instruction::Return, span);
     }
 
@@ -117,6 +120,8 @@ impl Compiler<'_> {
         for _ in tries..self.tries {
             self.emit(Instruction::EndTry, span);
         }
+        // What follows in the source is still inside of them.
+        self.operands += (self.tries - tries) as i64;
         let jump = self.emit(Instruction::Jump(0), span);
         let innermost = self
             .loops

@@ -33,6 +33,7 @@ impl Machine {
             .into());
         };
         let thunk = self.heap.new_thunk(handle);
+        self.keep_for_try(thunk)?;
         self.replace(1, thunk);
         Ok(())
     }
@@ -270,16 +271,16 @@ pub(super) fn too_large(name: &str, bytes: u64) -> Failure {
 
 /// What several values are waited for.
 #[derive(Default)]
-struct Missing {
+pub(super) struct Missing {
     on: Vec<Handle>,
     seen: FxHashSet<Handle>,
     /// Nothing after this can be tried.
-    is_final: bool,
+    pub(super) is_final: bool,
 }
 
 impl Missing {
     /// The value, if it is resolved. A failure counts only when nothing before it is missing.
-    fn take(&mut self, forced: Result<Value, Pause>) -> Result<Option<Value>, Pause> {
+    pub(super) fn take(&mut self, forced: Result<Value, Pause>) -> Result<Option<Value>, Pause> {
         match forced {
             Ok(value) => Ok(Some(value)),
             Err(Pause::Blocked(on)) => {
@@ -298,7 +299,7 @@ impl Missing {
         }
     }
 
-    fn result(self) -> Result<(), Pause> {
+    pub(super) fn result(self) -> Result<(), Pause> {
         match self.on.is_empty() {
             true => Ok(()),
             false => Err(Pause::Blocked(self.on)),

@@ -138,6 +138,14 @@ impl Heap {
         }
     }
 
+    /// The elements of a list, to be changed to no more than they are.
+    pub(crate) fn items_mut(&mut self, index: Index) -> &mut Vec<Value> {
+        match self.object_mut(index) {
+            Object::List(items) => items,
+            other => unreachable!("a list, not {other:?}"),
+        }
+    }
+
     fn dictionary(&self, index: Index) -> Option<&Dictionary> {
         match self.object(index) {
             Object::Dictionary(dictionary) => Some(dictionary),

@@ -22,6 +22,7 @@ mod save;
 mod step;
 mod table;
 mod trace;
+mod tries;
 mod variables;
 
 use serde::{Deserialize, Serialize};
@@ -139,9 +140,11 @@ struct Frame {
 struct Handler {
     /// Number of the frame, from 0.
     frame: u32,
-    /// Height of the stack at the `try`.
+    /// Height of the stack at the `try`; the list of its thunks is there.
     height: u32,
     target: u32,
+    /// Length of that list at which those that were forced meanwhile are dropped.
+    searched_at: u32,
 }
 
 /// What became of a reference.
@@ -169,6 +172,8 @@ pub struct Machine {
     frames: Vec<Frame>,
     stack: Vec<Value>,
     handlers: Vec<Handler>,
+    /// After a failure it waits for what the open `try`s dereferenced.
+    is_settling: bool,
     heap: Heap,
     table: Table,
     /// Length of the table after the last renumbering.
@@ -233,6 +238,7 @@ impl Machine {
             frames: Vec::new(),
             stack: Vec::new(),
             handlers: Vec::new(),
+            is_settling: false,
             heap,
             table: Table::of((0..references).map(|_| None).collect()),
             table_compacted: 0,
@@ -315,17 +321,19 @@ impl Machine {
         self.fuel = fuel;
         let code = Arc::clone(&self.code);
         loop {
-            let pause = match self.execute(&code, host) {
+            let paused = match self.proceed(&code, host) {
                 Ok(step) => return step,
-                Err(pause) => pause,
+                Err(Pause::Failed(failure)) => self.first_failure(*failure),
+                Err(pause) => Err(pause),
             };
-            let failure = match pause {
-                Pause::Blocked(on) => return Step::Blocked { on },
-                Pause::Collect(need) => match self.collect(need) {
+            let failure = match paused {
+                Ok(failure) => failure,
+                Err(Pause::Blocked(on)) => return Step::Blocked { on },
+                Err(Pause::Collect(need)) => match self.collect(need) {
                     Ok(()) => continue,
                     Err(failure) => *failure,
                 },
-                Pause::Failed(failure) => *failure,
+                Err(Pause::Failed(failure)) => *failure,
             };
             if let Some(step) = self.unwind(failure) {
                 return step;

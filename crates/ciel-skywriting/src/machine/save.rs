@@ -10,6 +10,7 @@ use super::graph::{self, Form};
 use super::{Frame, Handler, Machine, ScriptEnvironment};
 use crate::code::{Code, CodeHash};
 use crate::host::Handle;
+use crate::value::Value;
 use crate::wire::{self, LoadError, damaged};
 
 /// A saved machine.
@@ -22,7 +23,7 @@ pub struct Saved {
 }
 
 /// First byte of a saved machine.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CHECKSUM_BYTES: usize = 8;
 
 fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
@@ -41,6 +42,7 @@ impl Machine {
         wire::put(&mut body, &self.code.hash());
         wire::put(&mut body, &self.frames);
         wire::put(&mut body, &self.handlers);
+        wire::put(&mut body, &self.is_settling);
         let encoded = graph::encode(&self.heap, &self.stack, Form::Machine)
             .expect("a machine is never too large to save: its stack fits 32 bits");
         let references = u32::try_from(encoded.references.len()).expect("handles fit in 32 bits");
@@ -83,6 +85,7 @@ impl Machine {
         }
         let frames: Vec<Frame> = wire::take(&mut body)?;
         let handlers: Vec<Handler> = wire::take(&mut body)?;
+        let is_settling: bool = wire::take(&mut body)?;
         let references: u32 = wire::take(&mut body)?;
         if references as usize > body.len() {
             return Err(damaged("more references than bytes"));
@@ -91,6 +94,7 @@ impl Machine {
         machine.decode_onto_stack(body, references)?;
         machine.frames = frames;
         machine.handlers = handlers;
+        machine.is_settling = is_settling;
         machine.check_loaded()?;
         machine.reserve_loaded()?;
         Ok(machine)
@@ -116,7 +120,10 @@ impl Machine {
             let frame = frame.ok_or(damaged("a handler without a frame"))?;
             let function = &self.code.functions[frame.function as usize];
             let is_inside = (handler.target as usize) < function.instructions.len()
-                && handler.height as usize <= self.stack.len();
+                && matches!(
+                    self.stack.get(handler.height as usize),
+                    Some(Value::List(_))
+                );
             if !is_inside {
                 return Err(damaged("a handler outside the stack or the code"));
             }

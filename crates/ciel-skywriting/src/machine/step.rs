@@ -8,7 +8,7 @@ use super::compare::{Comparison, is_true, satisfies};
 use super::failure::{Failure, Pause};
 use super::json::brief;
 use super::variables::unset;
-use super::{Handler, Machine, Step, numbers};
+use super::{Machine, Step, numbers};
 use crate::code::{Code, Constant, Function, Instruction, Operator};
 use crate::host::Host;
 use crate::value::{Dictionary, Value};
@@ -168,9 +168,8 @@ impl Machine {
             }
             Instruction::IterateStart => self.start_walk()?,
             Instruction::Try(target) => self.open_handler(target),
-            Instruction::EndTry => {
-                self.handlers.pop();
-            }
+            Instruction::EndTry => self.close_handler()?,
+            Instruction::EndTries => self.close_handlers_of_frame()?,
             Instruction::Throw => return Err(self.thrown_value()?.into()),
             other => return self.operator(other),
         }
@@ -405,14 +404,5 @@ impl Machine {
         let height = self.stack.len();
         self.stack[height - 1] = Value::Int(position + step);
         Ok(Some(item))
-    }
-
-    fn open_handler(&mut self, target: u32) {
-        let frame = self.frames.len() as u32 - 1;
-        self.handlers.push(Handler {
-            frame,
-            height: self.stack.len() as u32,
-            target,
-        });
     }
 }

@@ -22,6 +22,7 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 impl Machine {
     /// Goes to the innermost handler, or ends the script.
     pub(super) fn unwind(&mut self, mut failure: Failure) -> Option<Step> {
+        self.is_settling = false;
         if failure.rethrown.is_none() {
             let own = self.own_trace();
             failure.thrown.trace = bounded(std::mem::take(&mut failure.thrown.trace), own);

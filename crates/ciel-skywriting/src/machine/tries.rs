@@ -58,9 +58,9 @@ impl Machine {
         self.heap.append(list, thunk)
     }
 
-    /// Executes from where it stopped. If it waited for the lists of the open `try`s because of a failure, they come first:
-    /// the failed instruction would else wait for its own operands again, and each wait may cost the
-    /// answers of the other.
+    /// Executes from where it stopped. If it waited for the lists of the open `try`s because of a
+    /// failure, they come first: the failed instruction would else wait for its own operands again,
+    /// and each wait may cost the answers of the other.
     pub(super) fn proceed(&mut self, code: &Code, host: &mut dyn Host) -> Result<Step, Pause> {
         if self.is_settling {
             self.force_tried(0)?;

@@ -5,6 +5,7 @@
 mod course;
 mod fuzz;
 mod messages;
+mod prefetch;
 mod slots;
 mod table;
 mod words;

@@ -59,6 +59,23 @@ def outer(count: int, milliseconds: float) -> int:
 
 
 @ciel.task
+def branch(depth: int, milliseconds: float) -> int:
+    """Works, waits for two of its kind, and works again; the number of all beneath it."""
+    spin.function(milliseconds)
+    below = [branch.spawn(depth - 1, milliseconds) for _ in range(2 if depth else 0)]
+    count = 1 + sum(ciel.gather(below))
+    spin.function(milliseconds)
+    return count
+
+
+@ciel.task
+def rested(seconds: float) -> float:
+    """Takes its time and no core; tells when that was over."""
+    time.sleep(seconds)
+    return time.perf_counter()
+
+
+@ciel.task
 def countdown(number: int) -> int:
     """A loop by tails."""
     return number if number == 0 else countdown.tail(number - 1)
@@ -130,8 +147,8 @@ def array(count: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     folder = os.path.dirname(os.environ["CIEL_FAILED"])
     size = sum(
-        os.stat(os.path.join(place, name)).st_blocks * 512
-        for place, _, names in os.walk(folder)
+        os.stat(os.path.join(place, name)).st_blocks * 512  # ciel: ok
+        for place, _, names in os.walk(folder)  # ciel: ok
         for name in names
     )
     return {"seconds": seconds, "copies": size / data.nbytes}
@@ -143,6 +160,26 @@ def nested(count: int) -> dict[str, float]:
     began = time.perf_counter()
     ciel.gather(*[outer.spawn(4, 10.0) for _ in range(count)])
     return {"seconds": time.perf_counter() - began}
+
+
+def tree(depth: int) -> dict[str, float]:
+    """A binary tree of tasks, each of which works for 2 ms before and after it waits."""
+    ciel.gather(*[nothing.spawn(n) for n in range(200)])
+    began = time.perf_counter()
+    count = branch.spawn(depth, 2.0).result()
+    return {"seconds": time.perf_counter() - began, "tasks": count}
+
+
+def timely(count: int) -> dict[str, float]:
+    """How late the results of tasks of half a second are given, and the end of a timeout."""
+    ciel.gather(*[nothing.spawn(n) for n in range(200)])
+    late = 0.0
+    for future in ciel.as_completed([rested.spawn(0.5) for _ in range(count)]):
+        late = max(late, time.perf_counter() - future.result())
+    waiting = [rested.spawn(0.5) for _ in range(count)]
+    began = time.perf_counter()
+    ciel.wait(waiting, timeout=0.3)
+    return {"late": late, "timeout": time.perf_counter() - began}
 
 
 def tails(count: int) -> dict[str, float]:
@@ -173,6 +210,6 @@ def main(name: str, count: str = "0", mark: str = "") -> None:
         return hello()
     if name == "marked":
         return marked(int(count), mark)
-    all_jobs = (wide, completed, chain, deep, many, array, nested, tails, batches)
+    all_jobs = (wide, completed, chain, deep, many, array, nested, tree, timely, tails, batches)
     jobs = {job.__name__: job for job in all_jobs}
     print(json.dumps(jobs[name](int(count))))

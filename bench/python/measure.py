@@ -154,7 +154,23 @@ def nested() -> None:
     """500 outer tasks with 4 inner ones of 10 ms, beside the ideal time."""
     ideal = 500 * 4 * 0.010 / CORES
     figures = [run("nested", 500)["seconds"] / ideal for _ in range(RUNS)]
-    show("500 × 4 tasks of 10 ms", figures, "of the ideal", "≤ 1.15")
+    show("500 × 4 tasks of 10 ms", figures, "of the ideal", "≤ 1.10")
+
+
+def tree() -> None:
+    """A binary tree of tasks that work for 2 ms before and after they wait."""
+    figures = []
+    for _ in range(RUNS):
+        found = run("tree", 10)
+        figures.append(found["seconds"] / (found["tasks"] * 0.004 / CORES))
+    show("binary tree of waits, depth 10", figures, "of the ideal", "≤ 1.15")
+
+
+def timely() -> None:
+    """Twelve tasks of 0.5 s: how late each result is given, and a timeout while all cores rest."""
+    found = [run("timely", 12) for _ in range(RUNS)]
+    show("a result of `as_completed`, the latest", [one["late"] for one in found], "s", "< 0.05")
+    show("a timeout of 0.3 s in main", [one["timeout"] for one in found], "s", "≤ 0.35")
 
 
 def tails() -> None:
@@ -265,6 +281,8 @@ GROUPS: list[Callable[[], None]] = [
     many,
     array,
     nested,
+    tree,
+    timely,
     tails,
     journal,
     recovery,

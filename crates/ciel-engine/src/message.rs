@@ -104,8 +104,11 @@ pub struct Offer {
     pub class: Class,
     /// What it needs.
     pub resources: Resources,
-    /// It ran before: microseconds that its replay would take.
+    /// It ran before: microseconds that its replay would take; `Micros::MAX` if it is not to be
+    /// replayed while its live copy is there.
     pub replay_us: Option<Micros>,
+    /// It is the root of the job.
+    pub is_root: bool,
 }
 
 /// What the home has to know of a site.

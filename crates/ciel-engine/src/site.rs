@@ -28,6 +28,8 @@ struct TakenSlot {
     has_begun: bool,
     /// It waits, if the home has not replied that it continues.
     is_asking: bool,
+    /// It has asked a question of which the answer depends on time.
+    is_timely: bool,
     /// The graph has ended it; its executor has not yet reported that it has left.
     is_stopping: bool,
     /// It is a script that waits for another turn, and no thread has it.
@@ -40,6 +42,7 @@ impl TakenSlot {
             slot,
             has_begun: false,
             is_asking: false,
+            is_timely: false,
             is_stopping: false,
             is_preempted: false,
         }
@@ -243,9 +246,14 @@ impl Site {
     pub(crate) fn passes_on(&mut self, call: &mut Call<'_>, event: &graph::Event) -> bool {
         use graph::Event;
         match *event {
-            Event::TaskBlocked { task, attempt, .. } => {
+            Event::TaskBlocked {
+                task,
+                attempt,
+                wait,
+                ..
+            } => {
                 let number = attempt;
-                self.on_task_blocked(call, AttemptKey { task, number })
+                self.on_task_blocked(call, AttemptKey { task, number }, wait)
             }
             Event::TaskRecalled { task, attempt } => {
                 let number = attempt;

@@ -138,6 +138,7 @@ impl Seed {
                 class: self.class(),
                 resources: self.resources(),
                 replay_us: self.flag.then_some(self.number),
+                is_root: self.flag,
             }),
             1 => ToSite::Relabel { attempt, label },
             2 => ToSite::Withdraw { attempt },

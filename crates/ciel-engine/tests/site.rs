@@ -43,6 +43,7 @@ fn offer(task: u64) -> ToSite {
         class: class(),
         resources: cores(1),
         replay_us: None,
+        is_root: false,
     })
 }
 

@@ -287,8 +287,11 @@ pub enum Action {
         /// Its position in the serial order.
         label: OrderLabel,
         /// The cost of a replay, if it ran before and may have a live copy: microseconds that its
-        /// strand would run to reach its wait; `Micros::MAX` if it cannot be replayed.
+        /// strand would run to reach its wait; `Micros::MAX` if it is not to be replayed while that
+        /// copy lives.
         replay_us: Option<Micros>,
+        /// It is the root of the job.
+        is_root: bool,
     },
     /// The position of an offered task has another order label now.
     Relabel {

@@ -258,6 +258,7 @@ impl Graph {
             descriptor: task.descriptor.clone(),
             label: self.order.label(task.strand.end),
             replay_us: resume.as_ref().map(|_| task.replay_us()),
+            is_root: self.verdict.is_root(key),
         })
     }
 

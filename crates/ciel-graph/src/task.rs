@@ -136,10 +136,10 @@ impl Resume {
 }
 
 impl Task {
-    /// Microseconds that its strand would run to come again to where it waits; more than all if it
-    /// cannot be replayed.
+    /// Microseconds that its strand would run to come again to where it waits; more than all unless
+    /// that may happen any number of times, as a pure task promises.
     pub(crate) fn replay_us(&self) -> Micros {
-        match self.descriptor.replayable {
+        match self.descriptor.replayable && self.descriptor.pure {
             true => self.ran_us,
             false => Micros::MAX,
         }

@@ -50,6 +50,11 @@ impl Verdict {
         self.ending
     }
 
+    /// Whether that task is the root.
+    pub(crate) fn is_root(&self, key: TaskKey) -> bool {
+        self.root.as_ref().is_some_and(|(root, _)| *root == key)
+    }
+
     /// Whether the failure of the job is known.
     pub(crate) fn is_decided(&self) -> bool {
         self.decided.is_some() || self.ending

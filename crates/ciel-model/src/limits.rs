@@ -30,15 +30,17 @@ pub const STORY_ENTRIES_MAX: usize = 16;
 /// Ready tasks that a scheduling round looks at before it gives up finding one that fits.
 pub const BACKFILL_SCAN_MAX: usize = 64;
 
-/// Microseconds that a strand waits for the worker that keeps it, beyond those that its replay
-/// would run, before it resumes in another one.
+/// Microseconds that a strand of a pure task waits for the worker that keeps it, beyond those that
+/// its replay would run, before it resumes in another one.
 pub const RESUME_PATIENCE_US: u64 = 5_000;
 
-/// Times a ready task may be overtaken by later ones that fit before nothing may overtake it.
+/// Times a ready task may be overtaken, by later ones that fit or by strands that have run before,
+/// before nothing may overtake it.
 pub const OVERTAKEN_MAX: u32 = 200;
 
-/// Pooled workers beyond the number of slots.
-pub const SPARE_WORKERS_MAX: usize = 2;
+/// Pooled workers that there may be at least beyond the number of slots; where there are more slots
+/// than these, as many as slots.
+pub const SPARE_WORKERS_MIN: usize = 2;
 
 /// Strands that may be parked in one pooled worker.
 pub const PARKED_STRANDS_MAX: usize = 1_000_000;

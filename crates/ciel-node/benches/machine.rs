@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use ciel_model::{AttemptNumber, Class, OrderLabel, Resources, TaskKey};
-use ciel_node::{Action, AttemptKey, Capacity, Event, Node};
+use ciel_node::{Action, AttemptKey, Capacity, Event, Kept, Node};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 const CORES: u32 = 2;
@@ -62,13 +62,12 @@ impl Driver {
                 class: class.clone(),
                 resources: Resources::default(),
                 resumed: None,
+                is_root: false,
             });
         }
         while let Some(attempt) = self.placed.pop() {
-            self.tell(Event::TaskLeft {
-                attempt,
-                parked: false,
-            });
+            let kept = Kept::Nothing;
+            self.tell(Event::TaskLeft { attempt, kept });
         }
     }
 }

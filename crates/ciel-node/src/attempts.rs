@@ -33,6 +33,11 @@ impl<V> Attempts<V> {
         self.get(attempt).is_some()
     }
 
+    /// Whether any attempt of that task is in the table.
+    pub(crate) fn contains_task(&self, task: TaskKey) -> bool {
+        self.0.get(&task).is_some()
+    }
+
     /// In place of what an earlier attempt of the task has.
     pub(crate) fn insert(&mut self, attempt: AttemptKey, value: V) {
         self.0.insert(attempt.task, (attempt.number, value));

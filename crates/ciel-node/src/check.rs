@@ -1,5 +1,7 @@
 //! Invariants, asserted after every event in debug builds and in simulation.
 
+use ciel_model::TaskKey;
+
 use crate::event::Slot;
 use crate::node::Node;
 
@@ -31,10 +33,34 @@ impl Node {
             threads <= self.capacity.threads,
             "more scripts than threads"
         );
+        self.check_held();
         let busy = self.placed.values().filter(|placed| !placed.only_listens());
         assert!(
             !self.capacity.serial || busy.count() <= 1,
             "serial means one at a time"
         );
+    }
+
+    /// A strand is held for the worker that keeps it, and not while nothing else goes first there.
+    fn check_held(&self) {
+        for (key, worker) in &self.pools.workers {
+            for (label, attempt) in &worker.held {
+                let ready = self.queued.get(attempt);
+                assert!(
+                    ready.is_some_and(|ready| ready.label == *label),
+                    "{attempt:?} is held"
+                );
+                assert_eq!(self.pools.home(attempt.task), Some(*key), "{attempt:?}");
+            }
+            let is_next = |task: &TaskKey| {
+                let is_held = worker.held.iter().any(|(_, held)| held.task == *task);
+                self.queued.contains_task(*task) && !is_held
+            };
+            let is_idle = self.pools.has_free_slot(*key) && !worker.held.is_empty();
+            assert!(
+                !is_idle || worker.parked.iter().any(is_next),
+                "{key:?} is idle and holds strands"
+            );
+        }
     }
 }

@@ -18,6 +18,18 @@ pub struct AttemptKey {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct WorkerKey(pub u64);
 
+/// What stays in a worker of a task that has left its slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kept {
+    /// The task has ended, or its state is kept elsewhere.
+    Nothing,
+    /// Its live copy, until all that it waits for is resolved.
+    Copy,
+    /// Its live copy, until something happens that it wants to know at once: the first of several
+    /// references is resolved, or its time is over.
+    TimelyCopy,
+}
+
 /// What happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -31,9 +43,11 @@ pub enum Event {
         class: Class,
         /// What it needs; nothing is taken for coordination.
         resources: Resources,
-        /// It ran before, so a live copy of it may be parked in a worker: microseconds that a
-        /// replay to this point would run, the maximum if it cannot be replayed.
+        /// It ran before, so a live copy of it may be parked in a worker: microseconds that its
+        /// replay would run; more than all if it is not to be replayed while that copy lives.
         resumed: Option<Micros>,
+        /// It is the root of the job.
+        is_root: bool,
     },
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {
@@ -51,8 +65,8 @@ pub enum Event {
     TaskLeft {
         /// The attempt.
         attempt: AttemptKey,
-        /// Its live copy stays in its worker.
-        parked: bool,
+        /// What stays of it in its worker.
+        kept: Kept,
     },
     /// A placed task is over, and its worker has begun by itself one that is ready now: that one
     /// has its slot.

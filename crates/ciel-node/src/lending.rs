@@ -7,7 +7,7 @@
 
 use ciel_model::{Class, OrderLabel};
 
-use crate::event::{Action, AttemptKey, Slot, WorkerKey};
+use crate::event::{Action, AttemptKey, Kept, Slot, WorkerKey};
 use crate::node::{Node, Placed, Ready, is_current};
 
 /// Of the tasks that wait, one in so many may be lent to a worker, for each slot.
@@ -47,6 +47,9 @@ impl Node {
             return None;
         };
         let pool = &self.pools.workers.get(worker)?.pool;
+        if !self.takes_starts(*worker) {
+            return None;
+        }
         let (_, first) = loop {
             let entry = self.computation.first()?;
             if is_current(&self.queued, &entry) {
@@ -85,8 +88,8 @@ impl Node {
         let placed = placed.expect("only a placed task is followed");
         let slot = placed.slot;
         if let Slot::Worker(worker) = slot {
-            self.pools.on_left(worker, attempt.task, false);
-            self.pools.on_taken(worker, next.task);
+            self.pools.on_left(worker, attempt.task, Kept::Nothing);
+            self.pools.on_taken(worker, next.task, false);
         }
         self.placed.insert(next, placed);
         actions.push(Action::Place {

@@ -11,6 +11,7 @@ mod lending;
 mod node;
 mod pool;
 mod queue;
+mod resuming;
 
-pub use event::{Action, AttemptKey, Event, Slot, WorkerKey};
+pub use event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
 pub use node::{Capacity, Node};

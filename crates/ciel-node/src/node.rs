@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey, limits};
 
 use crate::attempts::Attempts;
-use crate::event::{Action, AttemptKey, Event, Slot, WorkerKey};
+use crate::event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
 use crate::lending::Lent;
 use crate::pool::Pools;
-use crate::queue::{Entry, Queue};
+use crate::queue::{Entry, Lane};
 
 /// What this machine has to give.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -29,7 +29,15 @@ pub(crate) struct Ready {
     pub(crate) class: Class,
     pub(crate) resources: Resources,
     pub(crate) resumed: Option<Micros>,
-    since: Micros,
+    /// It runs in a worker of its own, and takes no core: the root where there are several.
+    pub(crate) is_apart: bool,
+    pub(crate) since: Micros,
+}
+
+impl Ready {
+    pub(crate) fn entry(&self) -> Entry {
+        (self.label, self.attempt)
+    }
 }
 
 /// A task in its place.
@@ -54,21 +62,24 @@ pub struct Node {
     pub(crate) placed: KeyMap<AttemptKey, Placed>,
     pub(crate) threads_busy: u32,
     /// Scripts that are ready for their first turn, or resume after a wait.
-    coordination: Queue,
+    coordination: Lane,
     /// Scripts that wait for another turn, oldest first.
     turns: VecDeque<AttemptKey>,
     /// Whose turn is next: a preempted script's?
     turn_next: bool,
-    /// Everything that takes resources.
-    pub(crate) computation: Queue,
-    /// What is in either queue. Entries of the queues that are not here are out of date.
+    /// Everything that takes resources, but for strands whose worker is busy.
+    pub(crate) computation: Lane,
+    /// The root, if it waits for the worker of its own.
+    pub(crate) apart: Option<AttemptKey>,
+    /// What is in either lane, held for its worker, or apart. Entries of the lanes that are not
+    /// here are out of date.
     pub(crate) queued: Attempts<Box<Ready>>,
     /// Ready tasks in no queue: a worker may begin them by itself.
     pub(crate) lent: KeyMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
-    /// When a strand that waits for its worker loses patience.
-    deadline: Option<Micros>,
+    /// When waiting for its worker has taken a strand as long as a replay would.
+    pub(crate) deadline: Option<Micros>,
     pub(crate) pools: Pools,
     /// The last round found a place for all that could have one, and nothing has changed since.
     settled: bool,
@@ -82,16 +93,17 @@ impl Node {
             free: capacity.resources.clone(),
             placed: KeyMap::default(),
             threads_busy: 0,
-            coordination: Queue::default(),
+            coordination: Lane::new(capacity.serial),
             turns: VecDeque::new(),
             turn_next: false,
-            computation: Queue::default(),
+            computation: Lane::new(capacity.serial),
+            apart: None,
             queued: Attempts::default(),
             lent: KeyMap::default(),
             overtaken: 0,
             settled: false,
             deadline: None,
-            pools: Pools::new(slots + limits::SPARE_WORKERS_MAX),
+            pools: Pools::new(slots),
             capacity,
         }
     }
@@ -175,21 +187,23 @@ impl Node {
                 class,
                 resources,
                 resumed,
+                is_root,
             } => {
-                let since = now;
+                let is_apart = is_root && self.sets_root_apart(&class);
                 let ready = Ready {
                     attempt,
                     label,
                     class,
                     resources,
                     resumed,
-                    since,
+                    is_apart,
+                    since: now,
                 };
                 self.on_task_offered(Box::new(ready), actions)
             }
             Event::TaskRelabeled { attempt, label } => self.on_task_relabeled(attempt, label),
             Event::TaskWithdrawn { attempt } => self.on_task_withdrawn(attempt, actions),
-            Event::TaskLeft { attempt, parked } => self.on_task_left(attempt, parked),
+            Event::TaskLeft { attempt, kept } => self.on_task_left(attempt, kept),
             Event::TaskFollowed { attempt, next } => self.on_task_followed(attempt, next, actions),
             Event::TaskReturned { attempt } => self.on_task_returned(attempt),
             Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
@@ -201,7 +215,7 @@ impl Node {
         }
     }
 
-    fn on_task_offered(&mut self, ready: Box<Ready>, actions: &mut Vec<Action>) {
+    fn on_task_offered(&mut self, mut ready: Box<Ready>, actions: &mut Vec<Action>) {
         if ready.class == Class::Coordination {
             self.settled = false;
             return self.enqueue(ready);
@@ -212,17 +226,25 @@ impl Node {
                 lacking,
             });
         }
+        if ready.is_apart {
+            ready.resources.millicores = 0;
+        }
         self.settled = self.settled && self.must_wait(&ready);
         self.enqueue(ready);
     }
 
     /// Adds a task to its queue. If it is queued with another label, that entry is stale.
     pub(crate) fn enqueue(&mut self, ready: Box<Ready>) {
-        let queue = match ready.class {
-            Class::Coordination => &mut self.coordination,
-            Class::Process | Class::Pooled(_) => &mut self.computation,
-        };
-        queue.push((ready.label, ready.attempt));
+        let (entry, has_run) = (ready.entry(), ready.resumed.is_some());
+        if ready.is_apart {
+            self.apart = Some(ready.attempt);
+        } else if let Some(worker) = self.busy_keeper(&ready) {
+            self.pools.hold(worker, entry);
+        } else if ready.class == Class::Coordination {
+            self.coordination.push(entry, has_run);
+        } else {
+            self.computation.push(entry, has_run);
+        }
         self.queued.insert(ready.attempt, ready);
     }
 
@@ -234,6 +256,7 @@ impl Node {
         if let Some(mut ready) = self.queued.remove(&attempt) {
             let is_newer = ready.label.epoch < label.epoch;
             if is_newer && ready.label.position != label.position {
+                self.pools.hold_no_more(&ready.entry());
                 ready.label = label;
                 self.enqueue(ready);
                 return self.sweep();
@@ -246,8 +269,8 @@ impl Node {
     /// its way, so that a round would find nothing that the last one did not.
     fn must_wait(&self, ready: &Ready) -> bool {
         match &ready.class {
-            _ if self.capacity.serial => false,
-            _ if self.free.millicores == 0 => true,
+            _ if self.capacity.serial || ready.is_apart => false,
+            _ if self.free.millicores == 0 || self.busy_keeper(ready).is_some() => true,
             Class::Pooled(pool) if ready.resumed.is_none() => {
                 let room = self.free.millicores / ready.resources.millicores.max(1);
                 self.pools.has_started(pool, room.max(1) as usize)
@@ -257,13 +280,17 @@ impl Node {
     }
 
     fn on_task_withdrawn(&mut self, attempt: AttemptKey, actions: &mut Vec<Action>) {
+        let ready = self.queued.remove(&attempt);
+        if let Some(ready) = &ready {
+            self.pools.hold_no_more(&ready.entry());
+        }
         self.on_task_forgotten(attempt.task, actions);
         if self.lent.remove(&attempt).is_some() {
             return;
         }
-        if self.queued.remove(&attempt).is_none() {
+        if ready.is_none() {
             // Placed in the same event; it will not begin.
-            return self.on_task_left(attempt, false);
+            return self.on_task_left(attempt, Kept::Nothing);
         }
         self.sweep();
     }
@@ -278,7 +305,7 @@ impl Node {
         }
     }
 
-    fn on_task_left(&mut self, attempt: AttemptKey, parked: bool) {
+    fn on_task_left(&mut self, attempt: AttemptKey, kept: Kept) {
         self.turns.retain(|waiting| *waiting != attempt);
         let Some(Placed { slot, resources }) = self.placed.remove(&attempt) else {
             return;
@@ -288,7 +315,8 @@ impl Node {
             Slot::Process => self.free.give_back(&resources),
             Slot::Worker(worker) => {
                 self.free.give_back(&resources);
-                self.pools.on_left(worker, attempt.task, parked);
+                self.pools.on_left(worker, attempt.task, kept);
+                self.let_next_go(worker);
             }
         }
     }
@@ -303,13 +331,18 @@ impl Node {
     fn on_task_forgotten(&mut self, task: TaskKey, actions: &mut Vec<Action>) {
         if let Some(worker) = self.pools.home(task) {
             actions.push(Action::DropParked { worker, task });
+            self.pools.forget(task);
+            self.let_next_go(worker);
         }
-        self.pools.forget(task);
     }
 
     fn on_worker_gone(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
         self.take_back(worker);
-        for task in self.pools.on_gone(worker) {
+        let (lost, held) = self.pools.on_gone(worker);
+        for entry in held {
+            self.computation.push(entry, true);
+        }
+        for task in lost {
             actions.push(Action::ContinuationLost { task });
         }
     }
@@ -321,6 +354,7 @@ impl Node {
             return self.place_earliest(now, actions);
         }
         while self.threads_busy < self.capacity.threads && self.place_on_thread(actions) {}
+        self.place_apart(actions);
         self.place_computation(now, actions);
     }
 
@@ -354,10 +388,10 @@ impl Node {
     }
 
     fn drop_outdated(&mut self) {
-        for queue in [&mut self.coordination, &mut self.computation] {
+        for lane in [&mut self.coordination, &mut self.computation] {
             let is_outdated = |entry: Entry| !is_current(&self.queued, &entry);
-            while queue.first().is_some_and(is_outdated) {
-                queue.pop();
+            while lane.first().is_some_and(is_outdated) {
+                lane.pop();
             }
         }
     }
@@ -410,8 +444,8 @@ impl Node {
         );
     }
 
-    /// Places what fits, earliest first; later tasks may overtake one that does not fit, but not
-    /// for ever.
+    /// Places what fits, in the order of the lane; later tasks may overtake one that does not fit,
+    /// but not for ever.
     fn place_computation(&mut self, now: Micros, actions: &mut Vec<Action>) {
         let mut passed = Vec::new();
         while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
@@ -426,6 +460,10 @@ impl Node {
             }
             let (_, attempt) = entry;
             let ready = self.queued.remove(&attempt).expect("it is in its queue");
+            if self.busy_keeper(&ready).is_some() {
+                self.enqueue(ready);
+                continue;
+            }
             match self.place_for(now, &ready, &passed, actions) {
                 Some(slot) => {
                     self.settle(&ready, slot, actions);
@@ -461,14 +499,6 @@ impl Node {
         }
         match &ready.class {
             Class::Pooled(pool) => {
-                let home = ready
-                    .resumed
-                    .and_then(|_| self.pools.home(ready.attempt.task));
-                let busy = home.filter(|home| !self.pools.has_free_slot(*home));
-                if busy.is_some() && !self.is_impatient(now, ready) {
-                    return None;
-                }
-                let home = home.xor(busy);
                 let room = (self.free.millicores / ready.resources.millicores.max(1)).max(1);
                 // No more of them count than there is room for, and there may be many.
                 let same = passed
@@ -476,40 +506,18 @@ impl Node {
                     .filter(|other| other.class == ready.class)
                     .take(room as usize);
                 let wanting = (same.count() + 1).min(room as usize);
-                let worker = self.pools.worker_for(pool, home, wanting, actions)?;
-                if let Some(worker) = busy {
-                    self.move_away(worker, ready.attempt.task, actions);
-                }
+                let worker = self.worker_for(now, pool, ready, wanting, actions)?;
                 Some(Slot::Worker(worker))
             }
             Class::Process | Class::Coordination => Some(Slot::Process),
         }
     }
 
-    /// Whether a strand has waited for its worker as long as its replay would take. If not, the
-    /// time when it has is a deadline.
-    fn is_impatient(&mut self, now: Micros, ready: &Ready) -> bool {
-        let cost = ready.resumed.unwrap_or_default();
-        let patience = cost.saturating_add(limits::RESUME_PATIENCE_US);
-        let until = ready.since.saturating_add(patience);
-        if until > now {
-            let earlier = self.deadline.map_or(until, |deadline| deadline.min(until));
-            self.deadline = Some(earlier).filter(|deadline| *deadline != Micros::MAX);
-        }
-        until <= now
-    }
-
-    /// A strand resumes elsewhere: its live copy is dropped, and it is replayed.
-    fn move_away(&mut self, worker: WorkerKey, task: TaskKey, actions: &mut Vec<Action>) {
-        self.pools.forget(task);
-        actions.push(Action::DropParked { worker, task });
-        actions.push(Action::ContinuationLost { task });
-    }
-
-    fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {
+    pub(crate) fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {
         self.free.take(&ready.resources);
         if let Slot::Worker(worker) = slot {
-            self.pools.on_taken(worker, ready.attempt.task);
+            self.pools
+                .on_taken(worker, ready.attempt.task, ready.is_apart);
         }
         self.placed.insert(
             ready.attempt,

@@ -1,13 +1,17 @@
 //! Pools of worker processes.
 //!
-//! It does not know how a worker is started or spoken to.
+//! A worker that keeps strands may run other tasks meanwhile, and those strands wait until it is
+//! idle. So there are *spare* workers beside one for each slot: a task that has not begun goes to
+//! the worker that keeps the least. No worker that keeps a strand is ended for want of room. It
+//! does not know how a worker is started or spoken to.
 
 use std::collections::BTreeSet;
 
-use ciel_model::{KeyMap, Pool, TaskKey};
+use ciel_model::{KeyMap, Pool, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
-use crate::event::{Action, WorkerKey};
+use crate::event::{Action, Kept, WorkerKey};
+use crate::queue::Entry;
 
 /// A worker process, which has slots for tasks.
 #[derive(Clone, Debug)]
@@ -19,8 +23,14 @@ pub(crate) struct Worker {
     pub(crate) running: BTreeSet<TaskKey>,
     /// It gets no new task; it only resumes the strands parked in it.
     pub(crate) retired: bool,
+    /// The root runs in it or is parked there, and nothing else may be.
+    pub(crate) is_roots: bool,
     /// Strands whose live copies it keeps.
     pub(crate) parked: BTreeSet<TaskKey>,
+    /// Of those the ones that want to go on at once.
+    pub(crate) timely: BTreeSet<TaskKey>,
+    /// Of those the ones that are ready while it is busy.
+    pub(crate) held: BTreeSet<Entry>,
 }
 
 impl Worker {
@@ -39,7 +49,37 @@ impl Worker {
 
     /// Whether a task may be given to it that it does not know.
     fn is_open(&self) -> bool {
-        self.has_free_slot() && !self.retired
+        self.has_free_slot() && !self.retired && !self.is_roots
+    }
+
+    /// Whether it counts among those of which there may be so many.
+    fn is_counted(&self) -> bool {
+        !self.retired && !self.is_roots
+    }
+
+    /// What a task that is new to it would hold up at worst.
+    fn keeps(&self) -> Kept {
+        let leaves_a_slot = self.running.len() + 1 < self.slots;
+        match (
+            self.parked.is_empty() || leaves_a_slot,
+            self.timely.is_empty(),
+        ) {
+            (true, _) => Kept::Nothing,
+            (false, true) => Kept::Copy,
+            (false, false) => Kept::TimelyCopy,
+        }
+    }
+
+    fn park(&mut self, task: TaskKey, is_timely: bool) {
+        self.parked.insert(task);
+        if is_timely {
+            self.timely.insert(task);
+        }
+    }
+
+    fn unpark(&mut self, task: TaskKey) {
+        self.parked.remove(&task);
+        self.timely.remove(&task);
     }
 }
 
@@ -52,18 +92,19 @@ pub(crate) struct Pools {
     slots: FxHashMap<Pool, usize>,
     /// The worker that a task left last: awake, and with warm data.
     warm: Option<WorkerKey>,
-    most: usize,
+    /// Whole cores of the machine.
+    cores: usize,
     next: u64,
 }
 
 impl Pools {
-    pub(crate) fn new(most: usize) -> Pools {
+    pub(crate) fn new(cores: usize) -> Pools {
         Pools {
             workers: FxHashMap::default(),
             homes: KeyMap::default(),
             slots: FxHashMap::default(),
             warm: None,
-            most,
+            cores,
             next: 0,
         }
     }
@@ -73,38 +114,99 @@ impl Pools {
         self.homes.get(&task).copied()
     }
 
-    /// A worker that can run a task of `pool` now: its home if it has one, else one with a free
-    /// slot; if there is none, one is requested within the bound. `wanting` tasks of this pool need
-    /// one, including this one, so as many may be starting at once.
+    /// Workers that there may be beside the root's: one for each core, and as many spare ones.
+    fn most(&self) -> usize {
+        self.cores + self.cores.max(limits::SPARE_WORKERS_MIN)
+    }
+
+    /// A worker that can begin a task of `pool` now, if there is one with a free slot. One that
+    /// keeps nothing is requested within the bound. `wanting` tasks of this pool need one,
+    /// including this one, so as many may be starting at once.
     pub(crate) fn worker_for(
         &mut self,
         pool: &Pool,
-        home: Option<WorkerKey>,
         wanting: usize,
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
-        if let Some(home) = home {
-            return self.has_free_slot(home).then_some(home);
+        let is_fit = |worker: &Worker| worker.pool == *pool && worker.is_open();
+        let open = self.least_keeping(is_fit);
+        let kept = open.map_or(Kept::Nothing, |open| self.workers[&open].keeps());
+        if open.is_some() && kept == Kept::Nothing {
+            return open;
         }
-        let fits = |worker: &Worker| worker.pool == *pool;
-        let is_fit = |worker: &Worker| fits(worker) && worker.is_open();
-        let warm = self
-            .warm
-            .filter(|key| self.workers.get(key).is_some_and(is_fit));
-        let open = warm.or_else(|| self.pick(is_fit));
-        if open.is_none() {
-            let is_coming = |worker: &&Worker| fits(worker) && worker.is_starting();
-            let starting = self.workers.values().filter(is_coming).count();
-            if !self.suffice(pool, starting, wanting) && self.make_room(actions) {
-                self.start(pool, actions);
-            }
+        let starting = self.starting(pool);
+        let more = !self.suffice(pool, starting, wanting)
+            && match open {
+                Some(_) => self.may_be_spare(),
+                None => self.make_room(pool, actions),
+            };
+        if more {
+            self.start(pool, actions);
         }
-        open
+        let is_coming = more || starting > 0;
+        open.filter(|_| kept == Kept::Copy || !is_coming)
+    }
+
+    /// The worker in which the root is to begin: an idle one that keeps nothing, or one of its own
+    /// beside all others.
+    pub(crate) fn worker_apart(
+        &mut self,
+        pool: &Pool,
+        actions: &mut Vec<Action>,
+    ) -> Option<WorkerKey> {
+        let keeps_nothing = |worker: &Worker| worker.parked.is_empty() && worker.is_idle();
+        let is_fit = |worker: &Worker| worker.is_open() && keeps_nothing(worker);
+        let idle = self.least_keeping(|worker| worker.pool == *pool && is_fit(worker));
+        if idle.is_none() && self.starting(pool) == 0 {
+            self.start(pool, actions);
+        }
+        idle
     }
 
     /// Whether so many new workers of `pool` have slots for so many tasks.
     fn suffice(&self, pool: &Pool, workers: usize, tasks: usize) -> bool {
         workers * self.slots.get(pool).copied().unwrap_or(1) >= tasks
+    }
+
+    /// Of the workers of that kind the one that keeps the least; of equal ones the one that a task
+    /// left last, else the oldest.
+    fn least_keeping(&self, fits: impl Fn(&Worker) -> bool) -> Option<WorkerKey> {
+        let warm = self
+            .warm
+            .and_then(|key| Some((key, self.workers.get(&key)?)));
+        if let Some((key, worker)) = warm
+            && fits(worker)
+            && worker.keeps() == Kept::Nothing
+        {
+            return Some(key);
+        }
+        let fitting = self.workers.iter().filter(|(_, worker)| fits(worker));
+        let rank = |(key, worker): (&WorkerKey, &Worker)| {
+            let is_cold = self.warm != Some(*key);
+            (worker.keeps(), worker.parked.len(), is_cold, *key)
+        };
+        fitting.map(rank).min().map(|(_, _, _, key)| key)
+    }
+
+    fn starting(&self, pool: &Pool) -> usize {
+        let is_starting = |worker: &&Worker| worker.pool == *pool && worker.is_starting();
+        self.workers.values().filter(is_starting).count()
+    }
+
+    fn counted(&self) -> usize {
+        let counted = self.workers.values().filter(|worker| worker.is_counted());
+        counted.count()
+    }
+
+    /// Whether there may be one more worker beside idle ones that keep strands. With a single slot
+    /// nothing runs beside what runs above them.
+    fn may_be_spare(&self) -> bool {
+        self.cores > 1 && self.counted() < self.most()
+    }
+
+    /// Of the tasks that run in a worker, the one that was spawned first.
+    pub(crate) fn running_in(&self, worker: WorkerKey) -> Option<TaskKey> {
+        self.workers.get(&worker)?.running.first().copied()
     }
 
     /// Whether a worker can run one more task.
@@ -147,35 +249,36 @@ impl Pools {
                 slots: 0,
                 running: BTreeSet::new(),
                 retired: false,
+                is_roots: false,
                 parked: BTreeSet::new(),
+                timely: BTreeSet::new(),
+                held: BTreeSet::new(),
             },
         );
         actions.push(Action::StartWorker { worker, pool });
     }
 
     /// Whether there may be one more worker, if need be after an idle one of another kind goes. One
-    /// that keeps strands goes only when no worker is about to become idle: those strands may wait
-    /// for the very task that wants the room, and can be replayed. Those that have retired take no
-    /// room from others.
-    fn make_room(&mut self, actions: &mut Vec<Action>) -> bool {
-        let active = || self.workers.values().filter(|worker| !worker.retired);
-        if active().count() < self.most {
+    /// that keeps strands never does; so that they cannot wait for ever for a task of a kind that
+    /// finds no room, there may be one worker of each kind.
+    fn make_room(&mut self, pool: &Pool, actions: &mut Vec<Action>) -> bool {
+        if self.counted() < self.most() {
             return true;
         }
-        let may_leave = |worker: &Worker| worker.is_idle() && !worker.retired;
-        let mut leaving = self.pick(|worker| may_leave(worker) && worker.parked.is_empty());
-        if leaving.is_none() && active().all(may_leave) {
-            leaving = self.pick(may_leave);
+        let leaving =
+            self.pick(|worker| worker.is_idle() && worker.is_counted() && worker.parked.is_empty());
+        if let Some(worker) = leaving {
+            self.send_away(worker, actions);
+            return true;
         }
-        let Some(worker) = leaving else {
-            return false;
-        };
-        self.send_away(worker, actions);
-        true
+        let is_same = |worker: &Worker| worker.pool == *pool && worker.is_counted();
+        !self.workers.values().any(is_same)
     }
 
     fn send_away(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
-        for task in self.on_gone(worker) {
+        let (lost, held) = self.on_gone(worker);
+        debug_assert!(held.is_empty(), "a worker that is busy is not sent away");
+        for task in lost {
             actions.push(Action::ContinuationLost { task });
         }
         actions.push(Action::StopWorker { worker });
@@ -188,31 +291,62 @@ impl Pools {
             worker.retired = true;
         }
         let retired = self.workers.values().filter(|worker| worker.retired);
-        if retired.count() > self.most
+        if retired.count() > self.most()
             && let Some(oldest) = self.pick(|worker| worker.retired && worker.is_idle())
         {
             self.send_away(oldest, actions);
         }
     }
 
-    pub(crate) fn on_taken(&mut self, worker: WorkerKey, task: TaskKey) {
+    pub(crate) fn on_taken(&mut self, worker: WorkerKey, task: TaskKey, is_root: bool) {
         let worker = self.workers.get_mut(&worker);
         let worker = worker.expect("a chosen worker exists");
         worker.running.insert(task);
-        worker.parked.remove(&task);
+        worker.is_roots = is_root;
+        worker.unpark(task);
         self.homes.remove(&task);
     }
 
-    pub(crate) fn on_left(&mut self, key: WorkerKey, task: TaskKey, parked: bool) {
+    pub(crate) fn on_left(&mut self, key: WorkerKey, task: TaskKey, kept: Kept) {
         let Some(worker) = self.workers.get_mut(&key) else {
             return;
         };
         worker.running.remove(&task);
         self.warm = Some(key);
-        if parked {
-            worker.parked.insert(task);
-            self.homes.insert(task, key);
+        match kept {
+            Kept::Nothing => worker.is_roots = false,
+            Kept::Copy | Kept::TimelyCopy => {
+                worker.park(task, kept == Kept::TimelyCopy);
+                self.homes.insert(task, key);
+            }
         }
+    }
+
+    /// A ready strand waits for that worker, which keeps it and is busy.
+    pub(crate) fn hold(&mut self, worker: WorkerKey, entry: Entry) {
+        let worker = self.workers.get_mut(&worker);
+        worker
+            .expect("the keeper of a strand is there")
+            .held
+            .insert(entry);
+    }
+
+    /// A ready strand does not wait for its worker, or not with that label any more.
+    pub(crate) fn hold_no_more(&mut self, entry: &Entry) {
+        let (_, attempt) = entry;
+        if let Some(worker) = self.homes.get(&attempt.task) {
+            let worker = self.workers.get_mut(worker);
+            worker.expect("a home is there").held.remove(entry);
+        }
+    }
+
+    /// The first of the ready strands that wait for that worker, if it has a free slot.
+    pub(crate) fn take_held(&mut self, worker: WorkerKey) -> Option<Entry> {
+        let worker = self.workers.get_mut(&worker);
+        worker
+            .filter(|worker| worker.has_free_slot())?
+            .held
+            .pop_first()
     }
 
     pub(crate) fn on_ready(&mut self, worker: WorkerKey, slots: u32) {
@@ -222,15 +356,16 @@ impl Pools {
         }
     }
 
-    /// Forgets a worker; gives the tasks whose live copies went with it.
-    pub(crate) fn on_gone(&mut self, worker: WorkerKey) -> Vec<TaskKey> {
+    /// Forgets a worker; gives the tasks whose live copies went with it, and which of them are held
+    /// for it.
+    pub(crate) fn on_gone(&mut self, worker: WorkerKey) -> (Vec<TaskKey>, BTreeSet<Entry>) {
         let Some(worker) = self.workers.remove(&worker) else {
-            return Vec::new();
+            return Default::default();
         };
         for task in &worker.parked {
             self.homes.remove(task);
         }
-        worker.parked.into_iter().collect()
+        (worker.parked.into_iter().collect(), worker.held)
     }
 
     /// A parked strand is not wanted any more.
@@ -238,7 +373,7 @@ impl Pools {
         if let Some(home) = self.homes.remove(&task)
             && let Some(worker) = self.workers.get_mut(&home)
         {
-            worker.parked.remove(&task);
+            worker.unpark(task);
         }
     }
 

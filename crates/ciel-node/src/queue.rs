@@ -1,14 +1,16 @@
 //! Ready tasks, earliest in serial order first.
 //!
-//! Most tasks are offered in serial order, or before all others: those stand in a row, and come and
-//! go at its ends. The rest are in a binary heap. An entry is never changed: one whose task was
-//! withdrawn, or has another label by now, stays until it comes up, and is passed over then. Which
-//! those are the queue does not know. Read next: `node`.
+//! A lane has two queues: strands that have run before go before tasks that have not begun, so a
+//! strand hears of what it waits for when that happens. Most tasks are offered in serial order, or
+//! before all others: those stand in a row, and come and go at its ends. The rest are in a binary
+//! heap. An entry is never changed: one whose task was withdrawn, or has another label by now,
+//! stays until it comes up, and is passed over then. Which those are the queue does not know. Read
+//! next: `node`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ciel_model::{OrderLabel, SegmentedQueue};
+use ciel_model::{OrderLabel, SegmentedQueue, limits};
 
 use crate::event::AttemptKey;
 
@@ -55,6 +57,72 @@ impl Queue {
     pub(crate) fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
         self.row.retain(&keep);
         self.heap.retain(|Reverse(entry)| keep(entry));
+    }
+}
+
+/// All ready tasks that want one kind of slot.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    /// Strands that have run before.
+    woken: Queue,
+    /// Tasks that have not begun.
+    fresh: Queue,
+    /// Everything in serial order, whether it has run or not.
+    is_serial: bool,
+    /// How many strands in a row went before a task that has not begun.
+    overtaken: u32,
+}
+
+impl Lane {
+    pub(crate) fn new(is_serial: bool) -> Lane {
+        Lane {
+            woken: Queue::default(),
+            fresh: Queue::default(),
+            is_serial,
+            overtaken: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry, has_run: bool) {
+        match has_run {
+            true => self.woken.push(entry),
+            false => self.fresh.push(entry),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.woken.len() + self.fresh.len()
+    }
+
+    pub(crate) fn first(&self) -> Option<Entry> {
+        match self.is_woken_next() {
+            true => self.woken.first(),
+            false => self.fresh.first(),
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        if self.is_woken_next() {
+            self.overtaken += u32::from(self.fresh.len() > 0);
+            return self.woken.pop();
+        }
+        self.overtaken = 0;
+        self.fresh.pop()
+    }
+
+    /// Strands that ask for the time again and again must not hold up all other tasks for ever.
+    fn is_woken_next(&self) -> bool {
+        match (self.woken.first(), self.fresh.first()) {
+            (Some(woken), Some(fresh)) if self.is_serial => woken < fresh,
+            (Some(_), Some(_)) => self.overtaken < limits::OVERTAKEN_MAX,
+            (woken, _) => woken.is_some(),
+        }
+    }
+
+    /// Drops what does not satisfy `keep`, wherever it is.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
+        self.woken.retain(&keep);
+        self.fresh.retain(&keep);
     }
 }
 

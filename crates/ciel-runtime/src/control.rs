@@ -211,11 +211,7 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
                 task: view.task,
                 number: AttemptNumber(view.attempts - 1),
             };
-            let lacking = core
-                .engine()
-                .node()
-                .waits_for(attempt, &view.options.resources);
-            let reason = lacking.unwrap_or_else(|| "its turn".to_string());
+            let reason = missing_slot(core, attempt, view);
             (TaskState::Ready, vec![format!("waiting for {reason}")])
         }
         Situation::Running(since) => (
@@ -223,6 +219,17 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             vec![running(core, engine, view, *since)],
         ),
     }
+}
+
+/// What a ready task has to wait for: the worker that keeps it, a resource, or its turn.
+fn missing_slot(core: &Core, attempt: AttemptKey, view: &TaskView) -> String {
+    let node = core.engine().node();
+    let before = node.held_behind(attempt);
+    if let Some(before) = before.and_then(|task| core.graph().view(task)) {
+        return format!("its worker process, which runs {}", before.label);
+    }
+    let lacking = node.waits_for(attempt, &view.options.resources);
+    lacking.unwrap_or_else(|| "its turn".to_string())
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use ciel_engine::{Begun, Caller, Effect, Event, Known, Reply};
 use ciel_graph::{self as graph, Assignment, Continuation};
-use ciel_model::StrandKey;
+use ciel_model::{StrandKey, limits};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 use ciel_ordered::Piece;
 
@@ -16,6 +16,9 @@ use crate::entry::{self, Beginning};
 use crate::kept::{Note, Snapshot};
 use crate::script::Script;
 use crate::world::{Happening, Mood, Process, World};
+
+/// Kinds of workers in a scenario.
+const POOLS_MAX: usize = 4;
 
 impl World<'_> {
     /// Submits an event without a caller.
@@ -60,7 +63,7 @@ impl World<'_> {
                 self.schedule_soon(Happening::Act(attempt));
             }
             Effect::DropScript { task } => {
-                self.parked.remove(&task);
+                self.copies.drop_one(task);
                 self.processes.retain(|attempt, process| {
                     attempt.task != task || process.mood != Mood::Preempted
                 });
@@ -70,11 +73,11 @@ impl World<'_> {
             Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {
                 self.stop(attempt)
             }
-            Effect::StartWorker { worker, .. } => {
-                self.workers.insert(worker, VecDeque::new());
-                self.schedule_soon(Happening::Hello(worker));
+            Effect::StartWorker { worker, .. } => self.start_worker(worker),
+            Effect::StopWorker { worker } => {
+                self.workers.remove(&worker);
+                self.copies.on_worker_stopped(worker);
             }
-            Effect::StopWorker { worker } => drop(self.workers.remove(&worker)),
             Effect::NotifyWatcher {
                 attempt, handle, ..
             } => {
@@ -86,7 +89,7 @@ impl World<'_> {
                     "{attempt:?} was told of {handle:?}"
                 );
             }
-            Effect::DropParked { task, .. } => drop(self.parked.remove(&task)),
+            Effect::DropParked { task, .. } => self.copies.drop_one(task),
             Effect::AttemptFailed { task, .. } => self.attempts.failed(&task),
             Effect::JobEnded(ending) => {
                 assert!(self.ending.is_none(), "the job ended twice");
@@ -100,6 +103,16 @@ impl World<'_> {
             }
             Effect::DropObject(_) | Effect::DeadlineMoved => {}
         }
+    }
+
+    /// One for each slot and as many spare ones, one of the root, and one of each kind that finds
+    /// no room otherwise.
+    fn start_worker(&mut self, worker: WorkerKey) {
+        self.workers.insert(worker, VecDeque::new());
+        let slots = self.scenario.slots as usize;
+        let most = slots + slots.max(limits::SPARE_WORKERS_MIN) + 1 + POOLS_MAX;
+        assert!(self.workers.len() <= most, "{:?}", self.workers);
+        self.schedule_soon(Happening::Hello(worker));
     }
 
     /// A thread starts a task, unless it was given up meanwhile.
@@ -139,14 +152,16 @@ impl World<'_> {
     }
 
     fn enter(&mut self, attempt: AttemptKey, assignment: Assignment, slot: Slot) -> Script {
-        let name = assignment.label.name;
-        let live = self.parked.remove(&assignment.task);
+        let (task, name) = (assignment.task, assignment.label.name);
+        let is_pure = assignment.descriptor.pure;
+        let live = self.copies.take(task);
         let (mut script, beginning) = entry::enter(assignment, live, &self.saved);
+        self.copies.check(task, beginning.is_replay(), is_pure);
         match beginning {
             Beginning::Start => self.kept.note_done(Note::Began(name)),
             Beginning::Replay => script.recall(self.recall(attempt, slot)),
             Beginning::Restore { checkpoint } => self.restored += u64::from(checkpoint),
-            Beginning::Resume => {}
+            Beginning::Resume => self.resumed += u64::from(matches!(slot, Slot::Worker(_))),
         }
         script
     }
@@ -181,7 +196,7 @@ impl World<'_> {
     pub(crate) fn suspend(&mut self, attempt: AttemptKey) {
         let process = self.processes.remove(&attempt).expect("it asked");
         if process.continuation == Continuation::Live {
-            self.parked.insert(attempt.task, process.script);
+            self.copies.park(attempt.task, process.script, process.slot);
         }
         self.forget_starts(process.slot);
     }

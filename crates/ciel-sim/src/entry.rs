@@ -26,6 +26,18 @@ pub(crate) enum Beginning {
     Resume,
 }
 
+impl Beginning {
+    /// Whether a strand that has run before does again what it did.
+    pub(crate) fn is_replay(self) -> bool {
+        match self {
+            Beginning::Start | Beginning::Resume | Beginning::Restore { checkpoint: false } => {
+                false
+            }
+            Beginning::Replay | Beginning::Restore { checkpoint: true } => true,
+        }
+    }
+}
+
 /// The script of an assignment; `live` is the live copy of its strand, if there is one.
 pub(crate) fn enter(
     assignment: Assignment,

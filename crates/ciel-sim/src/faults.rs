@@ -95,6 +95,7 @@ impl World<'_> {
     /// The worker is gone; so is what ran in it, and the node reports what was parked there.
     pub(crate) fn kill_worker(&mut self, worker: WorkerKey) {
         self.workers.remove(&worker);
+        self.copies.on_worker_died(worker);
         let victims: Vec<AttemptKey> = self
             .processes
             .iter()
@@ -151,6 +152,7 @@ impl World<'_> {
         let (task, to) = allowed[index % allowed.len()];
         self.rolled_back += u64::from(Some(to) != graph.next_action(task));
         self.kept.note(Note::RolledBack(self.label(task).name, to));
+        self.copies.undo(task);
         self.submit(graph::Event::TaskRolledBack { task, to });
     }
 

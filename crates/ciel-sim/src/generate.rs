@@ -65,6 +65,10 @@ pub fn scenario(seed: u64) -> Scenario {
     let mut faults = faults(&mut random);
     let in_place = add_rollbacks(seed, &mut faults);
     let checkpoints = random.one_in(2);
+    let waits = !serial && seed % 12 == 3;
+    if waits {
+        tasks = parents(seed);
+    }
     Scenario {
         seed,
         slots,
@@ -73,11 +77,46 @@ pub fn scenario(seed: u64) -> Scenario {
         fail_fast: policy == 1,
         checkpoints,
         ahead,
-        in_place,
+        in_place: in_place && !waits,
         tasks,
         faults,
         expectations: Vec::new(),
     }
+}
+
+/// A root that spawns parents, each of which waits for its children while others run above it, all
+/// in workers of one pool: tasks 1 to 3, of which one is pure and one asks for the first; then the
+/// children, short ones and one that takes longer than a replay.
+fn parents(seed: u64) -> Vec<Definition> {
+    let mut random = Random::new(seed ^ 0x9a7e);
+    let pooled = |acts| Definition {
+        kind: Kind::Pool('a'),
+        acts,
+        ..Definition::default()
+    };
+    let count = 6 + random.below(6);
+    // Each is given an object of its own, or those that are pure would share one result.
+    let mut root: Vec<Act> = (0..count).map(|_| Act::Construct(Vec::new())).collect();
+    root.extend((0..count).map(|given| Act::Spawn(1 + random.below(3), vec![given])));
+    root.extend((count..2 * count).map(Act::Get));
+    let mut tasks = vec![pooled(root)];
+    for index in 1..4 {
+        let count = 1 + random.below(4);
+        let mut acts = vec![Act::Print(format!("{index}a,"))];
+        acts.extend((0..count).map(|_| Act::Spawn(4 + random.below(3), Vec::new())));
+        if index == 3 {
+            acts.push(Act::First((1..=count).collect(), None));
+        }
+        acts.extend((1..=count).map(Act::Get));
+        acts.push(Act::Pause(random.below(40_000) as u64));
+        acts.push(Act::Print(format!("{index}b,")));
+        tasks.push(pooled(acts));
+    }
+    tasks[2].pure = true;
+    for us in [50, 400, 9_000] {
+        tasks.push(pooled(vec![Act::Pause(us), Act::Print(format!("{us},"))]));
+    }
+    tasks
 }
 
 /// In every other scenario most scripts run in workers of one pool, which prefetch.

@@ -42,6 +42,10 @@ pub struct Shown {
     pub handed_over: u64,
     /// The resolutions that replayed tasks received at their start.
     pub recalled: u64,
+    /// How often a strand resumed with its live copy in a worker.
+    pub resumed: u64,
+    /// How often a strand of a pure task was replayed although its process lived.
+    pub moved: u64,
     /// How often what a strand did was undone.
     pub rolled_back: u64,
     /// Children that ran in place.
@@ -76,6 +80,8 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         together: 0,
         handed_over: 0,
         recalled: 0,
+        resumed: 0,
+        moved: 0,
         rolled_back: 0,
         called: 0,
         counts: world.counts(),
@@ -107,6 +113,8 @@ fn show(scenario: &Scenario) -> Shown {
         followed: world.followed,
         together: world.together,
         recalled: world.recalled,
+        resumed: world.resumed,
+        moved: world.moved(),
         rolled_back: world.rolled_back,
         called: world.called,
         counts: world.counts(),

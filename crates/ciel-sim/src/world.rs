@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Engine, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Policy, Step, Wait};
-use ciel_model::{Handle, Name, Resources, StrandKey, TaskKey};
+use ciel_model::{Handle, Name, Resources, StrandKey};
 use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 
+use crate::copies::Copies;
 use crate::entry::{CHECKPOINT, end_of};
 use crate::kept::{Attempts, Note, Saved};
 use crate::oracle::Races;
@@ -69,7 +70,7 @@ pub struct World<'a> {
     pub(crate) random: Random,
     pub(crate) engine: Engine,
     pub(crate) processes: BTreeMap<AttemptKey, Process>,
-    pub(crate) parked: BTreeMap<TaskKey, Script>,
+    pub(crate) copies: Copies,
     pub(crate) saved: Vec<Script>,
     /// Living workers, and the starts that each has received and not begun.
     pub(crate) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
@@ -98,6 +99,8 @@ pub struct World<'a> {
     pub together: u64,
     /// The resolutions that replayed tasks received at their start.
     pub recalled: u64,
+    /// How often a strand resumed with its live copy in a worker.
+    pub resumed: u64,
 }
 
 impl<'a> World<'a> {
@@ -116,7 +119,7 @@ impl<'a> World<'a> {
             random,
             engine: Engine::new(coordinator, Node::new(capacity_of(scenario))),
             processes: BTreeMap::new(),
-            parked: BTreeMap::new(),
+            copies: Copies::default(),
             saved: Vec::new(),
             workers: BTreeMap::new(),
             attempts: Attempts::default(),
@@ -135,6 +138,7 @@ impl<'a> World<'a> {
             followed: 0,
             together: 0,
             recalled: 0,
+            resumed: 0,
         }
     }
 
@@ -166,6 +170,11 @@ impl<'a> World<'a> {
     /// The answers of each task's races, by its name.
     pub fn races(&self) -> Races {
         self.kept.noted.races()
+    }
+
+    /// How often a strand of a pure task was replayed although its process lived.
+    pub fn moved(&self) -> u64 {
+        self.copies.moved
     }
 
     /// Whether a single task was cancelled, or was about to be.

@@ -51,6 +51,10 @@ struct Met {
     handed_over: u64,
     /// Answers that replays began with.
     recalled: u64,
+    /// Strands that resumed with their live copies in workers.
+    resumed: u64,
+    /// Strands of pure tasks that were replayed although their processes lived.
+    moved: u64,
     /// Strands that were rolled back.
     rolled_back: u64,
     /// Children that ran in place.
@@ -75,6 +79,8 @@ impl Met {
         self.together += shown.together;
         self.handed_over += shown.handed_over;
         self.recalled += shown.recalled;
+        self.resumed += shown.resumed;
+        self.moved += shown.moved;
         self.rolled_back += shown.rolled_back;
         self.called += shown.called;
         self.races += races.filter(|places| places.len() < 2).count() as u64;
@@ -95,10 +101,13 @@ impl Met {
             self.together,
             self.handed_over,
             self.recalled,
+            self.resumed,
             self.rolled_back,
             self.called,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
+        // Few wait as long as a replay takes while a worker is idle.
+        assert!(self.moved > 0, "{self:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 Source text in, findings out; nothing is imported or run. It checks functions that are tasks, the
 function `main` of a job, and functions of the same text that those use. It skips tasks declared
 `pure=False`, and lines with the comment `# ciel: ok`. Read next: `_scopes.py` for names,
-`_nondeterminism.py` for the names, `lint.py` for the command.
+`_nondeterminism.py` and `_effects.py` for what they must not be, `lint.py` for the command.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ciel import _nondeterminism
+from ciel._effects import EffectSearch, Found
 from ciel._scopes import Function, Scope
 
 TASK, RUN = "ciel.task", "ciel.run"
@@ -73,6 +74,7 @@ class Source:
         for place in self.places:
             if self._is_root(place):
                 self._search(place, place.node.name, seen, found)
+                self._search_effects(place, found)
         return sorted(found, key=lambda finding: (finding.line, finding.column))
 
     def findings_in(self, name: str, line: int) -> list[Finding]:
@@ -95,12 +97,21 @@ class Source:
             search = _Search(one.scope.inside(one.node), _class_of(one.scope))
             for part in one.node.body:
                 search.visit(part)
-            for node, what, instead in search.found:
-                if not self._is_silenced(node):
-                    line, column = node.lineno, self._column(node)
-                    name = one.node.name
-                    found.append(Finding(self.file, line, column, name, task, what, instead))
+            found += self._kept(search.found, one.node.name, task)
             waiting += [used for used in reversed(search.used) if _options_of(used) is None]
+
+    def _search_effects(self, place: _Place, found: list[Finding]) -> None:
+        """Looks at a task itself for what a replay would do or find differently."""
+        search = EffectSearch(place.scope.inside(place.node), place.node.body)
+        if search.spawns:
+            found += self._kept(search.found, place.node.name, place.node.name)
+
+    def _kept(self, found: list[Found], name: str, task: str) -> Iterator[Finding]:
+        """Those that no comment silences."""
+        for node, what, instead in found:
+            if not self._is_silenced(node):
+                line, column = node.lineno, self._column(node)
+                yield Finding(self.file, line, column, name, task, what, instead)
 
     def _column(self, node: ast.expr) -> int:
         """Counted in characters from 1; the parser counts bytes."""

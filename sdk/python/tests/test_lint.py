@@ -123,6 +123,56 @@ def test_decorator_under_any_name_makes_a_task(head: str) -> None:
     assert len(lint(f"{IMPORTS}{head}\ndef work():\n    return time.time()\n", "job.py")) == 1
 
 
+IMPORTED = "import glob, os, tempfile\nimport ciel\nclass Node:\n    pass\n"
+
+EFFECTS = [
+    ("if os.path.exists('f'): return", "os.path.exists()"),
+    ("names = os.listdir('.')", "os.listdir()"),
+    ("names = glob.glob('*')", "glob.glob()"),
+    ("folder = tempfile.mkdtemp()", "tempfile.mkdtemp()"),
+    ("with tempfile.TemporaryDirectory() as folder: pass", "tempfile.TemporaryDirectory()"),
+    ("with open('log', 'a') as log: log.write('x')", "open() for appending"),
+    ("open('log', mode='ab').close()", "open() for appending"),
+    ("for node in {Node(), Node()}: print(node)", "the order of a set of objects"),
+    ("nodes = {Node() for _ in 'ab'}; [print(n) for n in nodes]",
+     "the order of a set of objects"),
+    ("for node in set([Node() for _ in 'ab']): print(node)", "the order of a set of objects"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement,what", EFFECTS)
+def test_what_a_replay_would_do_or_find_differently_is_found(statement: str, what: str) -> None:
+    """``ciel lint`` found none of four programs that failed after a replay: they iterated over a
+    set of objects, looked for a file, made a folder, and appended to a file.
+    """
+    spawn = "    return work.spawn().result()\n"
+    for head in ("@ciel.task\ndef parent():\n", "def main():\n"):
+        found = lint(f"{IMPORTED}{head}    {statement}\n{spawn}", "job.py")
+        assert [finding.what for finding in found] == [what]
+        assert found[0].instead
+    for head, last in (
+        ("@ciel.task(pure=False)\ndef parent():\n", spawn),
+        ("@ciel.task\ndef leaf():\n", "    return 1\n"),
+    ):
+        assert lint(f"{IMPORTED}{head}    {statement}\n{last}", "job.py") == []
+
+
+NO_EFFECTS = [
+    "for name in {'a', 'b'}: print(name)",
+    "with open('f', 'w') as file: file.write('x')",
+    "with open('a') as file: file.read()",
+    "path = os.path.join('a', 'b')",
+    "open = print; open('log', 'a')",
+    "os.path.exists('f')  # ciel: ok",
+]
+
+
+@pytest.mark.parametrize("statement", NO_EFFECTS)
+def test_effects_that_are_the_same_again_are_left_alone(statement: str) -> None:
+    text = f"{IMPORTED}@ciel.task\ndef parent():\n    {statement}\n    work.spawn()\n"
+    assert lint(text, "job.py") == []
+
+
 LEFT_ALONE = [
     "def work():\n    return time.time()\n",
     "@ciel.task(pure=False)\ndef work():\n    return time.time()\n",

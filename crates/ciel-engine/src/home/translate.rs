@@ -56,6 +56,7 @@ pub(super) fn translate(
             descriptor,
             label,
             replay_us,
+            is_root,
             ..
         } => ToSite::Offer(Offer {
             attempt,
@@ -63,6 +64,7 @@ pub(super) fn translate(
             class: descriptor.class.clone(),
             resources: descriptor.options.resources.clone(),
             replay_us,
+            is_root,
         }),
         Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
         Action::Withdraw { .. } => ToSite::Withdraw { attempt },

@@ -222,6 +222,7 @@ fn offered(offer: Offer) -> node::Event {
         class: offer.class,
         resources: offer.resources,
         resumed: offer.replay_us,
+        is_root: offer.is_root,
     }
 }
 

@@ -92,6 +92,7 @@ impl Site {
         let assignment = &begun.assignment;
         let line = self.lines.get(&worker);
         line.is_some_and(|line| line.prefetches && line.was_quick && !line.is_retired)
+            && self.node.takes_starts(worker)
             && !matches!(assignment.entry, Entry::Resume(_))
             && assignment
                 .descriptor

@@ -5,6 +5,7 @@
 //! worker that has begun the next task by itself keeps the slot for it, if the home agrees. Read
 //! next: `prefetch`.
 
+use ciel_graph as graph;
 use ciel_node::{self as node, AttemptKey, Slot};
 
 use super::{Call, Site};
@@ -13,11 +14,17 @@ use crate::message::ToHome;
 
 impl Site {
     /// An attempt waits, if the home agrees. One that the graph has ended already leaves its slot.
-    pub(super) fn on_task_blocked(&mut self, call: &mut Call<'_>, attempt: AttemptKey) -> bool {
+    pub(super) fn on_task_blocked(
+        &mut self,
+        call: &mut Call<'_>,
+        attempt: AttemptKey,
+        wait: graph::Wait,
+    ) -> bool {
         call.asks = Some(attempt);
         let slot = self.slots.get_mut(&attempt);
         if let Some(slot) = slot.filter(|slot| !slot.is_stopping) {
             slot.is_asking = true;
+            slot.is_timely |= wait.is_timely();
             return true;
         }
         call.answer(attempt, Reply::Stopped);
@@ -84,7 +91,12 @@ impl Site {
         if let Slot::Worker(worker) = slot.slot {
             self.return_all(worker);
         }
-        self.leave_node(attempt, parked);
+        let kept = match (parked, slot.is_timely) {
+            (false, _) => node::Kept::Nothing,
+            (true, false) => node::Kept::Copy,
+            (true, true) => node::Kept::TimelyCopy,
+        };
+        self.leave_node(attempt, kept);
     }
 
     /// Nothing of an attempt is in its slot any more.
@@ -96,7 +108,7 @@ impl Site {
             self.followers.retain(|_, before| *before != attempt);
         }
         self.note_quiet(call);
-        self.leave_node(attempt, false);
+        self.leave_node(attempt, node::Kept::Nothing);
     }
 
     pub(super) fn note_quiet(&self, call: &mut Call<'_>) {
@@ -105,8 +117,7 @@ impl Site {
         }
     }
 
-    fn leave_node(&mut self, attempt: AttemptKey, parked: bool) {
-        self.for_node
-            .push(node::Event::TaskLeft { attempt, parked });
+    fn leave_node(&mut self, attempt: AttemptKey, kept: node::Kept) {
+        self.for_node.push(node::Event::TaskLeft { attempt, kept });
     }
 }

@@ -106,3 +106,19 @@ fn one_worker_is_lent_a_share_of_what_waits_and_a_serial_one_nothing() {
     }
     assert_eq!(serial.node.share(), 0);
 }
+
+#[test]
+fn worker_for_which_a_strand_waits_is_lent_nothing() {
+    let mut world = World::new(1, false);
+    world.pooled(1, "p");
+    world.ready(0);
+    world.parked(1);
+    world.pooled(2, "p");
+    for task in 3..9 {
+        world.pooled(task, "p");
+    }
+    assert_eq!(world.lend(2), Some(3));
+    assert_eq!(world.resume(1, "p"), "");
+    assert_eq!(world.lend(2), None);
+    assert_eq!(world.left(2), "1:worker0");
+}

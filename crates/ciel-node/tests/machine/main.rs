@@ -6,10 +6,10 @@ mod lending;
 mod workers;
 mod world;
 
-use ciel_model::{Class, Pool, limits};
+use ciel_model::limits;
 use ciel_node::Event;
 
-use world::{World, attempt_of, cores_of};
+use world::{World, attempt_of};
 
 #[test]
 fn waiting_tasks_are_placed_by_their_newest_labels() {
@@ -37,36 +37,6 @@ fn freed_core_goes_to_the_earliest_in_serial_order() {
     assert_eq!(world.left(9), "3:process");
     assert_eq!(world.left(3), "4:process");
     assert_eq!(world.left(4), "5:process");
-}
-
-#[test]
-fn task_made_ready_by_one_that_ends_gets_its_worker() {
-    // A chain of tasks went from worker to worker, and each link had to wake the other process.
-    let mut world = World::new(2, false);
-    assert_eq!(world.pooled(1, "p"), "start0(p)");
-    assert_eq!(world.ready(0), "1:worker0");
-    assert_eq!(world.pooled(2, "p"), "start1(p)");
-    assert_eq!(world.ready(1), "2:worker1");
-    assert_eq!(world.left(1), "");
-    let offered = world.offered(3, Class::Pooled(Pool::new("p", 1)), cores_of(1));
-    let left = Event::TaskLeft {
-        attempt: attempt_of(2),
-        parked: false,
-    };
-    assert_eq!(world.tell_all([offered, left]), "3:worker1");
-}
-
-#[test]
-fn process_is_placed_behind_tasks_that_only_wait_for_a_worker() {
-    let mut world = World::new(2, false);
-    assert_eq!(world.pooled(5, "p"), "start0(p)");
-    assert_eq!(world.pooled(6, "p"), "start1(p)");
-    assert_eq!(world.pooled(3, "p"), "");
-    assert_eq!(world.process(7, 1), "7:process");
-    assert_eq!(world.pooled(4, "p"), "");
-    assert_eq!(world.ready(0), "3:worker0");
-    assert_eq!(world.left(7), "");
-    assert_eq!(world.ready(1), "4:worker1");
 }
 
 #[test]
@@ -189,4 +159,48 @@ fn preempted_script_that_ends_loses_its_turn() {
     assert_eq!(world.left(1), "");
     assert_eq!(world.left(2), "");
     assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn strand_that_has_run_goes_before_tasks_that_have_not_begun() {
+    // A strand that waited for the first of twelve tasks heard of it when all twelve had ended: it
+    // is after them in serial order.
+    let mut world = World::new(1, false);
+    world.script(1);
+    for task in [2, 3] {
+        assert_eq!(world.script(task), "");
+    }
+    assert_eq!(world.resume_script(9), "");
+    assert_eq!(world.resume_script(8), "");
+    assert_eq!(world.left(1), "8:thread");
+    assert_eq!(world.left(8), "9:thread");
+    assert_eq!(world.left(9), "2:thread");
+}
+
+#[test]
+fn strands_that_ask_for_the_time_again_and_again_do_not_hold_up_others_for_ever() {
+    let mut world = World::new(1, false);
+    world.script(1);
+    world.script(2);
+    let (mut now, mut turns) = (1, 0);
+    loop {
+        // Two strands that poll: one of them is always ready.
+        world.resume_script(if now == 8 { 9 } else { 8 });
+        let next = world.left(now);
+        if next == "2:thread" {
+            break;
+        }
+        now = if next == "8:thread" { 8 } else { 9 };
+        turns += 1;
+    }
+    assert_eq!(turns, limits::OVERTAKEN_MAX);
+}
+
+#[test]
+fn serial_mode_keeps_the_serial_order_for_strands_that_have_run() {
+    let mut world = World::new(1, true);
+    world.script(1);
+    assert_eq!(world.script(2), "");
+    assert_eq!(world.resume_script(9), "");
+    assert_eq!(world.left(1), "2:thread");
 }

@@ -1,9 +1,39 @@
 //! Workers: how many there are, and the strands that they keep.
 
 use ciel_model::{Class, Pool, TaskKey, limits};
-use ciel_node::{Event, WorkerKey};
+use ciel_node::{Event, Kept, WorkerKey};
 
-use super::world::{RAN_US, World, attempt_of, cores_of, label};
+use super::world::{RAN_US, ROOT, World, attempt_of, cores_of};
+
+#[test]
+fn task_made_ready_by_one_that_ends_gets_its_worker() {
+    // A chain of tasks went from worker to worker, and each link had to wake the other process.
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(1, "p"), "start0(p)");
+    assert_eq!(world.ready(0), "1:worker0");
+    assert_eq!(world.pooled(2, "p"), "start1(p)");
+    assert_eq!(world.ready(1), "2:worker1");
+    assert_eq!(world.left(1), "");
+    let offered = world.offered(3, Class::Pooled(Pool::new("p", 1)), cores_of(1));
+    let left = Event::TaskLeft {
+        attempt: attempt_of(2),
+        kept: Kept::Nothing,
+    };
+    assert_eq!(world.tell_all([offered, left]), "3:worker1");
+}
+
+#[test]
+fn process_is_placed_behind_tasks_that_only_wait_for_a_worker() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.pooled(5, "p"), "start0(p)");
+    assert_eq!(world.pooled(6, "p"), "start1(p)");
+    assert_eq!(world.pooled(3, "p"), "");
+    assert_eq!(world.process(7, 1), "7:process");
+    assert_eq!(world.pooled(4, "p"), "");
+    assert_eq!(world.ready(0), "3:worker0");
+    assert_eq!(world.left(7), "");
+    assert_eq!(world.ready(1), "4:worker1");
+}
 
 #[test]
 fn workers_are_started_together_as_far_as_cores_reach_and_used_again() {
@@ -25,7 +55,7 @@ fn parked_strand_goes_on_in_its_worker_and_waits_for_it() {
     world.pooled(1, "py");
     assert_eq!(world.ready(0), "1:worker0");
     assert_eq!(world.parked(1), "");
-    assert_eq!(world.pooled(2, "py"), "2:worker0");
+    assert_eq!(world.pooled(2, "py"), "start1(py) 2:worker0");
     assert_eq!(world.resume(1, "py"), "");
     assert_eq!(world.left(2), "1:worker0");
 }
@@ -96,17 +126,20 @@ fn idle_worker_of_another_kind_makes_room() {
 }
 
 #[test]
-fn worker_that_keeps_a_strand_gives_way_when_nothing_else_can() {
+fn task_of_a_kind_that_finds_no_room_gets_a_worker_beside_those_that_keep_strands() {
     // One slot allows three workers. When each kept a strand that waited for a task of a fourth
-    // kind, that one could never start and the job never ended.
+    // kind, that one could never start and the job never ended; then one of the strands was
+    // replayed although nothing had failed.
     let mut world = World::new(1, false);
     for (task, executor) in [(1, "a"), (2, "b"), (3, "c")] {
         world.pooled(task, executor);
         world.ready(task - 1);
         world.parked(task);
     }
-    assert_eq!(world.pooled(4, "d"), "lost1 stop0 start3(d)");
+    assert_eq!(world.pooled(4, "d"), "start3(d)");
     assert_eq!(world.ready(3), "4:worker3");
+    assert_eq!(world.pooled(5, "d"), "");
+    assert_eq!(world.left(4), "5:worker3");
 }
 
 #[test]
@@ -145,45 +178,194 @@ fn workers_that_have_retired_take_no_room_and_are_not_kept_without_bound() {
 }
 
 #[test]
-fn strand_whose_worker_is_busy_goes_on_elsewhere_when_waiting_would_cost_more() {
-    let mut world = World::new(2, false);
-    world.pooled(1, "py");
-    world.pooled(2, "py");
-    world.ready(0);
-    world.ready(1);
+fn strand_of_a_pure_task_goes_on_elsewhere_when_waiting_would_cost_more() {
+    let mut world = World::pair();
     assert_eq!(world.parked(1), "");
-    assert_eq!(world.pooled(3, "py"), "3:worker0");
-    assert_eq!(world.left(2), "");
-    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.parked(2), "");
+    for (task, words) in [(3, "start2(py) 3:worker1"), (4, "4:worker0")] {
+        assert_eq!(world.pooled(task, "py"), words);
+    }
+    world.ready(2);
+    world.left(3);
+    assert_eq!(world.resume_pure(1, "py"), "");
     let patience = RAN_US + limits::RESUME_PATIENCE_US;
     assert_eq!(world.node.next_deadline(), Some(patience));
     world.now = patience;
-    assert_eq!(world.tell(Event::Ticked), "drop0(1) lost1 1:worker1");
+    assert_eq!(world.tell(Event::Ticked), "drop0(1) lost1 1:worker2");
     assert_eq!(world.node.next_deadline(), None);
 }
 
 #[test]
-fn strand_that_cannot_be_replayed_waits_for_its_worker_however_long() {
-    let mut world = World::new(2, false);
-    world.pooled(1, "py");
-    world.pooled(2, "py");
-    world.ready(0);
-    world.ready(1);
+fn strand_waits_for_its_worker_however_long() {
+    // A strand whose worker was busy was replayed in another one: parents that append a line to a
+    // file wrote it twice although nothing had failed.
+    let mut world = World::pair();
     world.parked(1);
-    world.pooled(3, "py");
-    world.left(2);
-    let resumed = Some(u64::MAX);
-    let offered = Event::TaskOffered {
-        attempt: attempt_of(1),
-        label: label(1, 0),
-        class: Class::Pooled(Pool::new("py", 1)),
-        resources: cores_of(1),
-        resumed,
-    };
-    assert_eq!(world.tell(offered), "");
+    world.parked(2);
+    for task in [3, 4] {
+        world.pooled(task, "py");
+    }
+    world.ready(2);
+    world.left(3);
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.node.held_behind(attempt_of(1)), Some(TaskKey(4)));
+    assert_eq!(world.node.next_deadline(), None);
     world.now = u64::MAX / 2;
     assert_eq!(world.tell(Event::Ticked), "");
-    assert_eq!(world.left(3), "1:worker0");
+    assert_eq!(world.pooled(0, "py"), "0:worker2");
+    assert_eq!(world.left(4), "1:worker0");
+}
+
+#[test]
+fn twenty_strands_in_one_worker_that_are_ready_at_once_go_on_one_after_the_other() {
+    // The worst case: the worker started long before any other, and keeps all of them.
+    let mut world = World::new(2, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    for task in 1..20 {
+        assert_eq!(world.parked(task), "");
+        assert!(world.pooled(task + 1, "py").contains("worker0"));
+    }
+    world.parked(20);
+    for worker in [1, 2] {
+        world.ready(worker);
+    }
+    assert_eq!(world.resume(20, "py"), "20:worker0");
+    for task in (1..20).rev() {
+        assert_eq!(world.resume(task, "py"), "");
+    }
+    // Another slot does what else there is.
+    assert!(world.pooled(0, "py").starts_with("0:worker"));
+    for task in 1..20 {
+        let before = if task == 1 { 20 } else { task - 1 };
+        assert_eq!(world.left(before), format!("{task}:worker0"));
+    }
+    world.left(19);
+    assert_eq!(world.node.queued(), 0);
+}
+
+#[test]
+fn withdrawn_strand_lets_the_next_one_of_its_worker_go_first() {
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    world.pooled(2, "py");
+    world.parked(2);
+    assert_eq!(world.process(0, 1), "0:process");
+    for task in [1, 2] {
+        assert_eq!(world.resume(task, "py"), "");
+    }
+    assert_eq!(
+        world.tell(Event::TaskWithdrawn {
+            attempt: attempt_of(1)
+        }),
+        "drop0(1)"
+    );
+    assert_eq!(world.left(0), "2:worker0");
+}
+
+#[test]
+fn strands_that_were_held_for_a_worker_that_is_gone_go_on_elsewhere() {
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    for task in [1, 2] {
+        world.parked(task);
+        world.pooled(task + 1, "py");
+    }
+    for task in [2, 1] {
+        assert_eq!(world.resume(task, "py"), "");
+    }
+    let worker = WorkerKey(0);
+    assert_eq!(world.tell(Event::WorkerGone { worker }), "lost1 lost2");
+    assert_eq!(world.left(3), "start1(py)");
+    assert_eq!(world.ready(1), "1:worker1");
+    assert_eq!(world.left(1), "2:worker1");
+}
+
+#[test]
+fn new_task_goes_to_a_worker_that_keeps_nothing_and_a_spare_one_is_started() {
+    let mut world = World::pair();
+    world.parked(1);
+    assert_eq!(world.pooled(3, "py"), "start2(py) 3:worker0");
+    world.left(2);
+    assert_eq!(world.pooled(4, "py"), "4:worker1");
+    world.ready(2);
+    world.left(3);
+    assert_eq!(world.pooled(5, "py"), "5:worker2");
+    world.parked(5);
+    world.parked(4);
+    // Four workers are the most for two slots.
+    assert_eq!(world.pooled(6, "py"), "start3(py) 6:worker1");
+    assert_eq!(world.pooled(7, "py"), "7:worker0");
+    world.ready(3);
+    world.parked(6);
+    assert_eq!(world.pooled(8, "py"), "8:worker3");
+    world.parked(7);
+    world.parked(8);
+    assert_eq!(world.pooled(9, "py"), "9:worker3");
+}
+
+#[test]
+fn strand_that_waits_for_the_first_gets_no_new_task_above_it_while_spares_last() {
+    let mut world = World::pair();
+    world.parked_timely(1);
+    assert_eq!(world.pooled(3, "py"), "start2(py)");
+    assert_eq!(world.ready(2), "3:worker2");
+    world.parked_timely(2);
+    assert_eq!(world.pooled(4, "py"), "start3(py)");
+    assert_eq!(world.ready(3), "4:worker3");
+    world.parked_timely(3);
+    world.parked(4);
+    // None is left: the one that asks nothing is held up first.
+    assert_eq!(world.pooled(5, "py"), "5:worker3");
+    assert_eq!(world.pooled(6, "py"), "6:worker0");
+}
+
+#[test]
+fn root_has_a_worker_of_its_own_and_takes_no_core() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.root(None), "start0(py)");
+    assert_eq!(world.ready(0), format!("{ROOT}:worker0"));
+    assert_eq!(world.pooled(1, "py"), "start1(py)");
+    assert_eq!(world.pooled(2, "py"), "start2(py)");
+    assert_eq!(world.ready(1), "1:worker1");
+    assert_eq!(world.parked_timely(ROOT), "");
+    assert_eq!(world.ready(2), "2:worker2");
+    assert_eq!(world.pooled(3, "py"), "");
+    // Both cores are busy, and it goes on.
+    assert_eq!(world.root(Some(u64::MAX)), format!("{ROOT}:worker0"));
+    world.left(ROOT);
+    assert_eq!(world.left(1), "3:worker1");
+    // The worker is one of all others now.
+    assert_eq!(world.pooled(4, "py"), "");
+    assert_eq!(world.left(3), "4:worker1");
+}
+
+#[test]
+fn root_whose_worker_is_gone_goes_on_in_another_one() {
+    let mut world = World::new(2, false);
+    world.root(None);
+    world.ready(0);
+    world.parked(ROOT);
+    let worker = WorkerKey(0);
+    let lost = format!("lost{ROOT}");
+    assert_eq!(world.tell(Event::WorkerGone { worker }), lost);
+    assert_eq!(world.root(Some(u64::MAX)), "start1(py)");
+    assert_eq!(world.ready(1), format!("{ROOT}:worker1"));
+}
+
+#[test]
+fn with_one_slot_the_root_shares_worker_and_core_with_all_others() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.root(None), "start0(py)");
+    assert_eq!(world.ready(0), format!("{ROOT}:worker0"));
+    assert_eq!(world.pooled(1, "py"), "");
+    assert_eq!(world.parked_timely(ROOT), "1:worker0");
+    assert_eq!(world.root(Some(u64::MAX)), "");
+    assert_eq!(world.pooled(2, "py"), "");
+    assert_eq!(world.left(1), format!("{ROOT}:worker0"));
 }
 
 #[test]
@@ -231,7 +413,8 @@ fn strand_resumes_in_a_slot_of_its_worker_beside_other_tasks() {
     assert_eq!(world.parked(1), "");
     assert_eq!(world.resume(1, "py"), "1:worker0");
     assert_eq!(world.parked(1), "");
-    assert_eq!(world.pooled(3, "py"), "3:worker0");
+    // It takes the last slot, above a strand.
+    assert_eq!(world.pooled(3, "py"), "start1(py) 3:worker0");
     assert_eq!(world.resume(1, "py"), "");
     assert_eq!(world.left(3), "1:worker0");
 }

@@ -1,10 +1,13 @@
 //! A node, and the words in which these tests say what happens to it and what it wants done.
 
 use ciel_model::{AttemptNumber, Class, OrderLabel, Pool, Resources, TaskKey};
-use ciel_node::{Action, AttemptKey, Capacity, Event, Node, Slot, WorkerKey};
+use ciel_node::{Action, AttemptKey, Capacity, Event, Kept, Node, Slot, WorkerKey};
 
 /// What the strands of these tests have run before they wait.
 pub const RAN_US: u64 = 2_000;
+
+/// The root of a job, which is last in serial order.
+pub const ROOT: u64 = 1_000;
 
 pub struct World {
     pub now: u64,
@@ -47,16 +50,49 @@ impl World {
             class,
             resources,
             resumed: None,
+            is_root: false,
         }
     }
 
     pub fn resume(&mut self, task: u64, executor: &str) -> String {
+        self.resume_after(task, executor, u64::MAX)
+    }
+
+    /// A strand of a pure task, which may be replayed although its copy lives.
+    pub fn resume_pure(&mut self, task: u64, executor: &str) -> String {
+        self.resume_after(task, executor, RAN_US)
+    }
+
+    fn resume_after(&mut self, task: u64, executor: &str, replay_us: u64) -> String {
         self.tell(Event::TaskOffered {
             attempt: attempt_of(task),
             label: label(task, 0),
             class: Class::Pooled(Pool::new(executor, 1)),
             resources: cores_of(1),
-            resumed: Some(RAN_US),
+            resumed: Some(replay_us),
+            is_root: false,
+        })
+    }
+
+    pub fn resume_script(&mut self, task: u64) -> String {
+        self.tell(Event::TaskOffered {
+            attempt: attempt_of(task),
+            label: label(task, 0),
+            class: Class::Coordination,
+            resources: cores_of(1),
+            resumed: Some(u64::MAX),
+            is_root: false,
+        })
+    }
+
+    pub fn root(&mut self, resumed: Option<u64>) -> String {
+        self.tell(Event::TaskOffered {
+            attempt: attempt_of(ROOT),
+            label: label(ROOT, 0),
+            class: Class::Pooled(Pool::new("py", 1)),
+            resources: cores_of(1),
+            resumed,
+            is_root: true,
         })
     }
 
@@ -80,14 +116,21 @@ impl World {
     pub fn left(&mut self, task: u64) -> String {
         self.tell(Event::TaskLeft {
             attempt: attempt_of(task),
-            parked: false,
+            kept: Kept::Nothing,
         })
     }
 
     pub fn parked(&mut self, task: u64) -> String {
         self.tell(Event::TaskLeft {
             attempt: attempt_of(task),
-            parked: true,
+            kept: Kept::Copy,
+        })
+    }
+
+    pub fn parked_timely(&mut self, task: u64) -> String {
+        self.tell(Event::TaskLeft {
+            attempt: attempt_of(task),
+            kept: Kept::TimelyCopy,
         })
     }
 
@@ -114,6 +157,16 @@ impl World {
     pub fn followed(&mut self, task: u64, next: u64) -> String {
         let (attempt, next) = (attempt_of(task), attempt_of(next));
         self.tell(Event::TaskFollowed { attempt, next })
+    }
+
+    /// Two cores with two workers, 0 and 1, which run tasks 1 and 2.
+    pub fn pair() -> World {
+        let mut world = World::new(2, false);
+        world.pooled(1, "py");
+        world.pooled(2, "py");
+        assert_eq!(world.ready(0), "1:worker0");
+        assert_eq!(world.ready(1), "2:worker1");
+        world
     }
 
     /// A worker that runs task 1 while others of its pool wait.

@@ -109,7 +109,7 @@ def _plain_function(work: Any) -> Callable[..., Any]:
     Raises TypeError with the reason for what cannot be a task.
     """
     name = getattr(work, "__qualname__", type(work).__qualname__)
-    inner = inspect.unwrap(work.func if isinstance(work, functools.partial) else work)
+    inner = work.func if isinstance(work, functools.partial) else work
     called = inner if inspect.isroutine(inner) else getattr(type(inner), "__call__", None)
     for found in (inner, called):
         if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -48,7 +49,8 @@ class Watched:
 class ClientStrand(EngineStrand):
     """The root strand of a session; any thread may use it.
 
-    `lost` is why the engine cannot be reached any more, `failures` are those that were never read.
+    `lost` is why the engine cannot be reached any more, `failures` are those that were never read;
+    `forked` is the error of its use in a forked child.
     """
 
     any_thread = True
@@ -65,6 +67,7 @@ class ClientStrand(EngineStrand):
         self.failures: list[Failure] = []
         self.closed = threading.Event()
         self._callbacks = Callbacks()
+        self.forked: NoRun | None = None
 
     def hear(self) -> None:
         """Receives messages until the engine is gone; runs in a thread of its own."""
@@ -78,6 +81,15 @@ class ClientStrand(EngineStrand):
                     break
         finally:
             self._end(is_well)
+
+    def on_forked(self) -> None:
+        """In a forked child: whatever needs the engine raises at once."""
+        self.connection.forked()
+        self.saying = threading.RLock()  # another thread of the parent may have held it
+        self.lost = self.forked = NoRun(
+            f"this session belongs to process {os.getppid()}, which forked this one",
+            hint="open a session in each process, after the fork",
+        )
 
     def _answered(self, request: int, answer: Result | Failure) -> None:
         watched = self._answers.pop(request, None)
@@ -157,6 +169,8 @@ class ClientStrand(EngineStrand):
         handle = self.handle_of(future)
         with self.saying:
             known = future._known
+            if self.forked is not None and (known is None or not known.is_resolved):
+                raise self.forked
             if not isinstance(known, Watched):
                 known = future._known = self._ask(
                     lambda request: self.connection.open_reference(self.tag, request, handle, True)

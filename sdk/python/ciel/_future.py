@@ -155,7 +155,7 @@ class Future(Generic[T_co]):
 
     def __repr__(self) -> str:
         """Names the strand of the future."""
-        return f"<Future {self._handle} of {self._strand.label or 'a session'}>"
+        return f"<Future of {self._strand.label or 'a session'}>"
 
     def __bool__(self) -> bool:
         """Refuses: a test of a future is nearly always a forgotten `result()`."""

@@ -7,6 +7,7 @@ not know the submitted tasks. Read next: `_engine.py` for the child process, `_s
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 import weakref
@@ -34,7 +35,7 @@ class SessionProcess:
     def client(self) -> ClientStrand:
         """The strand to submit with; raises NoRun if the session is closed."""
         if not self._is_open:
-            raise NoRun("the session is closed")
+            raise self._client.forked or NoRun("the session is closed")
         return self._client
 
     def flush_own_output(self) -> None:
@@ -84,6 +85,17 @@ class SessionProcess:
 
 
 _OPEN: weakref.WeakSet[SessionProcess] = weakref.WeakSet()
+
+
+def _on_forked() -> None:
+    """In a forked child: the sessions belong to the parent, which goes on with them."""
+    for session in list(_OPEN):
+        session._is_open = False
+        session._client.on_forked()
+    _OPEN.clear()
+
+
+os.register_at_fork(after_in_child=_on_forked)
 
 
 def _greeted(engine: Engine) -> ClientStrand:

@@ -149,3 +149,23 @@ def test_run_waits_for_a_future_and_awaits_a_coroutine_function(tmp_path: Path) 
     assert testing.run(main_with_future) == 8
     assert ciel.run(main_with_await, jobs=1, state=tmp_path / "state") == 10
     assert testing.run(main_with_await) == 10
+
+
+SHOWN = """
+import ciel
+
+@ciel.task
+def two():
+    return 2
+
+def main():
+    print(two.spawn(), ciel.put(3))
+"""
+
+
+def test_a_future_is_shown_alike_in_every_mode(tmp_path: Path) -> None:
+    """It was shown with a number that differed between `--serial` and the other modes."""
+    shown = [jobs.run(tmp_path, SHOWN, options=options).printed for options in MODES]
+    for line in shown:
+        first, second = line.decode().split("> <")
+        assert first.startswith("<Future of job@") and second.rstrip(">\n") == first[1:]

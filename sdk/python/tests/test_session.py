@@ -369,3 +369,43 @@ def test_a_callback_is_called_when_the_future_is_resolved(session: ciel.Session)
     future.add_done_callback(fail)
     future.add_done_callback(note)
     assert called.wait(DEADLINE_S) and found == [16]
+
+
+FORKS = """
+import os
+import sys
+import ciel
+
+session = ciel.Session(jobs=1)
+done, slow = session.submit(abs, -1), session.submit(ord, "a")
+done.result()
+executor = ciel.Executor(session=session)
+
+def said(work):
+    try:
+        return work()
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+child = os.fork()
+if child == 0:
+    uses = [done.result, slow.result, lambda: session.submit(abs, 2), lambda: session.put(1),
+            lambda: ciel.wait([slow]), session.close]
+    print(*[said(use) for use in uses], sep="\\n", flush=True)
+    sys.exit(0)
+print("status", os.waitpid(child, 0)[1])
+print(session.submit(abs, -3).result(), slow.result(), executor.submit(abs, -4).result())
+executor.shutdown()
+session.close()
+"""
+
+
+def test_a_session_in_a_forked_child_raises_at_once_and_the_parent_goes_on(tmp_path: Path) -> None:
+    """A child that used its parent's session waited for ever, and when it ended, the parent's next
+    result raised WorkerLost."""
+    process = program(tmp_path, FORKS)
+    out, errors = process.communicate(timeout=DEADLINE_S)
+    belongs = f"NoRun: this session belongs to process {process.pid}, which forked this one"
+    assert (out.splitlines(), errors) == (
+        ["1", *[belongs] * 4, "None", "status 0", "3 97 4"], "",
+    )  # fmt: skip

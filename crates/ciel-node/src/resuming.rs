@@ -109,7 +109,7 @@ impl Node {
         until <= now
     }
 
-    /// A strand goes on elsewhere: its live copy is dropped, and it is replayed.
+    /// A strand resumes elsewhere: its live copy is dropped, and it is replayed.
     fn move_away(&mut self, worker: WorkerKey, task: TaskKey, actions: &mut Vec<Action>) {
         self.pools.forget(task);
         actions.push(Action::DropParked { worker, task });

@@ -351,7 +351,7 @@ fn speaker_of(event: &Event) -> Option<TaskKey> {
     }
 }
 
-/// Whether the entry of an assignment goes on with a live copy.
+/// Whether the entry of an assignment resumes a live copy.
 pub(crate) fn is_resumption(assignment: &Assignment) -> bool {
     matches!(assignment.entry, Entry::Resume(_))
 }

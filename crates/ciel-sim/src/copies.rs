@@ -60,7 +60,7 @@ impl Copies {
         self.undone.insert(task);
     }
 
-    /// A strand begins or goes on; gives its copy, if there is one.
+    /// A strand begins or resumes; gives its copy, if there is one.
     pub(crate) fn take(&mut self, task: TaskKey) -> Option<Script> {
         self.parked.remove(&task).map(|(script, _)| script)
     }

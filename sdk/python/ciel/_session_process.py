@@ -88,7 +88,7 @@ _OPEN: weakref.WeakSet[SessionProcess] = weakref.WeakSet()
 
 
 def _on_forked() -> None:
-    """In a forked child: the sessions belong to the parent, which goes on with them."""
+    """In a forked child: the sessions belong to the parent, which continues with them."""
     for session in list(_OPEN):
         session._is_open = False
         session._client.on_forked()

@@ -1,7 +1,7 @@
 """Random programs with a real engine: one core, several, and workers that are killed meanwhile.
 
 What a program gives and prints is known from a plain evaluation without ciel. `CIEL_SOAK_S` is how
-many seconds the test with kills goes on.
+many seconds the test with kills lasts.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def test_what_cannot_be_pickled_is_the_exception_of_the_future(executor: ciel.Ex
 def test_calls_that_the_engine_was_not_given_can_be_cancelled(
     executor: ciel.Executor, tmp_path: Path
 ) -> None:
-    """`cancel` and `shutdown(cancel_futures=True)` end what waits; what runs goes on."""
+    """`cancel` and `shutdown(cancel_futures=True)` end what waits; what runs continues."""
     gate = tmp_path / "gate"
     futures = [executor.submit(wait_for, str(gate)) for _ in range(50)]
     assert futures[-1].cancel() and not futures[0].cancel()

@@ -377,7 +377,7 @@ def patience_saved(task):
 
 
 def watcher(task):
-    """It goes on while it watches, and is told in the order in which things happen."""
+    """It continues while it watches, and receives events in the order in which they happen."""
     held, free = hold(task)
     told = []
     for request, handle in [(1, held), (2, free), (3, free)]:
@@ -450,7 +450,7 @@ def interruptible(task):
 
 
 def outlives(task):
-    """It is parked in a process that is used up meanwhile: where it goes on, and what else ran."""
+    """It is parked in a process that is used up meanwhile: where it resumes, and what else ran."""
     before = os.getpid()
     children = [task.spawn("counts-processes", keep="KEEP_END"), task.spawn("counts-processes")]
 

@@ -334,7 +334,7 @@ fn root_has_a_worker_of_its_own_and_takes_no_core() {
     assert_eq!(world.parked_timely(ROOT), "");
     assert_eq!(world.ready(2), "2:worker2");
     assert_eq!(world.pooled(3, "py"), "");
-    // Both cores are busy, and it goes on.
+    // Both cores are busy, and it continues.
     assert_eq!(world.root(Some(u64::MAX)), format!("{ROOT}:worker0"));
     world.left(ROOT);
     assert_eq!(world.left(1), "3:worker1");

@@ -28,7 +28,7 @@ use self::host::WorkerHost;
 use crate::engine::Engine;
 use crate::spawning::Spawning;
 
-/// Starts of an executor that may fail in a row before it is not tried again in this run.
+/// Starts of an executor that may fail in a row before it is not started again in this run.
 const FAILED_STARTS_MAX: u32 = 3;
 
 /// Why an executor cannot be started.
@@ -161,7 +161,7 @@ impl Workers {
         self.connections.borrow_mut().remove(&worker);
     }
 
-    /// Why `pool` is not to be tried again, if so.
+    /// Why no worker of `pool` is started any more, if so.
     pub(super) fn given_up(&self, pool: &Pool) -> Option<StartError> {
         let failed = self.failed_starts.borrow();
         let (count, why) = failed.get(pool)?;

@@ -8,9 +8,10 @@ use super::Finding;
 use super::text::{mask_python, mask_rust, without_tests, words};
 use super::tree::{Language, Source};
 
-/// A phrase of everyday English, and the term to use instead: in all prose.
+/// A phrase of everyday English, and the term to use instead.
 const PLAIN: &[(&str, &str)] = &[
     ("anew", "again, or the act: rebuilds, rewrites, reencodes"),
+    ("goes on", "continues or resumes"),
     ("got a place", "got a slot"),
     ("held back", "buffered or delayed"),
     ("holds something else", "differs"),
@@ -27,25 +28,11 @@ const PLAIN: &[(&str, &str)] = &[
     ("takes up", "resumes, recovers or starts"),
     ("the outside", "the environment"),
     ("walk over", "iterate over"),
-    ("went on", "continued or resumed"),
-    ("who asks", "the caller"),
-];
-
-/// Further ones, in what users read.
-const PLAIN_TO_USERS: &[(&str, &str)] = &[
-    ("goes on", "continues or resumes"),
     ("told ahead", "prefetched"),
     ("tried again", "retried"),
+    ("went on", "continued or resumed"),
     ("what it is told", "what it receives"),
-];
-
-/// Pages that are held to other texts: to doc comments by a test, to the wire protocol, to the code
-/// map. Their wording follows those.
-const HELD_TO_OTHER_TEXTS: &[&str] = &[
-    "ARCHITECTURE.md",
-    "docs/reference/journal.md",
-    "protocol/PROTOCOL.md",
-    "protocol/vectors/README.md",
+    ("who asks", "the caller"),
 ];
 
 /// Crates whose string literals are messages to users.
@@ -61,35 +48,29 @@ const SPEAKING: &[&str] = &[
     "crates/ciel-spawner/",
     "crates/ciel-store/",
     "crates/ciel-view/",
+    "crates/ciel-workers/",
 ];
 
 /// Phrases of the lists in the prose of a page, in the messages of a crate, and in comments.
 pub fn vague_phrases(source: &Source) -> Vec<Finding> {
-    let is_held = HELD_TO_OTHER_TEXTS.contains(&source.path.as_str());
-    if is_held || source.is_generated() {
+    if source.is_generated() {
         return Vec::new();
     }
     let speaks = SPEAKING.iter().any(|one| source.path.starts_with(one)) && source.is_production();
-    let (to_users, comments) = match source.language() {
-        Language::Markdown => (prose(&source.text), Vec::new()),
-        Language::Rust if speaks => (messages(&source.text), rust_comments(&source.text)),
-        Language::Rust => (Vec::new(), rust_comments(&source.text)),
-        Language::Python => (Vec::new(), python_comments(&source.text)),
+    let lines = match source.language() {
+        Language::Markdown => prose(&source.text),
+        Language::Rust if speaks => [messages(&source.text), rust_comments(&source.text)].concat(),
+        Language::Rust => rust_comments(&source.text),
+        Language::Python => python_comments(&source.text),
         Language::Other => return Vec::new(),
     };
-    let to_users = find(source, &to_users, &[PLAIN, PLAIN_TO_USERS]);
-    [to_users, find(source, &comments, &[PLAIN])].concat()
-}
-
-/// Phrases of the lists in lines.
-fn find(source: &Source, lines: &[Line], lists: &[&[(&str, &str)]]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (number, line) in lines {
         let line = line.to_lowercase();
-        for (phrase, term) in lists.iter().copied().flatten() {
+        for (phrase, term) in PLAIN {
             if words(&line, phrase).next().is_some() {
                 let message = format!("`{phrase}`: write {term}");
-                found.push(Finding::new(&source.path, *number, message));
+                found.push(Finding::new(&source.path, number, message));
             }
         }
     }
@@ -189,7 +170,6 @@ mod tests {
     fn phrases_of_prose_are_found_and_those_of_code_are_not() {
         let page = "It goes on.\n`goes on`\n```\ngoes on\n```\nIt is made again.\n";
         assert_eq!(lines("docs/a.md", page), [1, 6]);
-        assert_eq!(lines("protocol/PROTOCOL.md", page), [0; 0]);
     }
 
     #[test]

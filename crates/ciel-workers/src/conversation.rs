@@ -55,8 +55,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// A worker of `pool` with that hello; it is to receive the effects of
-    /// [`Conversation::begin`] first.
+    /// A worker of `pool` with that hello; it is to receive the effects of `begin`
+    /// first.
     pub fn new(worker: WorkerKey, hello: Hello, is_client: bool, rules: Rules) -> Conversation {
         let features = Features::agreed(&hello.features);
         let pool = hello.pool.unwrap_or_default();

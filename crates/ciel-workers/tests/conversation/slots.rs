@@ -68,7 +68,11 @@ fn task_that_parks_frees_its_slot_and_resumes_beside_the_others() {
     let mut world = three_at_once(true);
     world.send(0, define(5, "p", 1));
     assert_eq!(world.send(1, spawn(0, 0, 5, &[])), "[spawned]");
-    assert_eq!(world.send(1, park(1, &[0])), "[blocked], start 4");
+    // Its child begins beside the others. The only worker keeps a strand now: a spare one starts.
+    assert_eq!(
+        world.send(1, park(1, &[0])),
+        "[blocked], start 4, [ready], hello"
+    );
     assert_eq!(
         world.send(4, exit(&[0], 0)),
         "[finished], resume 1 with value"

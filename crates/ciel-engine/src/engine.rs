@@ -160,6 +160,11 @@ impl Engine {
         self.site.slot_of(attempt)
     }
 
+    /// The slots in which something runs, each as often as it is taken.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.site.slots()
+    }
+
     /// Of the tasks in their slots, the one that was spawned first.
     pub fn oldest_running(&self) -> Option<Label> {
         let oldest = self.site.oldest_running()?;

@@ -17,6 +17,7 @@ pub mod home;
 pub mod link;
 pub mod message;
 pub mod site;
+mod stall;
 
 pub use attempt::{
     Act, Action, At, Attempt, Blocked, IndexError, Kept, OutputError, ReceivedFailures, Waited,
@@ -25,3 +26,4 @@ pub use attempt::{
 pub use engine::Engine;
 pub use event::{Begun, Caller, Effect, Event, Reply};
 pub use message::{Answers, Known};
+pub use stall::{Alive, Stall};

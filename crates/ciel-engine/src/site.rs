@@ -311,6 +311,11 @@ impl Site {
         self.slots.get(&attempt).map(|slot| slot.slot)
     }
 
+    /// The slots in which something runs, each as often as it is taken.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.slots.values().map(|taken| taken.slot)
+    }
+
     /// Of the attempts in their slots, that of the task that was spawned first.
     pub fn oldest_running(&self) -> Option<AttemptKey> {
         self.slots.keys().min().copied()

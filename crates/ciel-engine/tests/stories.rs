@@ -4,7 +4,7 @@
 
 mod house;
 
-use ciel_engine::{Caller, Event};
+use ciel_engine::{Alive, Caller, Event};
 use ciel_graph as graph;
 use ciel_model::{ActionKey, Form, Handle, Value};
 use ciel_node::WorkerKey;
@@ -253,4 +253,33 @@ fn job_that_has_ended_is_quiet_when_the_last_slot_is_free() {
     };
     assert_eq!(house.tell(root), "");
     assert_eq!(house.leave(1), "quiet");
+}
+
+#[test]
+fn job_from_which_nothing_can_come_any_more_is_a_stall_and_names_what_waits() {
+    // A script that was resumed had failed, nothing ran and nothing was ready, and the job stood
+    // for ever; no signal ended it.
+    let mut house = House::with_worker(1);
+    assert_eq!(house.engine.stall(Alive::ALL), None);
+    let nobody = Alive {
+        threads: false,
+        processes: false,
+    };
+    assert_eq!(house.engine.stall(nobody), None, "a worker runs task 1");
+    assert_eq!(house.exit(1, None), "");
+    assert_eq!(
+        house.engine.stall(Alive::ALL),
+        None,
+        "the root is in its slot"
+    );
+    let stall = house.engine.stall(nobody).expect("no thread runs the root");
+    assert_eq!((stall.pending, stall.lost), (1, 1));
+    let (label, situation) = &stall.first[0];
+    assert_eq!(
+        (&*label.what, situation),
+        ("s", &graph::Situation::Running(0))
+    );
+    house.leave(0);
+    let stall = house.engine.stall(Alive::ALL);
+    assert_eq!(stall.map(|stall| (stall.pending, stall.lost)), Some((1, 0)));
 }

@@ -144,6 +144,11 @@ impl Graph {
         }
     }
 
+    /// Whether the end of the job has been reported.
+    pub fn has_ended(&self) -> bool {
+        self.verdict.told
+    }
+
     /// What the root's first output has become, once it is settled.
     fn root_result(&self) -> Option<ObjectState> {
         let (_, outputs) = self.verdict.root.as_ref()?;

@@ -138,6 +138,17 @@ impl Node {
         self.placed.len()
     }
 
+    /// The slots of the tasks in their places, and a thread for each that has another turn.
+    pub fn taken(&self) -> impl Iterator<Item = Slot> {
+        let turns = self.turns.iter().map(|_| Slot::Thread);
+        self.placed.values().map(|placed| placed.slot).chain(turns)
+    }
+
+    /// Whether a worker has been requested and has not said hello.
+    pub fn awaits_worker(&self) -> bool {
+        self.pools.is_any_starting()
+    }
+
     /// What is free now.
     pub fn free(&self) -> &Resources {
         &self.free

@@ -193,6 +193,11 @@ impl Pools {
         self.workers.values().filter(is_starting).count()
     }
 
+    /// Whether a worker of any pool has been requested and has not said hello.
+    pub(crate) fn is_any_starting(&self) -> bool {
+        self.workers.values().any(Worker::is_starting)
+    }
+
     fn counted(&self) -> usize {
         let counted = self.workers.values().filter(|worker| worker.is_counted());
         counted.count()

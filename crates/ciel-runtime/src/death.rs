@@ -1,17 +1,21 @@
 //! Debug builds can be made to die, like by `kill -9`, at any record and at any step of the end of
-//! a run, so that tests can see what is left then. Release builds never do.
+//! a run, and to lose a task, so that tests can see what is left then. Release builds never do.
 //!
 //! Read next: `recovery` and `run::finish`, where it is asked.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_journal::{Journal, Sequence};
+use ciel_model::Label;
 
 /// `7` dies when record 7 is written, `7-` when it is made and not written.
 const AT_RECORD: &str = "CIEL_DIE_AT_RECORD";
 
 /// `3` dies at the third step of the end.
 const AT_END: &str = "CIEL_DIE_AT_END";
+
+/// `step` loses the end of every task of that function that is a process.
+const LOSES: &str = "CIEL_LOSES";
 
 /// When to die.
 pub(crate) struct Death {
@@ -50,6 +54,11 @@ pub(crate) fn at_the_end() {
     if named.is_some_and(|at| STEPS.fetch_add(1, Ordering::Relaxed) + 1 == at) {
         die();
     }
+}
+
+/// Whether the end of a task is to be lost, as a bug in what runs it would lose it.
+pub(crate) fn loses(task: &Label) -> bool {
+    variable(LOSES).is_some_and(|what| *task.what == *what)
 }
 
 fn variable(name: &str) -> Option<String> {

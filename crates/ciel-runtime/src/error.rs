@@ -50,6 +50,13 @@ pub enum RunError {
     View(ViewError),
     /// The output cannot be written.
     Output(std::io::Error),
+    /// Nothing can happen in the run any more, although its job has not ended: a bug of the engine.
+    Stalled {
+        /// Its id.
+        run: String,
+        /// What has not ended, in lines.
+        report: String,
+    },
     /// The system refused something the engine needs.
     System {
         /// What was tried.
@@ -71,6 +78,7 @@ impl RunError {
             RunError::Journal(error) => error.code(),
             RunError::Hindered { hindrance, .. } => hindrance.code(),
             RunError::Output(_) => "run.output",
+            RunError::Stalled { .. } => "run.stalled",
             RunError::System { .. } => "run.system",
         }
     }
@@ -102,6 +110,10 @@ impl RunError {
             }
             RunError::Journal(error) => error.hint().map(str::to_string),
             RunError::Hindered { run, hindrance } => Some(hindrance.hint(run)),
+            RunError::Stalled { run, .. } => Some(format!(
+                "this is a bug of ciel; `ciel journal {run}` shows what led to it, and \
+                 `ciel resume {run}` continues from what is recorded"
+            )),
             RunError::Output(_) | RunError::System { .. } => None,
         }
     }
@@ -172,6 +184,7 @@ impl fmt::Display for RunError {
             RunError::Journal(error) => error.fmt(f),
             RunError::Hindered { hindrance, .. } => hindrance.fmt(f),
             RunError::Output(error) => write!(f, "cannot write the output: {error}"),
+            RunError::Stalled { report, .. } => write!(f, "the run has stalled: {report}"),
             RunError::System { act, source } => write!(f, "cannot {act}: {source}"),
         }
     }
@@ -187,7 +200,8 @@ impl Error for RunError {
             RunError::Recovery(_)
             | RunError::OtherVersion { .. }
             | RunError::Changed { .. }
-            | RunError::Hindered { .. } => None,
+            | RunError::Hindered { .. }
+            | RunError::Stalled { .. } => None,
         }
     }
 }

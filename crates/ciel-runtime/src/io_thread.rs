@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciel_graph::Event;
+use ciel_graph::{Event, JobOutcome};
 use ciel_model::{Failure, FailureKind, Label, Name};
 use ciel_spawner::Cookie;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::error::RunError;
 use crate::observer::{Progress, Report};
 use crate::spawning::Spawning;
+use crate::watchdog::Watchdog;
 use crate::workers::Workers;
 use crate::{control, objects, processes};
 
@@ -46,6 +47,9 @@ struct IoThread {
     job_deadline: Option<Instant>,
     interrupts: u32,
     looks: u64,
+    watchdog: Watchdog,
+    /// Nothing that runs can end any more.
+    is_stalled: bool,
 }
 
 /// The life of the thread; ends when the job is over and every process is gone.
@@ -74,6 +78,8 @@ pub(crate) fn run_thread(
             job_deadline,
             interrupts: 0,
             looks: 0,
+            watchdog: Watchdog::default(),
+            is_stalled: false,
         };
         let ended = shell.run(orders).await;
         shell.engine.followers.close();
@@ -95,7 +101,7 @@ impl IoThread {
         let mut progress = tokio::time::interval(Duration::from_millis(PROGRESS_MS));
         progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut over = false;
-        while !(over && self.engine.lock().engine().is_quiet()) {
+        while !(over && (self.is_stalled || self.engine.lock().engine().is_quiet())) {
             let deadline = [self.deadline, self.job_deadline]
                 .into_iter()
                 .flatten()
@@ -110,7 +116,10 @@ impl IoThread {
                     None => break,
                 },
                 () = until(deadline) => self.on_deadline(),
-                _ = progress.tick() => self.look(),
+                _ = progress.tick() => {
+                    self.look();
+                    over |= self.watch();
+                }
             }
         }
         while let Ok(order) = orders.try_recv() {
@@ -150,7 +159,11 @@ impl IoThread {
         match order {
             Order::StartProcess(assignment) => {
                 let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
-                tokio::task::spawn_local(processes::run(engine, spawning, assignment));
+                let watched = self.watchdog.process();
+                tokio::task::spawn_local(async move {
+                    processes::run(engine, spawning, assignment).await;
+                    drop(watched);
+                });
             }
             Order::StopProcess(attempt) => self.spawning.ask_to_stop(attempt),
             Order::StartWorker { worker, pool } => self.workers.start(worker, pool),
@@ -238,11 +251,7 @@ impl IoThread {
     }
 
     fn end_job(&self, kind: FailureKind, why: &str) {
-        let origin = Label {
-            what: "job".into(),
-            name: Name::default(),
-        };
-        let failure = Failure::new(kind, origin, why);
+        let failure = job_failure(kind, why);
         self.engine.with(|core, now| {
             core.tell(
                 now,
@@ -251,6 +260,26 @@ impl IoThread {
                 },
             )
         });
+    }
+
+    /// Breaks the run off if nothing can happen in it any more. True if nothing happens then,
+    /// either: what is still in a slot is lost, and the job will not end by itself.
+    fn watch(&mut self) -> bool {
+        let Some(report) = self.watchdog.look(&self.engine) else {
+            return false;
+        };
+        if !std::mem::replace(&mut self.is_stalled, true) {
+            let run = self.engine.folder.id().to_string();
+            self.engine.abandon(RunError::Stalled { run, report });
+            return false;
+        }
+        let failure = job_failure(FailureKind::Cancelled, &report);
+        let ending = JobOutcome {
+            result: Err(Arc::new(failure)),
+            failures: Vec::new(),
+        };
+        self.engine.lock().ending.get_or_insert(ending);
+        true
     }
 
     /// Reports progress, and writes the history.
@@ -263,6 +292,15 @@ impl IoThread {
             self.engine.write_counts();
         }
     }
+}
+
+/// A failure of the job as a whole.
+fn job_failure(kind: FailureKind, why: &str) -> Failure {
+    let origin = Label {
+        what: "job".into(),
+        name: Name::default(),
+    };
+    Failure::new(kind, origin, why)
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -50,6 +50,7 @@ mod tracing;
 mod translate;
 mod turns;
 mod user_files;
+mod watchdog;
 mod workers;
 mod workspace;
 

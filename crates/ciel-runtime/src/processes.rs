@@ -16,6 +16,7 @@ use ciel_node::AttemptKey;
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::death;
 use crate::engine::Engine;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
@@ -49,7 +50,11 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let mut attempt = Attempt::new(&assignment);
     let mut desk = TaskWorkspace::new(&engine, &assignment);
     let key = attempt.key();
-    match run_to_end(&engine, &spawning, &assignment, key, &mut desk).await {
+    let ended = run_to_end(&engine, &spawning, &assignment, key, &mut desk).await;
+    if death::loses(&assignment.label) {
+        return;
+    }
+    match ended {
         Ok(Conclusion::Outputs { outputs, printed }) => {
             commit(&engine, &assignment, &mut attempt, outputs, printed)
         }

@@ -193,6 +193,11 @@ impl<T> Turns<T> {
         self.asleep -= 1;
     }
 
+    /// Whether all of so many threads sleep, and nothing waits for one of them.
+    pub(crate) fn is_resting(&self, threads: u32) -> bool {
+        self.waiting.is_empty() && self.asleep == threads as usize
+    }
+
     /// How many threads to wake: for old turns, and for all turns when no thread is likely to be
     /// back for them soon.
     pub(crate) fn wanting(&self, now: Micros) -> usize {

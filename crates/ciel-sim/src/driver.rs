@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use ciel_engine::{Begun, Caller, Effect, Event, Known, Reply};
+use ciel_engine::{Alive, Begun, Caller, Effect, Event, Known, Reply};
 use ciel_graph::{self as graph, Assignment, Continuation};
 use ciel_model::{StrandKey, limits};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
@@ -43,6 +43,11 @@ impl World<'_> {
         let reply = self.engine.tell(self.now, event, caller, &mut effects);
         self.trace.add(self.now, "reply", &reply);
         self.check_accepted();
+        assert_eq!(
+            self.engine.stall(Alive::ALL),
+            None,
+            "nothing can happen any more"
+        );
         (reply, effects)
     }
 

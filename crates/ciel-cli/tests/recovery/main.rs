@@ -16,6 +16,7 @@ mod other_users;
 mod read_only;
 mod removed;
 mod replaced;
+mod stalled;
 
 use support::{Ended, Place};
 

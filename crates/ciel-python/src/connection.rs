@@ -21,12 +21,19 @@ use crate::failure::Failure;
 use crate::incoming::{Incoming, ReceiveError, Received};
 use crate::long_turns::{Ends, Watch};
 use crate::outgoing::Outgoing;
+use crate::prefetch::Line;
 use crate::socket::Socket;
 use crate::worker_messages::{self as messages, OutputFields};
 
 /// Prefetched starts behind the next one, from which on the engine need not hurry to send more of
 /// them.
 const BEHIND_MIN: usize = 8;
+
+/// Seconds after which a turn is long, so that what was prefetched behind it is returned.
+const LONG_TURN_S: f64 = 0.001;
+
+/// Seconds for which a worker continues without the engine.
+const ALONE_S: f64 = 0.010;
 
 /// A connection to the engine. Every method may be called from any thread; one thread receives.
 #[pyclass(frozen, module = "ciel._native")]
@@ -125,13 +132,18 @@ impl Connection {
 impl Connection {
     /// Takes over the descriptor `fd`, a connected stream socket, and marks it close-on-exec.
     ///
-    /// Raises OSError if it is none.
+    /// Prefetched starts are returned while a task runs for longer than `long_turn_s`, and none
+    /// follows after `alone_s` without the engine. Both in seconds, for tests.
+    ///
+    /// Raises OSError if it is none, ValueError for a time that is negative or not finite.
     #[new]
-    fn new(fd: RawFd) -> PyResult<Connection> {
+    #[pyo3(signature = (fd, *, long_turn_s = LONG_TURN_S, alone_s = ALONE_S))]
+    fn new(fd: RawFd, long_turn_s: f64, alone_s: f64) -> PyResult<Connection> {
+        let (long_turn, alone) = (duration(long_turn_s)?, duration(alone_s)?);
         let socket = Arc::new(Socket::take_over(fd).map_err(os_error)?);
-        let watch = Arc::new(Watch::new());
+        let watch = Arc::new(Watch::new(long_turn));
         let received = Arc::new(Mutex::new(Definitions::default()));
-        let incoming = Incoming::new(Arc::clone(&watch), Arc::clone(&received));
+        let incoming = Incoming::new(Arc::clone(&watch), Line::new(alone), Arc::clone(&received));
         let ends = Ends {
             outgoing: Arc::new(Outgoing::new(Arc::clone(&socket))),
             socket,
@@ -519,6 +531,12 @@ impl Drop for Connection {
         self.watch.end();
         self.ends.outgoing.end();
     }
+}
+
+/// Raises ValueError for what is no length of time.
+fn duration(seconds: f64) -> PyResult<Duration> {
+    let found = Duration::try_from_secs_f64(seconds);
+    found.map_err(|error| PyValueError::new_err(format!("{seconds} s: {error}")))
 }
 
 fn os_error(error: Errno) -> PyErr {

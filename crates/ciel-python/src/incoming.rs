@@ -55,12 +55,12 @@ pub struct Incoming {
 
 impl Incoming {
     /// Nothing has come yet.
-    pub fn new(watch: Arc<Watch>, definitions: Arc<Mutex<Definitions>>) -> Incoming {
+    pub fn new(watch: Arc<Watch>, line: Line, definitions: Arc<Mutex<Definitions>>) -> Incoming {
         Incoming {
             decoder: Decoder::with_framing(Framing::LengthPrefixed),
             buffer: vec![0; READ_BYTES_MAX],
             ready: VecDeque::new(),
-            line: Line::new(),
+            line,
             watch,
             definitions,
             failed: None,

@@ -1,9 +1,9 @@
 //! Watches for long tasks: the starts prefetched behind one are returned, so that another worker
 //! can run them.
 //!
-//! A thread looks once in [`LONG_MIN`] while tasks come, and sleeps while the worker rests; it
-//! needs no interpreter, so it looks whatever the task does. It knows neither Python nor tasks,
-//! only turns. Read next: `prefetch.rs`.
+//! A thread looks once in that time while tasks come, and sleeps while the worker rests; it needs
+//! no interpreter, so it looks whatever the task does. It knows neither Python nor tasks, only
+//! turns. Read next: `prefetch.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,9 +14,6 @@ use ciel_protocol::wire::{GiveBack, WorkerMessage};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::socket::Socket;
-
-/// A turn that takes longer than once or twice that is long.
-const LONG_MIN: Duration = Duration::from_millis(1);
 
 /// Between two looks at a turn that is long, unless something comes.
 const LOOK_MAX: Duration = Duration::from_millis(100);
@@ -35,6 +32,8 @@ pub struct Watch {
     is_used: AtomicBool,
     thread: Mutex<Thread>,
     woken: Condvar,
+    /// A turn that takes longer than once or twice that is long.
+    long_min: Duration,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,13 +56,14 @@ pub struct Ends {
 }
 
 impl Watch {
-    /// No task has its turn.
-    pub fn new() -> Watch {
+    /// No task has its turn. One that takes longer than once or twice `long_min` is long.
+    pub fn new(long_min: Duration) -> Watch {
         Watch {
             turns: AtomicU64::new(0),
             is_used: AtomicBool::new(false),
             thread: Mutex::new(Thread::NotStarted),
             woken: Condvar::new(),
+            long_min,
         }
     }
 
@@ -155,7 +155,7 @@ impl Watch {
             }
         }
         let is_on = |thread: &mut Thread| *thread != Thread::Ended;
-        let waited = self.woken.wait_timeout_while(thread, LONG_MIN, is_on);
+        let waited = self.woken.wait_timeout_while(thread, self.long_min, is_on);
         let (thread, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *thread == Thread::Ended
     }

@@ -18,9 +18,6 @@ const STARTS_MAX: usize = 256;
 /// Ended tasks whose outputs are kept for those behind them.
 const ENDED_MAX: usize = 64;
 
-/// For how long a worker continues without the engine.
-const ALONE_MAX: Duration = Duration::from_millis(10);
-
 /// Prefetched starts, and outputs that they may wait for.
 pub struct Line {
     starts: VecDeque<EngineMessage>,
@@ -28,15 +25,18 @@ pub struct Line {
     ended: VecDeque<(u32, Vec<Output>)>,
     /// When the engine last began a task itself.
     heard: Instant,
+    /// For how long a worker continues without the engine.
+    alone_max: Duration,
 }
 
 impl Line {
-    /// Nothing is prefetched yet.
-    pub fn new() -> Line {
+    /// Nothing is prefetched yet. After `alone_max` without the engine no start follows.
+    pub fn new(alone_max: Duration) -> Line {
         Line {
             starts: VecDeque::new(),
             ended: VecDeque::new(),
             heard: Instant::now(),
+            alone_max,
         }
     }
 
@@ -74,7 +74,7 @@ impl Line {
     /// The start that follows a task that has ended with these outputs, complete; none if there is
     /// none, or if they lack what it waits for.
     pub fn follow(&mut self, ended: u32, outputs: &[Output]) -> Option<EngineMessage> {
-        if self.heard.elapsed() > ALONE_MAX {
+        if self.heard.elapsed() >= self.alone_max {
             return None;
         }
         let place = self.starts.iter().position(|start| follows(start, ended));

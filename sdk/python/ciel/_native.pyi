@@ -406,8 +406,14 @@ Message: TypeAlias = Hello | Refusal | Start | Resume | Answer | Cancel | Drop |
 class Connection:
     """A connection to the engine. Any thread may use it; one thread at a time receives."""
 
-    def __new__(cls, fd: int) -> Connection:
-        """Takes over the socket `fd` and marks it close-on-exec; OSError if it is none."""
+    def __new__(
+        cls, fd: int, *, long_turn_s: float = 0.001, alone_s: float = 0.010
+    ) -> Connection:
+        """Takes over the socket `fd` and marks it close-on-exec; OSError if it is none.
+
+        Prefetched starts are returned while a task runs for longer than `long_turn_s`; none
+        follows after `alone_s` without the engine.
+        """
 
     def hello(
         self,

@@ -8,7 +8,7 @@ mod support;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use support::{Ended, Place, repository};
+use support::{Ended, Place, kill, repository, until_true};
 
 const HOSTILE: &str = "hostile";
 
@@ -276,6 +276,57 @@ fn worker_that_died_once_is_replayed_and_nothing_shows() {
         "return *TASK({\"do\": \"die-once\"}, 1)[0];",
         "before\n7\n",
     );
+}
+
+/// An executor of which each worker adds a line to `starts` and waits at `gate` before its hello.
+fn place_with_slow_starts() -> Place {
+    let place = place_with(HOSTILE);
+    let inner = place.path("executors/inner");
+    std::fs::create_dir(&inner).unwrap();
+    let name = format!("ciel-executor-{HOSTILE}");
+    std::fs::rename(place.path("executors").join(&name), inner.join(&name)).unwrap();
+    let (starts, gate) = (place.path("starts"), place.path("gate"));
+    let program = format!(
+        "#!/bin/sh\necho start >> {}\nread line < {}\nexec {} \"$@\"\n",
+        starts.display(),
+        gate.display(),
+        inner.join(&name).display()
+    );
+    let path = place.file("slow", program);
+    install(&place, &path, HOSTILE);
+    place
+}
+
+#[test]
+fn spawner_killed_while_workers_start_costs_no_task_an_attempt() {
+    // With four workers in the midst of their start, one death of the spawner counted as four
+    // failed starts and as three losses of one task: the job failed with WorkerLost, and what was
+    // finished was lost with it.
+    let place = place_with_slow_starts();
+    let gate = place.gate("gate");
+    let script = "sum = 0; all = [];
+        for (n in range(8)) {
+          all += spawn_exec(\"hostile\", {\"do\": \"fine\", \"value\": n}, 1)[0];
+        }
+        for (one in all) { sum = sum + *one; }
+        return sum;";
+    let live = place.start_script(&["-j4"], script);
+    let await_starts = |count: usize| {
+        until_true("the workers start", || {
+            place.has("starts") && place.read("starts").lines().count() == count
+        });
+    };
+    for kills in 1..=2 {
+        await_starts(4 * kills);
+        kill(place.spawner_of(&live), "KILL");
+    }
+    await_starts(12);
+    gate.release(4);
+    let ended = live.end();
+    let found = (ended.code, ended.stdout.as_str());
+    assert_eq!(found, (Some(0), "28\n"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("restarted"), "{}", ended.stderr);
+    place.expect_nobody(&ended.stderr);
 }
 
 #[test]

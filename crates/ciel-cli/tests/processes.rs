@@ -27,15 +27,9 @@ fn one_held_task() -> String {
     )
 }
 
-/// The spawner of a job: the one child of the command.
-fn spawner_of(place: &Place, live: &Live) -> u32 {
-    let is_child = |pid: &u32| parent_of(*pid) == Some(live.pid());
-    until("a spawner", || place.processes().into_iter().find(is_child))
-}
-
 /// The first process of the one task that runs.
 fn task_of(place: &Place, live: &Live) -> u32 {
-    let spawner = spawner_of(place, live);
+    let spawner = place.spawner_of(live);
     let is_child = |pid: &u32| parent_of(*pid) == Some(spawner);
     until("a task's process", || {
         place.processes().into_iter().find(is_child)
@@ -75,7 +69,7 @@ fn command_and_spawner_killed_at_once_are_cleaned_up_by_the_next_run() {
     let script = format!("x = *{};", shell(&has_child));
     let live = place.start_script(&["-j2"], &script);
     place.await_file("started");
-    let spawner = spawner_of(&place, &live);
+    let spawner = place.spawner_of(&live);
     live.signal("STOP");
     kill(spawner, "KILL");
     live.signal("KILL");
@@ -112,7 +106,7 @@ fn spawner_killed_means_its_tasks_run_again_and_the_result_is_right() {
     );
     let live = place.start_script(&["-j2"], &script);
     until_true("the task runs", || place.read("begun").lines().count() == 1);
-    kill(spawner_of(&place, &live), "KILL");
+    kill(place.spawner_of(&live), "KILL");
     until_true("the task runs again", || {
         place.read("begun").lines().count() == 2
     });
@@ -139,7 +133,7 @@ fn spawner_killed_again_and_again_fails_the_task_and_names_it() {
         until_true("the task runs", || {
             place.read("begun").lines().count() == times
         });
-        kill(spawner_of(&place, &live), "KILL");
+        kill(place.spawner_of(&live), "KILL");
     }
     let ended = live.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "before\n"));
@@ -189,7 +183,7 @@ fn whole_tree_of_processes_killed_fails_that_task_and_a_retry_runs_it_again() {
     );
     let live = place.start_script(&["-j1", "-v"], &script);
     until_true("the task runs", || place.read("begun").lines().count() == 1);
-    let spawner = spawner_of(&place, &live);
+    let spawner = place.spawner_of(&live);
     for pid in place.processes() {
         if pid != live.pid() && pid != spawner {
             kill(pid, "KILL");
@@ -404,7 +398,7 @@ fn no_more_processes_run_at_once_than_asked_for() {
             let begun = || place.read("begun").lines().count();
             let expected = (let_through + jobs).min(8);
             until_true("as many as asked for run", || begun() == expected);
-            let spawner = spawner_of(&place, &live);
+            let spawner = place.spawner_of(&live);
             let children = place.processes();
             let running = children
                 .iter()

@@ -193,6 +193,12 @@ impl Place {
         assert!(left.is_empty(), "left behind: {named:?}\n{about}");
     }
 
+    /// The spawner of a job: the one child of the command.
+    pub fn spawner_of(&self, live: &Live) -> u32 {
+        let is_child = |pid: &u32| parent_of(*pid) == Some(live.pid());
+        until("a spawner", || self.processes().into_iter().find(is_child))
+    }
+
     /// Waits until no process of this test's jobs exists.
     pub fn await_nobody(&self) {
         until_true("all processes are gone", || self.processes().is_empty());

@@ -290,6 +290,15 @@ impl Connection {
         self.lines.last()
     }
 
+    /// Whether something ended the process: a signal, or the death of the spawner.
+    pub(super) fn was_killed(&self) -> bool {
+        match &self.ended {
+            Some(ProcessEnd::Lost) => true,
+            Some(ProcessEnd::Exited(exit)) => matches!(exit.status, Status::Signal(..)),
+            None | Some(ProcessEnd::Unwatched | ProcessEnd::Refused(_)) => false,
+        }
+    }
+
     /// How the process ended, in words that follow its name.
     pub(super) fn end_in_words(&self) -> String {
         match &self.ended {

@@ -25,9 +25,7 @@ pub(super) async fn run(
     pool: &Pool,
     mut commands: UnboundedReceiver<Input>,
 ) {
-    let given_up = workers.given_up(pool);
-    let again = given_up.is_none();
-    let start = match given_up {
+    let start = match workers.given_up(pool) {
         Some(why) => Err(Some(why)),
         None => started(workers, worker, pool, &mut commands).await,
     };
@@ -39,8 +37,9 @@ pub(super) async fn run(
         }
         Err(None) => workers.forget(worker),
         Err(Some(why)) => {
+            let again = workers.given_up(pool).is_none();
             if again {
-                workers.start_failed(pool, &why);
+                workers.start_failed(pool, workers.failed_starts(pool), &why);
             }
             refuse_tasks(workers, worker, &why, again, commands).await;
         }

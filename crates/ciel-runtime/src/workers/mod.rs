@@ -168,11 +168,18 @@ impl Workers {
         (*count >= FAILED_STARTS_MAX).then(|| why.clone())
     }
 
-    /// A worker of `pool` could not be started.
-    pub(super) fn start_failed(&self, pool: &Pool, why: &StartError) {
+    /// How many starts of workers of `pool` have failed in a row.
+    pub(super) fn failed_starts(&self, pool: &Pool) -> u32 {
+        let failed = self.failed_starts.borrow();
+        failed.get(pool).map_or(0, |(count, _)| *count)
+    }
+
+    /// A worker of `pool` could not be started; `before` starts are known to have failed
+    /// before it, so those with one cause can count once.
+    pub(super) fn start_failed(&self, pool: &Pool, before: u32, why: &StartError) {
+        let count = self.failed_starts(pool).max(before + 1);
         let mut failed = self.failed_starts.borrow_mut();
-        let before = failed.get(pool).map_or(0, |(count, _)| *count);
-        failed.insert(pool.clone(), (before + 1, why.clone()));
+        failed.insert(pool.clone(), (count, why.clone()));
     }
 
     /// A task of `pool` succeeded.

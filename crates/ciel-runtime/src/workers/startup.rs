@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, ProcessEnd};
 use super::{StartError, Workers};
-use crate::executors::worker::WorkerStart;
+use crate::executors::worker::{WorkerCommand, WorkerStart};
 
 /// In place of a worker that cannot be started: fails the tasks that are given to it. If another
 /// start may be tried, only the first, and that one is retried if the process died.
@@ -87,14 +87,49 @@ pub(super) async fn started(
         WorkerStart::Client => return client(workers, worker, pool, commands).await,
         WorkerStart::Process(command) => command,
     };
+    loop {
+        let before = workers.failed_starts(pool);
+        match process(workers, worker, pool, &command, commands).await {
+            Ok(started) => return Ok(started),
+            Err(Unstarted::Dismissed) => return Err(None),
+            Err(Unstarted::Failed(why)) => return Err(Some(why)),
+            Err(Unstarted::Killed(why)) => {
+                workers.start_failed(pool, before, &why);
+                if let Some(why) = workers.given_up(pool) {
+                    return Err(Some(why));
+                }
+            }
+        }
+    }
+}
+
+/// Why a process did not become a worker.
+enum Unstarted {
+    /// The engine has no more use for one.
+    Dismissed,
+    /// By its own fault.
+    Failed(StartError),
+    /// Something killed it, or it died with the spawner. No task has anything to do with that.
+    Killed(StartError),
+}
+
+/// A process as a worker, once its hello was accepted.
+async fn process(
+    workers: &Rc<Workers>,
+    worker: WorkerKey,
+    pool: &Pool,
+    command: &WorkerCommand,
+    commands: &mut UnboundedReceiver<Input>,
+) -> Result<Started, Unstarted> {
     let name = &command.title;
-    let mut connection =
-        Connection::start(workers, worker, &command).map_err(|error| StartError {
+    let mut connection = Connection::start(workers, worker, command).map_err(|error| {
+        Unstarted::Failed(StartError {
             kind: FailureKind::WorkerLost,
             message: format!("the executor {name} could not be started: {error}"),
             excerpt: String::new(),
             hint: None,
-        })?;
+        })
+    })?;
     match handshake(&mut connection, &pool.executor, commands).await {
         Ok(hello) => Ok(Started {
             connection,
@@ -103,14 +138,18 @@ pub(super) async fn started(
         }),
         Err(NoWorker::Dismissed) => {
             connection.finish(0).await;
-            Err(None)
+            Err(Unstarted::Dismissed)
         }
         Err(why) => {
             connection.finish(limits::KILL_GRACE_MS).await;
+            let was_killed = matches!(why, NoWorker::Ended) && connection.was_killed();
             let mut error = why_not(&connection, why);
             error.message = format!("the executor {name} {}", error.message);
             error.excerpt = connection.last_lines();
-            Err(Some(error))
+            Err(match was_killed {
+                true => Unstarted::Killed(error),
+                false => Unstarted::Failed(error),
+            })
         }
     }
 }

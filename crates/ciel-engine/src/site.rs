@@ -26,6 +26,8 @@ struct TakenSlot {
     slot: Slot,
     /// The home has confirmed that it begins.
     has_begun: bool,
+    /// Its worker had begun it by itself before that.
+    is_follower: bool,
     /// It waits, if the home has not replied that it continues.
     is_asking: bool,
     /// It has asked a question of which the answer depends on time.
@@ -41,6 +43,7 @@ impl TakenSlot {
         TakenSlot {
             slot,
             has_begun: false,
+            is_follower: false,
             is_asking: false,
             is_timely: false,
             is_stopping: false,
@@ -80,6 +83,8 @@ pub(crate) struct Call<'a> {
     begun: Vec<(WorkerKey, Begun)>,
     /// Of those, for how many the home was asked what may follow them.
     looked: usize,
+    /// What is to stop in workers that hear only now that it has begun.
+    stops: Vec<(WorkerKey, AttemptKey)>,
     pub(crate) effects: &'a mut Vec<Effect>,
     pub(crate) to_home: &'a mut Vec<ToHome>,
 }
@@ -99,6 +104,7 @@ impl<'a> Call<'a> {
             suspended: None,
             begun: Vec::new(),
             looked: 0,
+            stops: Vec::new(),
             effects,
             to_home,
         }
@@ -120,10 +126,22 @@ impl<'a> Call<'a> {
         }
     }
 
+    fn begun_at(&self, attempt: AttemptKey) -> Option<usize> {
+        let is_its = |(_, begun): &(WorkerKey, Begun)| attempt_of(&begun.assignment) == attempt;
+        self.begun.iter().position(is_its)
+    }
+
+    /// An attempt that runs in a worker is to stop, after the worker has heard that it has begun.
+    fn stop_in_worker(&mut self, worker: WorkerKey, attempt: AttemptKey) {
+        match self.begun_at(attempt) {
+            Some(_) => self.stops.push((worker, attempt)),
+            None => self.effects.push(Effect::StopInWorker { worker, attempt }),
+        }
+    }
+
     /// An attempt does not begin in its worker, unless the worker has received it.
     fn forget_begun(&mut self, attempt: AttemptKey) -> bool {
-        let is_its = |(_, begun): &(WorkerKey, Begun)| attempt_of(&begun.assignment) == attempt;
-        let Some(index) = self.begun.iter().position(is_its) else {
+        let Some(index) = self.begun_at(attempt) else {
             return false;
         };
         self.begun.remove(index);
@@ -142,6 +160,9 @@ impl<'a> Call<'a> {
                 _ => self.effects.push(Effect::StartInWorker { worker, begun }),
             }
         }
+        let stops = self.stops.drain(..);
+        let stops = stops.map(|(worker, attempt)| Effect::StopInWorker { worker, attempt });
+        self.effects.extend(stops);
         self.reply
     }
 }

@@ -225,6 +225,48 @@ fn follower_that_the_home_refuses_stops_and_its_slot_is_free_when_it_has_left() 
 }
 
 #[test]
+fn follower_that_is_stopped_in_the_batch_in_which_it_is_confirmed_stops_in_its_worker() {
+    // It was forgotten as if its worker had not begun it, and its slot was taken for ever.
+    let mut alone = with_a_start_ahead();
+    assert_eq!(alone.exit(1, 0, Some(2)), "finished 1, placed 2");
+    let stop = ToSite::Stop {
+        attempt: attempt_of(2),
+    };
+    assert_eq!(
+        alone.receive([begin(2), stop]),
+        "start 2 in worker0, stop 2"
+    );
+    let left = Event::TurnEnded {
+        attempt: attempt_of(2),
+        end: None,
+    };
+    assert_eq!(alone.tell(left, Caller::Nobody), "");
+    assert_eq!(alone.receive([offer(3)]), "placed 3");
+}
+
+#[test]
+fn attempt_that_its_worker_has_left_for_the_next_one_is_not_stopped_there() {
+    // Its strand was rolled back before the home had heard of its end: the worker was requested to
+    // stop an attempt that it did not run any more.
+    let mut alone = with_a_start_ahead();
+    assert_eq!(alone.exit(1, 0, Some(2)), "finished 1, placed 2");
+    let stop = ToSite::Stop {
+        attempt: attempt_of(1),
+    };
+    let refuse = ToSite::Refuse {
+        attempt: attempt_of(2),
+    };
+    assert_eq!(alone.receive([stop]), "");
+    assert_eq!(alone.receive([refuse]), "reply FollowerStopped to 1");
+    let left = Event::TurnEnded {
+        attempt: attempt_of(1),
+        end: None,
+    };
+    assert_eq!(alone.tell(left, Caller::Nobody), "");
+    assert_eq!(alone.receive([offer(3)]), "placed 3");
+}
+
+#[test]
 fn attempt_whose_worker_is_gone_before_it_begins_is_lost() {
     let mut alone = Alone::new(1);
     assert_eq!(alone.exit(900, 0, None), "finished 900");

@@ -18,10 +18,7 @@ impl Node {
                     free.take(&placed.resources);
                     // A worker that has just died is already gone from the pool.
                     if let Some(worker) = self.pools.workers.get(&worker) {
-                        assert!(
-                            worker.running.contains(&attempt.task),
-                            "{attempt:?} runs there"
-                        );
+                        assert!(worker.running.contains(attempt), "{attempt:?} runs there");
                     }
                 }
             }

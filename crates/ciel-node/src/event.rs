@@ -61,6 +61,12 @@ pub enum Event {
         /// The attempt.
         attempt: AttemptKey,
     },
+    /// A placed task is to stop. A worker may be killed for it, so nothing more begins or resumes
+    /// there before it has left.
+    TaskStopping {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
     /// A placed task is over, or suspended; its slot is free.
     TaskLeft {
         /// The attempt.

@@ -88,8 +88,8 @@ impl Node {
         let placed = placed.expect("only a placed task is followed");
         let slot = placed.slot;
         if let Slot::Worker(worker) = slot {
-            self.pools.on_left(worker, attempt.task, Kept::Nothing);
-            self.pools.on_taken(worker, next.task, false);
+            self.pools.on_left(worker, attempt, Kept::Nothing);
+            self.pools.on_taken(worker, next, false);
         }
         self.placed.insert(next, placed);
         actions.push(Action::Place {

@@ -214,6 +214,7 @@ impl Node {
             }
             Event::TaskRelabeled { attempt, label } => self.on_task_relabeled(attempt, label),
             Event::TaskWithdrawn { attempt } => self.on_task_withdrawn(attempt, actions),
+            Event::TaskStopping { attempt } => self.on_task_stopping(attempt),
             Event::TaskLeft { attempt, kept } => self.on_task_left(attempt, kept),
             Event::TaskFollowed { attempt, next } => self.on_task_followed(attempt, next, actions),
             Event::TaskReturned { attempt } => self.on_task_returned(attempt),
@@ -316,6 +317,16 @@ impl Node {
         }
     }
 
+    fn on_task_stopping(&mut self, attempt: AttemptKey) {
+        if let Some(Placed {
+            slot: Slot::Worker(worker),
+            ..
+        }) = self.placed.get(&attempt)
+        {
+            self.pools.on_stopping(*worker, attempt);
+        }
+    }
+
     fn on_task_left(&mut self, attempt: AttemptKey, kept: Kept) {
         self.turns.retain(|waiting| *waiting != attempt);
         let Some(Placed { slot, resources }) = self.placed.remove(&attempt) else {
@@ -326,7 +337,7 @@ impl Node {
             Slot::Process => self.free.give_back(&resources),
             Slot::Worker(worker) => {
                 self.free.give_back(&resources);
-                self.pools.on_left(worker, attempt.task, kept);
+                self.pools.on_left(worker, attempt, kept);
                 self.let_next_go(worker);
             }
         }
@@ -527,8 +538,7 @@ impl Node {
     pub(crate) fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {
         self.free.take(&ready.resources);
         if let Slot::Worker(worker) = slot {
-            self.pools
-                .on_taken(worker, ready.attempt.task, ready.is_apart);
+            self.pools.on_taken(worker, ready.attempt, ready.is_apart);
         }
         self.placed.insert(
             ready.attempt,

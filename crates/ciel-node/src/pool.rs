@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use ciel_model::{KeyMap, Pool, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
-use crate::event::{Action, Kept, WorkerKey};
+use crate::event::{Action, AttemptKey, Kept, WorkerKey};
 use crate::queue::Entry;
 
 /// A worker process, which has slots for tasks.
@@ -19,8 +19,11 @@ pub(crate) struct Worker {
     pub(crate) pool: Pool,
     /// How many tasks it runs at once; none before it has sent `hello`.
     slots: usize,
-    /// The tasks that it runs.
-    pub(crate) running: BTreeSet<TaskKey>,
+    /// The attempts that it runs.
+    pub(crate) running: BTreeSet<AttemptKey>,
+    /// Of those the ones that are to stop. It is killed if they do not, with all that it runs, so
+    /// nothing more begins or resumes in it before they have left.
+    stopping: BTreeSet<AttemptKey>,
     /// It gets no new task; it only resumes the strands parked in it.
     pub(crate) retired: bool,
     /// The root runs in it or is parked there, and nothing else may be.
@@ -39,7 +42,14 @@ impl Worker {
     }
 
     fn has_free_slot(&self) -> bool {
-        self.running.len() < self.slots
+        self.free_slots() > 0
+    }
+
+    fn free_slots(&self) -> usize {
+        match self.stopping.is_empty() {
+            true => self.slots.saturating_sub(self.running.len()),
+            false => 0,
+        }
     }
 
     /// Whether it has said hello and runs nothing.
@@ -211,7 +221,8 @@ impl Pools {
 
     /// Of the tasks that run in a worker, the one that was spawned first.
     pub(crate) fn running_in(&self, worker: WorkerKey) -> Option<TaskKey> {
-        self.workers.get(&worker)?.running.first().copied()
+        let first = self.workers.get(&worker)?.running.first()?;
+        Some(first.task)
     }
 
     /// Whether a worker can run one more task.
@@ -253,6 +264,7 @@ impl Pools {
                 pool: pool.clone(),
                 slots: 0,
                 running: BTreeSet::new(),
+                stopping: BTreeSet::new(),
                 retired: false,
                 is_roots: false,
                 parked: BTreeSet::new(),
@@ -303,20 +315,28 @@ impl Pools {
         }
     }
 
-    pub(crate) fn on_taken(&mut self, worker: WorkerKey, task: TaskKey, is_root: bool) {
+    pub(crate) fn on_taken(&mut self, worker: WorkerKey, attempt: AttemptKey, is_root: bool) {
         let worker = self.workers.get_mut(&worker);
         let worker = worker.expect("a chosen worker exists");
-        worker.running.insert(task);
+        worker.running.insert(attempt);
         worker.is_roots = is_root;
-        worker.unpark(task);
-        self.homes.remove(&task);
+        worker.unpark(attempt.task);
+        self.homes.remove(&attempt.task);
     }
 
-    pub(crate) fn on_left(&mut self, key: WorkerKey, task: TaskKey, kept: Kept) {
+    pub(crate) fn on_stopping(&mut self, worker: WorkerKey, attempt: AttemptKey) {
+        if let Some(worker) = self.workers.get_mut(&worker) {
+            worker.stopping.insert(attempt);
+        }
+    }
+
+    pub(crate) fn on_left(&mut self, key: WorkerKey, attempt: AttemptKey, kept: Kept) {
         let Some(worker) = self.workers.get_mut(&key) else {
             return;
         };
-        worker.running.remove(&task);
+        let task = attempt.task;
+        worker.running.remove(&attempt);
+        worker.stopping.remove(&attempt);
         self.warm = Some(key);
         match kept {
             Kept::Nothing => worker.is_roots = false,
@@ -345,13 +365,13 @@ impl Pools {
         }
     }
 
-    /// The first of the ready strands that wait for that worker, if it has a free slot.
-    pub(crate) fn take_held(&mut self, worker: WorkerKey) -> Option<Entry> {
-        let worker = self.workers.get_mut(&worker);
-        worker
-            .filter(|worker| worker.has_free_slot())?
-            .held
-            .pop_first()
+    /// The first of the ready strands that wait for that worker, one for each of its free slots.
+    pub(crate) fn take_held(&mut self, worker: WorkerKey) -> Vec<Entry> {
+        let Some(worker) = self.workers.get_mut(&worker) else {
+            return Vec::new();
+        };
+        let held = (0..worker.free_slots()).map_while(|_| worker.held.pop_first());
+        held.collect()
     }
 
     pub(crate) fn on_ready(&mut self, worker: WorkerKey, slots: u32) {

@@ -39,9 +39,9 @@ impl Node {
         (!self.pools.has_free_slot(keeper)).then_some(keeper)
     }
 
-    /// Of the strands that are held for a worker, the first may have a slot if the worker is idle.
+    /// Of the strands that are held for a worker, the first may have its free slots.
     pub(crate) fn let_next_go(&mut self, worker: WorkerKey) {
-        if let Some(entry) = self.pools.take_held(worker) {
+        for entry in self.pools.take_held(worker) {
             self.computation.push(entry, true);
         }
     }

@@ -83,13 +83,17 @@ impl World<'_> {
     }
 
     fn lose_worker(&mut self, worker: WorkerKey) {
-        let busy = |process: &&Process| process.slot == Slot::Worker(worker);
-        let allowed = self.processes.iter().all(|(attempt, process)| {
-            !busy(&process) || process.stopped || self.may_lose(attempt.task, &process.script)
-        });
-        if allowed && self.workers.contains_key(&worker) {
+        if self.may_kill(worker) && self.workers.contains_key(&worker) {
             self.kill_worker(worker);
         }
+    }
+
+    /// Whether the oracle can still say what the job does when this worker dies.
+    pub(crate) fn may_kill(&self, worker: WorkerKey) -> bool {
+        let busy = |process: &Process| process.slot == Slot::Worker(worker);
+        self.processes.iter().all(|(attempt, process)| {
+            !busy(process) || process.stopped || self.may_lose(attempt.task, &process.script)
+        })
     }
 
     /// The worker is gone; so is what ran in it, and the node reports what was parked there.

@@ -459,14 +459,18 @@ impl<'a> World<'a> {
         self.submit(Event::TurnEnded { attempt, end });
     }
 
+    /// An attempt that was stopped is gone. Its worker is killed for it, unless others in it must
+    /// not be lost: then it ends by itself in time.
     fn die(&mut self, attempt: AttemptKey) {
         let Some(process) = self.processes.get(&attempt) else {
             return;
         };
-        if let Slot::Worker(worker) = process.slot {
+        let slot = process.slot;
+        if let Slot::Worker(worker) = slot
+            && self.may_kill(worker)
+        {
             return self.kill_worker(worker);
         }
-        let slot = process.slot;
         self.processes.remove(&attempt);
         self.leave(attempt, slot);
     }

@@ -194,8 +194,12 @@ impl Site {
             call.effects.push(Effect::DropScript { task });
             return self.for_node.push(node::Event::TaskForgotten { task });
         };
-        if call.forget_begun(attempt) {
+        if !slot.is_follower && call.forget_begun(attempt) {
             return self.free_slot(call, attempt);
+        }
+        if self.followers.values().any(|before| *before == attempt) {
+            // Its turn is over; its slot passes on, or is free when its follower has stopped.
+            return;
         }
         slot.is_stopping = true;
         let is_asking = slot.is_asking;
@@ -206,7 +210,10 @@ impl Site {
             }
             Slot::Thread => {}
             Slot::Process => call.effects.push(Effect::StopProcess(attempt)),
-            Slot::Worker(worker) => call.effects.push(Effect::StopInWorker { worker, attempt }),
+            Slot::Worker(worker) => {
+                self.for_node.push(node::Event::TaskStopping { attempt });
+                call.stop_in_worker(worker, attempt);
+            }
         }
         if is_asking {
             call.answer(attempt, Reply::Stopped);

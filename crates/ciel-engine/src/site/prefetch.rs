@@ -93,6 +93,7 @@ impl Site {
         let line = self.lines.get(&worker);
         line.is_some_and(|line| line.prefetches && line.was_quick && !line.is_retired)
             && self.node.takes_starts(worker)
+            && !self.is_stopping(attempt_of(assignment))
             && !matches!(assignment.entry, Entry::Resume(_))
             && assignment
                 .descriptor

@@ -8,7 +8,7 @@
 use ciel_graph as graph;
 use ciel_node::{self as node, AttemptKey, Slot};
 
-use super::{Call, Site};
+use super::{Call, Site, TakenSlot};
 use crate::event::{Caller, Effect, Reply};
 use crate::message::ToHome;
 
@@ -72,7 +72,11 @@ impl Site {
         };
         let slot = self.slots.remove(&attempt);
         let slot = slot.expect("the slot stays taken until the home has replied");
-        self.slots.insert(next, super::TakenSlot::new(slot.slot));
+        let slot = TakenSlot {
+            is_follower: true,
+            ..TakenSlot::new(slot.slot)
+        };
+        self.slots.insert(next, slot);
         self.for_node
             .push(node::Event::TaskFollowed { attempt, next });
     }

@@ -418,3 +418,30 @@ fn strand_resumes_in_a_slot_of_its_worker_beside_other_tasks() {
     assert_eq!(world.resume(1, "py"), "");
     assert_eq!(world.left(3), "1:worker0");
 }
+
+#[test]
+fn worker_with_a_task_to_stop_gets_no_other_before_that_one_has_left() {
+    // A task that exceeded its time began again beside its first attempt, in the worker that was
+    // killed for that, and counted as lost.
+    let mut world = World::new(3, false);
+    world.pooled(1, "py");
+    assert_eq!(world.ready_with_slots(0, 2), "1:worker0");
+    assert_eq!(world.stopping(1), "");
+    assert_eq!(world.pooled(2, "py"), "start1(py)");
+    assert_eq!(world.left(1), "2:worker0");
+}
+
+#[test]
+fn strands_whose_worker_has_a_task_to_stop_resume_when_that_one_has_left() {
+    let mut world = World::new(3, false);
+    world.pooled(1, "py");
+    world.ready_with_slots(0, 3);
+    world.pooled(2, "py");
+    world.pooled(3, "py");
+    assert_eq!(world.parked(1), "");
+    assert_eq!(world.parked(2), "");
+    assert_eq!(world.stopping(3), "");
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.resume(2, "py"), "");
+    assert_eq!(world.left(3), "1:worker0 2:worker0");
+}

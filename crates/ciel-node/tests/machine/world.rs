@@ -113,6 +113,11 @@ impl World {
         self.offer(task, Class::Coordination, cores_of(1))
     }
 
+    pub fn stopping(&mut self, task: u64) -> String {
+        let attempt = attempt_of(task);
+        self.tell(Event::TaskStopping { attempt })
+    }
+
     pub fn left(&mut self, task: u64) -> String {
         self.tell(Event::TaskLeft {
             attempt: attempt_of(task),

@@ -161,11 +161,12 @@ pub fn settings(
     })
 }
 
-/// The identity of the job: the script's real path and its arguments, each after its length.
+/// What the names of the job's tasks and their random numbers come from: the script's file name and
+/// the arguments, each after its length. The folder does not count, so that a job that is moved or
+/// copied gives the same.
 fn key(script: &Path, arguments: &[String]) -> Vec<u8> {
-    let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.to_path_buf());
-    let words =
-        std::iter::once(path.as_os_str().as_bytes()).chain(arguments.iter().map(String::as_bytes));
+    let name = script.file_name().unwrap_or_default();
+    let words = std::iter::once(name.as_bytes()).chain(arguments.iter().map(String::as_bytes));
     let mut key = Vec::new();
     for word in words {
         key.extend_from_slice(&(word.len() as u64).to_be_bytes());

@@ -3,7 +3,7 @@
 //! It does not know payloads. Read next: `shared`, where the work is done, and `threads`.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{Disk, RealDisk};
@@ -287,6 +287,17 @@ impl Journal {
     /// The first failure of writing, after which nothing more is written.
     pub fn failed(&self) -> Option<&JournalError> {
         self.shared().failure()
+    }
+
+    /// The journal's folder, if somebody has removed it or all that was in it: what is written goes
+    /// into files without a name.
+    pub fn removed(&self) -> Option<PathBuf> {
+        let disk = &self.shared().disk;
+        let is_removed = match disk.names() {
+            Ok(names) => names.is_empty(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        is_removed.then(|| disk.path().to_path_buf())
     }
 
     /// Writes what has gathered and does what was put off until then: one round of the writer

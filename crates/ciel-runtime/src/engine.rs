@@ -299,6 +299,15 @@ impl Engine {
         }
     }
 
+    /// Ends the work of this process if its journal is gone: what it records could not be read.
+    pub(crate) fn heed_removal(&self) {
+        let removed = self.journal.as_ref().and_then(Journal::removed);
+        if let Some(path) = removed {
+            let for_good = true;
+            self.hinder(Blocked::Removed { path, for_good });
+        }
+    }
+
     fn hinder(&self, hindrance: Blocked) {
         if self.journal.is_some() {
             self.abandon(RunError::hindered(self.folder.id(), hindrance));

@@ -290,6 +290,7 @@ impl IoThread {
         self.looks += 1;
         if self.looks % LOOKS_BETWEEN_COUNTS == 1 {
             self.engine.write_counts();
+            self.engine.heed_removal();
         }
     }
 }

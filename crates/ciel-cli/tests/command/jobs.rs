@@ -57,6 +57,19 @@ fn spawned_tasks_give_the_same_at_any_number_of_cores() {
 }
 
 #[test]
+fn names_of_tasks_do_not_depend_on_the_folder() {
+    // Names, and the numbers of `task_rng` with them, came from the script's whole path: the same
+    // job in another folder drew other numbers, though the page says that it never does.
+    let script = shell("echo $CIEL_TASK");
+    let [one, other] = [Folder::with_job(&script), Folder::with_job(&script)].map(|folder| {
+        let words = ["run", "-q", "job.sw"];
+        folder.ciel(&words)
+    });
+    assert!(one.stdout.contains('@'), "{}{}", one.stdout, one.stderr);
+    assert_eq!(one.stdout, other.stdout);
+}
+
+#[test]
 fn uncaught_error_shows_chain_cause_and_line() {
     let script = "function part(n) { return 10 / n; }\n\
                   function whole(n) { return *spawn(part, [n]) + 1; }\n\

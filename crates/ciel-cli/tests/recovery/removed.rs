@@ -37,7 +37,7 @@ fn second_half() -> String {
 
 #[test]
 fn live_run_does_without_files_that_it_has_open() {
-    for part in ["journal", "stdout", "history", "run.json", "lock", "spill"] {
+    for part in ["stdout", "history", "run.json", "lock", "spill"] {
         let (place, run, ended) = robbed_while_it_lives(part);
         expect_well(&ended, &output());
         let times = times_run(&place);
@@ -46,6 +46,18 @@ fn live_run_does_without_files_that_it_has_open() {
         assert_eq!(runs.code, Some(0), "{part}: {}", runs.stderr);
         assert_eq!(runs.stdout.contains(&run), part != "lock", "{part}");
     }
+}
+
+#[test]
+fn live_run_without_its_journal_stops_and_says_that_it_cannot_be_resumed() {
+    // It continued, recorded into nothing, and reported success; a kill would have lost all of it.
+    let place = Place::new();
+    let (_gate, live) = at_the_gate(&place, &[], "");
+    let run = only_run(&place, ".ciel");
+    remove(&run_folder(&place, ".ciel", &run).join("journal"));
+    let ended = live.end();
+    expect_told(&ended, 1, &["journal is missing", "reruns the job"]);
+    place.expect_nobody(&ended.stderr);
 }
 
 #[test]

@@ -454,6 +454,28 @@ fn long_loop_of_delegating_tasks_stays_small() {
 }
 
 #[test]
+fn long_loop_of_delegating_tasks_stays_small_in_a_serial_run() {
+    // Each script stopped at its spawn until its child had ended, so all of them lived at the same
+    // time: 3 KiB for each, and 17 s for 100,000.
+    let place = Place::new();
+    let mut peaks = Vec::new();
+    for rounds in [1_000, 20_000] {
+        let script = format!(
+            "function round(n) {{
+                 if (n == 0) {{ return \"end\"; }}
+                 next = spawn(round, [n - 1]);
+                 return *next;
+             }}
+             return *spawn(round, [{rounds}]);"
+        );
+        let ended = place.script(&["--serial"], &script);
+        expect_well(&ended, "\"end\"\n");
+        peaks.push(ended.peak_kib);
+    }
+    assert!(peaks[1] < peaks[0] + (4 << 10), "{peaks:?} KiB");
+}
+
+#[test]
 fn long_row_of_results_that_name_the_next_one_stays_small() {
     // The script that follows the row spawns once and then only waits. It left no checkpoint, since
     // it met no facts, and its first fact held the whole row: half a kilobyte for each step.

@@ -46,7 +46,8 @@ pub enum Event {
         /// delivered ones, and the numbering of its own continues. `None` keeps the table
         /// unchanged.
         kept: Option<Vec<Handle>>,
-        /// What it waits for, in the new numbering; nothing for [`Until::Rest`].
+        /// What it waits for, in the new numbering; nothing for [`Until::Rest`], and for
+        /// [`Wait::ALL`] of a strand that yields its slot to earlier ones.
         on: Vec<Handle>,
         /// The condition that ends the wait.
         wait: Wait,

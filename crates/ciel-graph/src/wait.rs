@@ -2,8 +2,9 @@
 //! watches a reference.
 //!
 //! A wait ends when all references are resolved, or with the first, or when its time limit expires;
-//! if its end depends on time, the next turn receives it. It does not know how a strand is kept
-//! meanwhile. Read next: `turn`, for the turns between two waits.
+//! if its end depends on time, the next turn receives it. A wait for nothing is a yield: the task
+//! is offered again at once, and earlier tasks may take its slot. It does not know how a strand is
+//! kept meanwhile. Read next: `turn`, for the turns between two waits.
 
 use ciel_model::{
     AttemptNumber, FactAct, Failure, FailureKind, Handle, Micros, ObjectKey, TaskKey, WaitEnd,
@@ -81,7 +82,8 @@ impl Graph {
         if over {
             self.stop_waiting(key, &objects);
         }
-        if over && resume.continuation == Continuation::Live {
+        let yields = resume.on.is_empty() && !wait.is_timely();
+        if over && resume.continuation == Continuation::Live && !yields {
             self.continue_at_once(key, &mut resume, actions);
             return actions.append(&mut woken);
         }

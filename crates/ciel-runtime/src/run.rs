@@ -221,7 +221,7 @@ fn new_core(
     };
     let capacity = Capacity {
         resources,
-        threads: cores,
+        threads: settings.script_threads(),
         serial: settings.serial,
     };
     Core::new(state, Node::new(capacity), orders)
@@ -277,7 +277,7 @@ fn run_threads(
 ) -> Result<ThreadsEnded, RunError> {
     std::thread::scope(|scope| {
         let _closing = Closing(engine);
-        for number in 0..engine.settings.usable_cores() {
+        for number in 0..engine.settings.script_threads() {
             let name = format!("script-{number}");
             std::thread::Builder::new()
                 .name(name)

@@ -291,11 +291,12 @@ fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
     script.attempt.block(on, Wait::ALL, keep)
 }
 
-/// In the serial program a script stops at each spawn until all that it spawned is done.
+/// In the serial program a script stops at each spawn until all that it spawned is done. One that
+/// only returns what it spawned ends first: a loop of such tasks never has more than one.
 fn run_until_spawn(machine: &mut Machine, host: &mut ScriptHost<'_>) -> Step {
     for _ in 0..limits::SCRIPT_FUEL {
         match machine.run(host, 1) {
-            Step::Preempted if !host.spawned => {}
+            Step::Preempted if !host.spawned || machine.is_leaving() => {}
             step => return step,
         }
     }

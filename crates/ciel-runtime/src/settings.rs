@@ -92,11 +92,17 @@ impl Settings {
         }
     }
 
-    /// Cores of this machine that tasks may use, and threads of scripts: at least one.
+    /// Cores of this machine that a task may use, at least one; a serial run has as many, for one
+    /// task at a time.
     pub(crate) fn usable_cores(&self) -> u32 {
+        self.cores.max(1)
+    }
+
+    /// Threads that run scripts: one in a serial run, else one for each usable core.
+    pub(crate) fn script_threads(&self) -> u32 {
         match self.serial {
             true => 1,
-            false => self.cores.max(1),
+            false => self.usable_cores(),
         }
     }
 }

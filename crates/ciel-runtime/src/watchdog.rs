@@ -32,7 +32,7 @@ impl Watchdog {
     pub(crate) fn look(&mut self, engine: &Engine) -> Option<String> {
         let core = engine.lock();
         let alive = Alive {
-            threads: !core.turns.is_resting(engine.settings.usable_cores()),
+            threads: !core.turns.is_resting(engine.settings.script_threads()),
             processes: Rc::strong_count(&self.processes) > 1,
         };
         let found = core.engine().stall(alive);

@@ -48,7 +48,7 @@ class EngineOptions:
         if self.stderr not in ("live", "ordered"):
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
         if self.serial and self.jobs is not None:
-            raise ValueError("a serial run has one core: leave jobs out")
+            raise ValueError("a serial run has one task at a time: leave jobs out")
 
     def words(self) -> list[str]:
         """The options as arguments of the command."""

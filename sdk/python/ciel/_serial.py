@@ -1,6 +1,8 @@
 """The serial program: every task runs at its spawn, in this process.
 
-This is the meaning of the language, and the oracle of its tests. Arguments and results are copied
+This is the meaning of the language, and the oracle of its tests; `ciel run --serial` uses the
+engine instead. Options that an engine enforces (retries, limits, resources) are without effect.
+Arguments and results are copied
 as they would be between processes, failures are kept until a task reads them, tails run in a loop,
 and each task has a greenlet of its own, so depth is bounded by memory only. No engine and no
 socket. Read next: `_task_strand.py` for what a strand does, `_scheduler.py`, `testing.py`.
@@ -22,7 +24,6 @@ from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
 from ciel._freeze import Snapshot
 from ciel._future import Future
-from ciel._json_call import json_of, with_references
 from ciel._native import Failure
 from ciel._options import Options
 from ciel._payload import Copy
@@ -30,8 +31,14 @@ from ciel._process_state import ProcessState
 from ciel._random import SEED, tell_seed
 from ciel._root import as_plain
 from ciel._scheduler import Scheduler
-from ciel._strand import Strand, check_may_wait, here
-from ciel._task_strand import ArgumentFailed, TaskStrand, check_outputs, outputs_of
+from ciel._strand import check_may_wait, here
+from ciel._task_strand import (
+    ArgumentFailed,
+    TaskStrand,
+    check_outputs,
+    no_event_loop,
+    outputs_of,
+)
 
 
 class Box:
@@ -56,18 +63,11 @@ class Box:
 
 
 class SerialRun:
-    """One serial run: it runs tasks, and collects failures that are never read.
+    """One serial run: it runs tasks, and collects failures that are never read."""
 
-    `outer` is the strand that runs tasks of other executors; without one they are refused.
-    """
-
-    def __init__(self, key: bytes = b"serial", outer: Strand | None = None) -> None:
+    def __init__(self, key: bytes = b"serial") -> None:
         """`key` names the run: equal keys give equal random numbers."""
-        self.outer = outer
         self.root = SerialStrand(self, _native.position_of_root(key), "main")
-        if outer is not None:
-            self.root.position, self.root.label = outer.position, outer.label
-            self.root.cores = outer.cores
         self.failed: list[Box] = []
         self._scheduler = Scheduler(greenlet(self._serve), None)
 
@@ -91,7 +91,7 @@ class SerialRun:
 
     def __enter__(self) -> SerialRun:
         """The following code is that of the root, in this thread."""
-        if here.strand is not None and here.strand is not self.outer:
+        if here.strand is not None:
             raise WaitError(f"{here.strand.label} runs here already: runs cannot be nested")
         self._before = here.strand
         self._seed = os.environ.get(SEED)
@@ -117,7 +117,8 @@ class SerialRun:
         """Runs `body` as `strand`; the current strand continues when that has ended."""
         asker = here.strand
         assert isinstance(asker, SerialStrand), "tasks of the serial program begin in one another"
-        self._scheduler.park(asker, _Request(asker, strand, body))
+        with no_event_loop():
+            self._scheduler.park(asker, _Request(asker, strand, body))
 
     def _serve(self, request: _Request) -> None:
         """Runs the newest task first; then the strand that waits for it continues."""
@@ -213,11 +214,18 @@ class SerialStrand(TaskStrand):
 
     def result(self, future: Future[Any]) -> Any:
         """A copy of the value, or the task's exception."""
-        self._check_owner(future)
-        box = self._box(future)
+        box = self._awaited(future)
         if box.failure is not None:
             raise error_of(box.failure)
         return self._read(box)
+
+    def _awaited(self, future: Future[Any]) -> Box:
+        """What is behind a future of this strand; waits where other strands would have to."""
+        self._check_owner(future)
+        if not future._waited:
+            check_may_wait()
+            future._waited = True
+        return self._box(future)
 
     def _read(self, box: Box) -> Any:
         assert box.snapshot is not None, "a box is read when it is resolved"
@@ -233,7 +241,6 @@ class SerialStrand(TaskStrand):
         if not box.is_resolved:
             if box.start is None:
                 raise CielError(f"{self.label} waits for itself")
-            check_may_wait()
             box.start()
         return box
 
@@ -258,8 +265,7 @@ class SerialStrand(TaskStrand):
         """All of them are resolved; the first is the first in order of spawn."""
         chosen = list(futures[:1] if count_first else futures)
         for future in chosen:
-            self._check_owner(future)
-            self._box(future)
+            self._awaited(future)
         return chosen
 
     def completed(
@@ -267,8 +273,7 @@ class SerialStrand(TaskStrand):
     ) -> Iterator[Future[Any]]:
         """In the order given."""
         for future in futures:
-            self._check_owner(future)
-            self._box(future)
+            self._awaited(future)
             yield future
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
@@ -277,38 +282,16 @@ class SerialStrand(TaskStrand):
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads the environment: nothing is replayed here."""
-        outer = self.run.outer
-        return take() if outer is None else outer.input(kind, take)
+        return take()
 
     def spawn_executor(
         self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
     ) -> tuple[Future[Any], ...]:
-        """Passes the task to the outer strand and waits for it."""
-        outer = self.run.outer
-        if outer is None:
-            raise Refused(
-                f"tasks of the executor {executor!r} need the engine",
-                hint="run the program with `ciel run job.py`",
-            )
-        position = _native.position_of_spawn(self.position, self.actions)
-        self.actions += 1
-        label = label or executor
-        moved = with_references(arguments, lambda future: outer.put(self.argument(future)))
-        boxes = [Box() for _ in range(outputs)]
-        spawned = outer.spawn_executor(executor, moved, outputs, options, label)
-        for box, theirs in zip(boxes, spawned, strict=True):
-            self._take_over(box, outer, theirs, _native.label_of(label, position))
-        return self._futures(boxes)
-
-    def _take_over(self, box: Box, outer: Strand, theirs: Future[Any], label: str) -> None:
-        before = here.strand
-        here.strand = outer
-        try:
-            box.snapshot = Snapshot(outer.result(theirs))
-        except Exception as error:  # the failure of that task, kept until a task reads it
-            self._fail([box], failure_of(error, label))
-        finally:
-            here.strand = before
+        """Refused: there is no engine to run it."""
+        raise Refused(
+            f"tasks of the executor {executor!r} need the engine",
+            hint="run the program with `ciel run job.py`",
+        )
 
 
 def _snapshot(what: str, value: Any) -> Snapshot:
@@ -317,15 +300,3 @@ def _snapshot(what: str, value: Any) -> Snapshot:
         return Snapshot(value)
     except Exception as error:  # classes of values may raise anything
         raise explained(what, value, error) from None
-
-
-def run_root(outer: Strand, main: Callable[..., Any], args: list[str]) -> bytes:
-    """Runs a job's main function serially inside of `outer`, a strand of a worker.
-
-    Gives the JSON of its value.
-    """
-    run = SerialRun(outer=outer)
-    with run:
-        text = json_of(run.root.run_call("main", main, tuple(args), {}))
-    run.raise_unasked()
-    return text

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ciel._call import Call
@@ -28,6 +29,20 @@ if TYPE_CHECKING:
     from ciel._future import Future
     from ciel._native import Failure
     from ciel._process_state import Changed
+
+
+@contextmanager
+def no_event_loop() -> Iterator[None]:
+    """Suspends the event loop that runs in this thread, if one does: other code may use its own."""
+    events = sys.modules.get("asyncio.events")
+    loop = None if events is None else events._get_running_loop()
+    if events is not None:
+        events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        if events is not None:
+            events._set_running_loop(loop)
 
 
 class ArgumentFailed(Exception):  # noqa: N818
@@ -70,15 +85,8 @@ class TaskStrand(Strand):
 
     def awaiting(self, future: Future[Any]) -> Generator[Any, None, Any]:
         """Waits with the event loop of this strand suspended: nothing else runs in it."""
-        events = sys.modules.get("asyncio.events")
-        loop = None if events is None else events._get_running_loop()
-        if events is not None:
-            events._set_running_loop(None)
-        try:
+        with no_event_loop():
             return self.result(future)
-        finally:
-            if events is not None:
-                events._set_running_loop(loop)
         yield  # a generator, as `__await__` needs one
 
     def run_call(
@@ -114,7 +122,7 @@ def check_outputs(call: Call, outputs: int) -> None:
     """Raises Refused if a tail has another number of outputs than the task that it follows."""
     count = call.task.options_now.count
     if count != outputs:
-        raise Refused(f"{call.label}.tail(...) has {count} outputs instead of {outputs}")
+        raise Refused(f"its successor has {count} outputs instead of {outputs}")
 
 
 def outputs_of(value: Any, count: int | None) -> list[tuple[str, Any]]:

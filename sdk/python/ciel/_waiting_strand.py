@@ -30,16 +30,10 @@ _clock = time.monotonic
 
 WAIT_ALL, WAIT_FIRST, WAIT_REST = 0, 1, 2
 
-RunRoot = Callable[[TaskStrand, Callable[..., Any], list[str]], bytes]
-"""Runs a job's main function with its arguments as the strand of the root; gives its value
-as JSON."""
-
-
 class Process(Protocol):
     """The interface of the worker process that its strands use."""
 
     connection: Connection
-    run_root: RunRoot | None
     forked: bool
     used_up: bool
 

@@ -213,8 +213,6 @@ class WorkerStrand(WaitingStrand):
         _check_arguments(root, path, args)
         advise(root, code_hash(root))
         plain = as_plain(root)
-        if self.process.run_root is not None:
-            return self.process.run_root(self, plain, args)
         return json_of(self.run_call("main", plain, tuple(args), {}))
 
     def _finish_json(self, value: Any) -> None:

@@ -25,7 +25,7 @@ from ciel._native import Cancel, Drop, Resume, Shutdown, Start
 from ciel._process_state import ProcessState
 from ciel._scheduler import Scheduler
 from ciel._strand import note_worker
-from ciel._waiting_strand import RunRoot, WaitingStrand
+from ciel._waiting_strand import WaitingStrand
 from ciel._worker import WorkerStrand
 
 if TYPE_CHECKING:
@@ -49,14 +49,15 @@ class WorkerProcess:
     """The strands of one worker process, and the connection they share."""
 
     def __init__(
-        self, connection: _native.Connection, captured: Capture, run_root: RunRoot | None = None
+        self,
+        connection: _native.Connection,
+        captured: Capture,
+        strand: Callable[[WorkerProcess, Start], WorkerStrand] = WorkerStrand,
     ) -> None:
-        """`captured` returns the output on descriptor 1; `run_root` runs roots in another way than
-        as a strand of this process.
-        """
+        """`captured` returns the output on descriptor 1; `strand` makes the strand of a start."""
         self.connection = connection
         self.captured = captured
-        self.run_root = run_root
+        self._strand = strand
         self.running: WaitingStrand | None = None
         self.forked = False
         self.used_up = False
@@ -87,7 +88,7 @@ class WorkerProcess:
     def handle(self, message: Message) -> None:
         """Handles a message; those about tasks not held here are stale."""
         if type(message) is Start:
-            strand = WorkerStrand(self, message)
+            strand = self._strand(self, message)
             self.running = strand
             self._scheduler.begin(strand, strand.run)
             self.running = None

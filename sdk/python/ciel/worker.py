@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ciel._waiting_strand import RunRoot
+    from ciel._worker import WorkerStrand
 
 PARKED_STRANDS_MAX = 1_000_000
 FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead"]
@@ -32,7 +32,7 @@ def main() -> None:
     runtime = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     build = f"ciel {__version__}, {platform.python_implementation()} {platform.python_version()}"
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
-    process = _worker_process.WorkerProcess(connection, _streams.Captured(), _serially())
+    process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
     _worker_process.install(process)
     # All objects so far live as long as the process; the collector need not visit them.
     gc.freeze()
@@ -40,13 +40,15 @@ def main() -> None:
     process.leave()
 
 
-def _serially() -> RunRoot | None:
-    """Runs roots if the run is serial."""
-    if os.environ.get("CIEL_SERIAL") != "1":
-        return None
-    from ciel._serial import run_root
+def _strand() -> type[WorkerStrand]:
+    """The strands of this run, which may be serial."""
+    if os.environ.get("CIEL_SERIAL") == "1":
+        from ciel._serial_worker import SerialWorkerStrand
 
-    return run_root
+        return SerialWorkerStrand
+    from ciel._worker import WorkerStrand
+
+    return WorkerStrand
 
 
 def _set_path() -> None:

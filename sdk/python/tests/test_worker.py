@@ -18,7 +18,6 @@ import pytest
 import ciel
 from ciel import Future, _worker_process, _native
 from ciel._native import Answer, Cancel, Drop, Failed, Observed, Resume, Value
-from ciel._serial import run_root
 from ciel._strand import STEPS_FROM, current
 from ciel._streams import Captured, StrandText
 from scripted_engine import Engine, Nothing, Task, run_in_worker
@@ -448,17 +447,6 @@ def test_root_without_its_arguments_is_refused_with_the_way_to_pass_them(tmp_pat
     assert isinstance(state, Failed)
     assert state.failure.message.startswith("main(name) cannot be called with 0 arguments: ")
     assert "ciel run greeting_job_file.py ARGUMENTS" in state.failure.hint
-
-
-def test_serial_root_runs_its_tasks_in_place(tmp_path: Path) -> None:
-    path = tmp_path / "serial_job_file.py"
-    path.write_text(
-        "import ciel\n@ciel.task\ndef f(n): return n + 1\n"
-        "def main(n): return f.spawn(int(n)).result()\n"
-    )
-    with served(task_json(main=str(path), args=["4"]), run_root=run_root) as engine:
-        assert engine.root.outputs[0].state == Value(0, b"5", "json", ())
-        assert len(engine.tasks) == 1
 
 
 def test_call_from_another_language_gets_values_and_gives_json() -> None:

@@ -5,11 +5,29 @@
 use super::failure::{Failure, Pause};
 use super::{Ended, Machine, Returned, Role};
 use super::{graph, json};
+use crate::code::Instruction;
 use crate::host::{Answer, Handle};
 use crate::value::Value;
 use crate::wire::WITH_FUNCTIONS;
 
 impl Machine {
+    /// Whether all that is left to do is to return a value that is known, perhaps as a reference:
+    /// no more spawns, prints or calls will follow.
+    pub fn is_leaving(&self) -> bool {
+        let [frame] = self.frames.as_slice() else {
+            return false;
+        };
+        let function = &self.code.functions[frame.function as usize];
+        let left = function.instructions[frame.pc as usize..].iter();
+        let mut others = left.skip_while(|instruction| {
+            matches!(
+                instruction,
+                Instruction::Load(_) | Instruction::Store(_) | Instruction::Dereference
+            )
+        });
+        matches!(others.next(), Some(Instruction::Return))
+    }
+
     /// The value on top leaves the script.
     pub(super) fn finish(&mut self) -> Result<Ended, Pause> {
         let value = match self.surroundings.role {

@@ -231,8 +231,9 @@ impl Coordinator {
 
     /// The coordinator that a row of records made, beginning with `snapshot` if there is one.
     ///
-    /// `after` is called after each record with what was done about it when it was made, and may
-    /// take out output that is final.
+    /// `after` is called once with the beginning, and after each record behind that with what was
+    /// done about it when it was made. It may take out output that is final: that of a snapshot
+    /// may have been released before the record behind it was made.
     ///
     /// # Errors
     /// `Record`, `Snapshot`, `Beginning`, and those of `after`.
@@ -247,6 +248,7 @@ impl Coordinator {
             None => Coordinator::begin(records.next().ok_or(FoldError::Beginning)?)?,
         };
         let mut actions = Vec::new();
+        after(&mut coordinator, &actions)?;
         for bytes in records {
             let record = Record::read(bytes).ok_or(FoldError::Record)?;
             coordinator.apply(record, &mut actions);

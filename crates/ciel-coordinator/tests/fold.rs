@@ -4,8 +4,12 @@
 
 mod conversation;
 
+use std::sync::Arc;
+
 use ciel_coordinator::{Coordinator, FoldError, Record};
-use ciel_graph::Action;
+use ciel_graph::{Action, Event};
+use ciel_model::{AttemptNumber, Class, Descriptor, Name, StrandKey, TaskKey};
+use ciel_ordered::Piece;
 use conversation::Conversation;
 
 fn fold(
@@ -46,6 +50,40 @@ fn fold_from_a_snapshot_does_the_same_as_the_original_after_it() {
         original.coordinator.graph().counts()
     );
     assert_eq!(folded.changes(), original.coordinator.changes());
+}
+
+#[test]
+fn output_that_a_snapshot_holds_can_be_released_before_the_record_behind_it() {
+    // The run had released it when a rollback undid what was not released; the fold had not.
+    let (task, attempt) = (TaskKey(0), AttemptNumber(0));
+    let mut original = Conversation::begin();
+    original.tell(Event::RootSubmitted {
+        name: Name::of_root(b"undone"),
+        descriptor: Arc::new(Descriptor {
+            replayable: true,
+            ..Descriptor::plain("sim", Class::Coordination, "root", Vec::new())
+        }),
+    });
+    original.tell(Event::TaskPlaced { task, attempt });
+    let printed = || Piece::Bytes(b"begun\n".to_vec());
+    let written = original.coordinator.write(StrandKey(0), 0, printed());
+    written.unwrap();
+    let snapshot = original.coordinator.snapshot().unwrap();
+    let covered = original.records.all().len();
+    let released = original.coordinator.output_mut().take_ready(u64::MAX);
+    assert_eq!(released.map(|chunk| chunk.piece), Some(printed()));
+    original.tell(Event::TaskRolledBack { task, to: 0 });
+    let records = original.records.all().split_off(covered);
+    let records = records.iter().map(Vec::as_slice);
+    let mut released = Vec::new();
+    let folded = Coordinator::fold(Some(&snapshot), records, |coordinator, _| {
+        while let Some(chunk) = coordinator.output_mut().take_ready(u64::MAX) {
+            released.push(chunk.piece);
+        }
+        Ok::<(), FoldError>(())
+    });
+    folded.unwrap();
+    assert_eq!(released, [printed()]);
 }
 
 #[test]

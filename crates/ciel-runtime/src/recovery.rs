@@ -281,10 +281,11 @@ fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, Recovery
     let mut late = Late::default();
     let mut folded = 0u64;
     let look = |state: &mut Coordinator, _: &[Action]| {
+        let is_due = folded.is_multiple_of(RECORDS_BETWEEN_LOOKS);
         folded += 1;
-        match folded % RECORDS_BETWEEN_LOOKS {
-            0 => late.take(state, released),
-            _ => Ok(()),
+        match is_due {
+            true => late.take(state, released),
+            false => Ok(()),
         }
     };
     let records = recorded.records.iter().map(|(_, record)| record);

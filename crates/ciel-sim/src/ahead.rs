@@ -4,7 +4,7 @@
 //! it received is compared with what the task is when it begins. It does not know which starts are
 //! prefetched: the engine decides. Read next: `driver`.
 
-use ciel_engine::{Caller, Event, Reply};
+use ciel_engine::{Begun, Caller, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Assignment, Entry, Output};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
@@ -72,17 +72,27 @@ impl World<'_> {
             follows: follower.as_ref().map(|ahead| attempt_of(&ahead.assignment)),
         };
         let end = Some(end);
-        match self.tell(Event::TurnEnded { attempt, end }, caller) {
-            Reply::Begin(begun) => {
-                if let Some(ahead) = follower {
-                    self.followed += 1;
-                    assert_sent(&ahead, &begun.assignment);
-                }
-                self.begin_in_worker(worker, *begun);
-            }
-            Reply::FollowerStopped => self.leave(attempt, Slot::Worker(worker)),
+        let (reply, effects) = self.ask(Event::TurnEnded { attempt, end }, caller);
+        let is_refused = reply == Reply::FollowerStopped;
+        match reply {
+            // It begins before the effects are performed: one of them may stop it.
+            Reply::Begin(begun) => self.continue_in(worker, follower.as_ref(), *begun),
+            Reply::FollowerStopped => {}
             reply => assert_eq!(reply, Reply::Nothing, "{attempt:?}"),
         }
+        self.perform_all(effects);
+        if is_refused {
+            self.leave(attempt, Slot::Worker(worker));
+        }
+    }
+
+    /// A worker runs the next task, which it may have begun by itself.
+    fn continue_in(&mut self, worker: WorkerKey, follower: Option<&Ahead>, begun: Begun) {
+        if let Some(ahead) = follower {
+            self.followed += 1;
+            assert_sent(ahead, &begun.assignment);
+        }
+        self.begin_in_worker(worker, begun);
     }
 }
 

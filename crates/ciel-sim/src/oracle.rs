@@ -75,6 +75,8 @@ struct Frame {
     name: Vec<u64>,
     locals: Vec<usize>,
     outputs: Vec<usize>,
+    /// Those that this task has published; what its strand gave before stays as it is.
+    published: Vec<bool>,
     seen: u64,
     /// Races it has been in.
     races: usize,
@@ -271,6 +273,7 @@ impl Machine<'_> {
                 definition,
                 name,
                 locals,
+                published: vec![false; outputs.len()],
                 outputs,
                 seen,
                 races: 0,
@@ -470,10 +473,14 @@ impl Machine<'_> {
         frame.seen = saw_places(frame.seen, places);
     }
 
-    fn publish(&mut self, frame: &Frame, strand: &mut Strand, index: usize) {
-        if index < frame.outputs.len() && !strand.published[index] {
+    fn publish(&mut self, frame: &mut Frame, strand: &mut Strand, index: usize) {
+        if index >= frame.outputs.len() || frame.published[index] {
+            return;
+        }
+        frame.published[index] = true;
+        strand.actions += 1;
+        if !strand.published[index] {
             strand.published[index] = true;
-            strand.actions += 1;
             self.objects[frame.outputs[index]].state = State::Ready(frame.seen, Vec::new());
         }
     }

@@ -27,6 +27,7 @@ PURE := ciel-graph ciel-model ciel-node ciel-ordered ciel-protocol ciel-skywriti
 
 SEEDS ?= 100000
 FIRST ?= 0
+INPUTS ?= 1000000
 KILLS ?= 400
 GROUPS ?=
 
@@ -70,8 +71,9 @@ bench: build ## measure machines, then whole processes, then Python; GROUPS="...
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
 	@$(PYTHON) bench/python/measure.py
 
-soak: build ## many random runs of the simulator, SEEDS=100000 FIRST=0; KILLS=400 of real runs
+soak: build ## random runs of the simulator, SEEDS=100000 FIRST=0; INPUTS of readers; KILLS of real runs
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
+	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
 		-p ciel-cli --test resume random_moments -- --nocapture
 

@@ -25,7 +25,8 @@ pub enum Framing {
 /// The bytes of one message, ready to be sent.
 ///
 /// # Errors
-/// [`EncodeError::TooLong`] above [`MESSAGE_BYTES_MAX`].
+/// [`EncodeError::TooLong`] above [`MESSAGE_BYTES_MAX`]; [`EncodeError::NotInJson`] for a number of
+/// an enumeration that this build does not know, if the framing is JSON.
 pub fn encode<M: WireMessage>(message: &M, framing: Framing) -> Result<Bytes, EncodeError> {
     let mut bytes = BytesMut::new();
     encode_to(&mut bytes, message, framing)?;
@@ -52,7 +53,7 @@ pub fn encode_to<M: WireMessage>(
                 .expect("the buffer has room for the encoded length");
         }
         Framing::JsonLines => {
-            let line = serde_json::to_vec(message).expect("messages have only string keys");
+            let line = serde_json::to_vec(message).map_err(EncodeError::without_json)?;
             check_length(line.len())?;
             bytes.reserve(line.len() + 1);
             bytes.put_slice(&line);

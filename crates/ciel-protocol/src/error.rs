@@ -16,13 +16,25 @@ pub enum EncodeError {
         /// The limit in bytes.
         bytes_max: usize,
     },
+    /// A field has a value that has no name in JSON.
+    #[error("the message cannot be written as JSON: {reason}")]
+    NotInJson {
+        /// The message of the serializer.
+        reason: String,
+    },
 }
 
 impl EncodeError {
+    pub(crate) fn without_json(error: serde_json::Error) -> EncodeError {
+        let reason = error.to_string();
+        EncodeError::NotInJson { reason }
+    }
+
     /// A stable name of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::TooLong { .. } => "message-too-long",
+            Self::NotInJson { .. } => "not-in-json",
         }
     }
 

@@ -176,6 +176,22 @@ fn push_in_pieces(bytes: &[u8], cuts: &[usize]) -> Result<Vec<WorkerMessage>, De
     decoder.finish().map(|()| messages)
 }
 
+#[test]
+fn unknown_number_of_an_enumeration_is_refused_in_json_and_passed_on_in_bytes() {
+    // It was decoded, as Protocol Buffers ask for, and writing it as JSON ended the process. Found
+    // by changing messages at random.
+    let mut decoder = Decoder::new();
+    decoder.push(b"\x00\x00\x00\x11\x08\x03z\r\x08M\x12\tslow disk");
+    let message: WorkerMessage = decoder.take().unwrap().expect("a whole message");
+    let refused = encode(&message, Framing::JsonLines).unwrap_err();
+    assert_eq!(refused.code(), "not-in-json");
+    assert!(refused.to_string().contains("77"), "{refused}");
+    let bytes = encode(&message, Framing::LengthPrefixed).unwrap();
+    let mut again = Decoder::new();
+    again.push(&bytes);
+    assert_eq!(again.take(), Ok(Some(message)));
+}
+
 proptest! {
     #[test]
     fn messages_survive_any_cuts(

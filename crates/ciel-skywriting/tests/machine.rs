@@ -323,6 +323,16 @@ fn a_thrown_value_is_kept_beside_its_text() {
 }
 
 #[test]
+fn dictionary_that_contains_itself_is_too_deep_to_show() {
+    // In a build without optimisation its 400 levels overflowed the stack of a thread, and the
+    // whole process ended. Found by changing programs at random.
+    let program = |last: &str| format!("d = {{\"b\": {{}}}}; d.b.c = d; {last}");
+    for last in ["return d;", "print(d);", "return to_json(d);", "throw d;"] {
+        assert_eq!(failure(&program(last)).kind, "TooDeep", "{last}");
+    }
+}
+
+#[test]
 fn a_list_that_contains_itself_cannot_be_shown_or_compared() {
     assert_eq!(failure("x = []; x += x; return x;").kind, "TooDeep");
     assert_eq!(failure("x = []; x += x; print(x);").kind, "TooDeep");

@@ -13,7 +13,7 @@ use super::failure::{Failure, Pause, fail};
 use super::graph::Refusal;
 use super::heap::Heap;
 use crate::host::{Handle, References};
-use crate::value::{Dictionary, KeyView, Object, Value};
+use crate::value::{Dictionary, Index, KeyView, Object, Value};
 use crate::wire::{LoadError, damaged};
 
 /// Deepest nesting that is shown, compared or handed to other languages.
@@ -138,22 +138,31 @@ impl Tree<'_, '_> {
                 Json::String(text.to_owned())
             }
             Value::Big(index) => self.big(heap.big(index))?,
-            Value::List(index) => {
-                let items = heap.list(index).iter();
-                let items: Result<_, Pause> =
-                    items.map(|item| self.node(*item, depth + 1)).collect();
-                Json::Array(items?)
-            }
-            Value::Dictionary(index) => {
-                let entries = heap.entries(index);
-                let entries: Result<_, Pause> = entries
-                    .map(|(key, value)| Ok((self.key(key.view()), self.node(*value, depth + 1)?)))
-                    .collect();
-                Json::Object(entries?)
-            }
+            Value::List(index) => self.array(heap.list(index), depth + 1)?,
+            Value::Dictionary(index) => self.object(index, depth + 1)?,
             Value::Thunk(_) | Value::Reference(_) => self.reference(value)?,
             Value::Closure(_) | Value::Builtin(_) => return self.function(value),
         })
+    }
+
+    /// A loop and no chain of iterators: builds without optimisation have a frame of the stack for
+    /// each link of one, at each level of the value.
+    fn array(&mut self, items: &[Value], depth: usize) -> Result<Json, Pause> {
+        let mut array = Vec::with_capacity(items.len());
+        for item in items {
+            array.push(self.node(*item, depth)?);
+        }
+        Ok(Json::Array(array))
+    }
+
+    /// A loop as in `array`.
+    fn object(&mut self, dictionary: Index, depth: usize) -> Result<Json, Pause> {
+        let mut object = serde_json::Map::new();
+        let heap = self.heap;
+        for (key, value) in heap.entries(dictionary) {
+            object.insert(self.key(key.view()), self.node(*value, depth)?);
+        }
+        Ok(Json::Object(object))
     }
 
     fn big(&mut self, number: Option<&BigInt>) -> Result<Json, Pause> {

@@ -93,6 +93,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "ciel-fuzz",
+        &["ciel-journal", "ciel-protocol", "ciel-skywriting"],
+    ),
+    (
         "ciel-cli",
         &[
             "ciel-model",

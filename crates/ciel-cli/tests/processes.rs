@@ -520,3 +520,81 @@ fn a_hundred_thousand_pending_tasks_stay_small() {
     expect_well(&ended, "5000050000\n");
     assert!(ended.peak_kib < PEAK_KIB_MAX, "{} KiB", ended.peak_kib);
 }
+
+/// A job that cancels a command once that has started, and then waits at the gate `end`. What the
+/// command leaves is killed after the time of grace.
+fn cancelling() -> String {
+    let deaf = "(trap '' TERM; read x < gate) &";
+    let told = format!("trap '{}; exit 0' TERM; {deaf}", done("asked"));
+    let slow = format!("echo x >> starts; {told} echo > ready; while :; do wait; done");
+    format!(
+        "print(\"begin\"); slow = {}; x = {}; y = text(x);
+         print(cancel(slow), cancel(x));
+         try {{ y = text(slow); }} catch (e) {{ print(e.kind, e.message); }}
+         y = text({}); print(cancel(slow));",
+        shell(&slow),
+        shell(&held("ready")),
+        shell(&format!("{}; {}", done("waiting"), held("end"))),
+    )
+}
+
+const CANCELLED: &str = "begin\ntrue false\nCancelled it was cancelled\ntrue\n";
+
+#[test]
+fn cancelled_command_is_asked_to_end_and_the_job_goes_on() {
+    let place = Place::new();
+    let (_gate, _ready, end) = (place.gate("gate"), place.gate("ready"), place.gate("end"));
+    let live = place.start_script(&["-j3"], &cancelling());
+    place.await_file("waiting");
+    place.await_file("asked");
+    end.release(1);
+    let ended = live.end();
+    expect_well(&ended, CANCELLED);
+    place.expect_nobody(&ended.stderr);
+}
+
+#[test]
+fn resumed_run_receives_the_recorded_answer_and_does_not_rerun_what_was_cancelled() {
+    let place = Place::new();
+    let (_gate, _ready, end) = (place.gate("gate"), place.gate("ready"), place.gate("end"));
+    let live = place.start_script(&["-j3"], &cancelling());
+    for line in CANCELLED.lines().take(3) {
+        assert_eq!(live.line(), line);
+    }
+    live.signal("KILL");
+    assert_eq!(live.end().signal, Some(9));
+    place.await_nobody();
+    end.release(2);
+    let again = place.run(&["run", "-j3", "job.sw"]);
+    expect_well(&again, CANCELLED);
+    assert_eq!(place.read("starts"), "x\n", "{}", again.stderr);
+}
+
+/// In the serial program a task has ended when the next line runs.
+#[test]
+fn nothing_can_be_cancelled_in_the_serial_program() {
+    let place = Place::new();
+    let script = "function f() { print(\"f\"); return 1; }
+        r = spawn(f); print(cancel(r)); print(*r);";
+    expect_well(&place.script(&["--serial"], script), "f\nfalse\n1\n");
+}
+
+/// Output after a cancelled task used to be lost: the output of the job ended in it.
+#[test]
+fn output_after_a_cancelled_task_is_released_and_so_is_that_of_a_task_that_waited_for_it() {
+    let place = Place::new();
+    let (_ready, _gate) = (place.gate("ready"), place.gate("gate"));
+    let script = format!(
+        "function child(r) {{ print(\"child\"); return text(r); }}
+         function slow() {{ print(\"seen\"); x = {}; y = {}; z = text(x); print(\"unseen\"); }}
+         s = spawn(slow); print(\"after\"); y = text({}); print(cancel(s));
+         w = {}; v = spawn(lambda: 3); u = *v + 0; print(cancel(v), cancel(w));
+         c = spawn(child, [w]); print(is_error(c)); print(\"end\");",
+        shell(&held("gate")),
+        shell("echo > ready"),
+        shell(&held("ready")),
+        shell(&held("gate")),
+    );
+    let ended = place.script(&["-j3"], &script);
+    expect_well(&ended, "seen\nafter\ntrue\nfalse true\nchild\ntrue\nend\n");
+}

@@ -71,6 +71,7 @@ pub(crate) fn apply_change(
             closed => closed,
         },
         StrandChange::Discarded(strand) => stream.discard(key(strand), After::Stop),
+        StrandChange::Cut(strand) => stream.cut(key(strand)),
         StrandChange::Skipped(strand) => stream.discard(key(strand), After::Skip),
         StrandChange::Marked(strand) => stream.mark(key(strand)),
         StrandChange::RolledBack { strand, to } => stream.roll_back(key(strand), to),

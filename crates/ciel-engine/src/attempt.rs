@@ -122,6 +122,11 @@ impl Attempt {
         self.position.reach(actions)
     }
 
+    /// A wait is over whose end depends on time: that was an action.
+    pub fn pass_wait(&mut self) {
+        self.position.pass(At::Action);
+    }
+
     /// It gives one of its outputs before its end, which it does once for each.
     ///
     /// # Errors

@@ -1,10 +1,13 @@
 //! Cancellation and deadlines: attempts that do not end by themselves.
+//!
+//! It does not know who else holds what a task wants to cancel. Read next: `holders`, which does.
 
-use ciel_model::{Failure, FailureKind, Mark, Micros, TaskKey};
+use ciel_model::{Failure, FailureKind, Mark, Micros, ObjectKey, TaskKey};
 
 use crate::event::Action;
 use crate::graph::Graph;
-use crate::task::State;
+use crate::objects::ObjectState;
+use crate::task::{Rest, State};
 
 impl Graph {
     pub(crate) fn on_cancel_requested(
@@ -16,8 +19,30 @@ impl Graph {
         if self.tasks.contains_key(&key) {
             let beneath = self.beneath(key);
             for key in std::iter::once(key).chain(beneath) {
-                self.cancel_task(now, key, "it was cancelled", actions);
+                self.cancel_task(now, key, ("it was cancelled", Rest::Stopped), actions);
             }
+        }
+    }
+
+    /// A running task cancels those of `objects` that are not resolved and that it alone holds,
+    /// with all descendants of their tasks that no other task can name.
+    pub(crate) fn cancel_objects(
+        &mut self,
+        now: Micros,
+        canceller: TaskKey,
+        objects: &[ObjectKey],
+        actions: &mut Vec<Action>,
+    ) {
+        for key in self.only_held_by(canceller, objects) {
+            self.cancel_task(now, key, ("it was cancelled", Rest::Cut), actions);
+        }
+    }
+
+    /// Whether an object will never be there because its task was cancelled.
+    pub(crate) fn is_cancelled(&self, object: ObjectKey) -> bool {
+        match self.objects.settled_state(object) {
+            ObjectState::Failed { failure, .. } => failure.kind == FailureKind::Cancelled,
+            ObjectState::Ready(_) | ObjectState::Future { .. } | ObjectState::Alias(_) => false,
         }
     }
 
@@ -31,12 +56,12 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) {
         for key in self.between(begin, end) {
-            self.cancel_task(now, key, why, actions);
+            self.cancel_task(now, key, (why, Rest::Stopped), actions);
         }
     }
 
     /// All that the strand of a task has spawned, directly or not.
-    fn beneath(&self, key: TaskKey) -> Vec<TaskKey> {
+    pub(crate) fn beneath(&self, key: TaskKey) -> Vec<TaskKey> {
         let strand = &self.tasks[&key].strand;
         self.between(strand.begin, strand.end)
     }
@@ -49,12 +74,12 @@ impl Graph {
         between.map(|(key, _)| key).collect()
     }
 
-    /// Ends one task, whatever its state.
+    /// Ends one task, whatever its state; `why`, and what becomes of the output after it.
     pub(crate) fn cancel_task(
         &mut self,
         now: Micros,
         key: TaskKey,
-        why: &str,
+        (why, rest): (&str, Rest),
         actions: &mut Vec<Action>,
     ) {
         let Some(task) = self.tasks.get_mut(&key) else {
@@ -76,7 +101,7 @@ impl Graph {
             }
         }
         let failure = Failure::new(FailureKind::Cancelled, self.tasks[&key].label(), why);
-        self.fail_task(now, key, failure, actions);
+        self.end_failed(now, key, failure, rest, actions);
     }
 
     /// Ends a task none of whose code has run, because the job has failed before it.
@@ -86,7 +111,8 @@ impl Graph {
         key: TaskKey,
         actions: &mut Vec<Action>,
     ) {
-        self.cancel_task(now, key, "the job failed before it started", actions);
+        let why = ("the job failed before it started", Rest::Stopped);
+        self.cancel_task(now, key, why, actions);
     }
 
     /// Ends all work after `mark` that has not started.

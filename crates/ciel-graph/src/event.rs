@@ -223,6 +223,9 @@ pub enum Until {
     /// One of the last list of which the first was waited for, beside those that were given since.
     /// Such a block lists nothing.
     Rest,
+    /// Nothing: those that are not resolved are cancelled, unless another task holds them, too. The
+    /// wait ends at once with the places of those that are cancelled by now. It demands nothing.
+    Cancelled,
 }
 
 /// When a wait for references ends.
@@ -400,6 +403,9 @@ pub enum StrandChange {
     Closed(StrandKey),
     /// The strand will not finish: the serial output ends in it.
     Discarded(StrandKey),
+    /// The strand is cancelled: what the serial frontier can reach of it stays, and the rest is
+    /// dropped. Output after it is released as usual.
+    Cut(StrandKey),
     /// The strand has no place in the output.
     Skipped(StrandKey),
     /// A replay of the strand would start here.

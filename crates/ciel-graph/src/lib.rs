@@ -13,6 +13,7 @@ pub mod event;
 mod first_of;
 mod functions;
 mod graph;
+mod holders;
 mod lineage;
 mod objects;
 mod reconstruct;

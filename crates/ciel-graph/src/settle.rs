@@ -12,7 +12,7 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Released, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Resume, State, Strand, Task};
+use crate::task::{Rest, Resume, State, Strand, Task};
 
 impl Graph {
     /// A new object, and an output is that object; one that is settled stays as it is.
@@ -424,6 +424,25 @@ impl Graph {
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {
+        // What it received was perhaps cancelled because the job has failed before it.
+        let cancelled = failure.kind == FailureKind::Cancelled;
+        let is_beyond = self.verdict.is_over() || self.is_cut(self.tasks[&key].strand.end);
+        let rest = match cancelled && is_beyond {
+            true => Rest::Stopped,
+            false => Rest::Goes,
+        };
+        self.end_failed(now, key, failure, rest, actions);
+    }
+
+    /// The same; `rest` is what becomes of its output.
+    pub(crate) fn end_failed(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        failure: Failure,
+        rest: Rest,
+        actions: &mut Vec<Action>,
+    ) {
         let cancelled = failure.kind == FailureKind::Cancelled;
         let moment = match cancelled {
             true => Moment::Cancelled,
@@ -442,12 +461,13 @@ impl Graph {
         let failure = Arc::new(seen_from(failure, label, place));
         self.forget_call(key);
         self.note_failure(key, &failure);
-        if held && !cancelled {
+        if held && rest == Rest::Goes {
             actions.push(Action::Strand(StrandChange::Withdrawn(strand)));
         }
-        actions.push(Action::Strand(match cancelled {
-            true => StrandChange::Discarded(strand),
-            false => StrandChange::Closed(strand),
+        actions.push(Action::Strand(match rest {
+            Rest::Goes => StrandChange::Closed(strand),
+            Rest::Cut => StrandChange::Cut(strand),
+            Rest::Stopped => StrandChange::Discarded(strand),
         }));
         for source in outputs {
             if self.is_future(source) {

@@ -31,6 +31,17 @@ pub(crate) enum State {
     Suspended { missing: u32, resume: Resume },
 }
 
+/// What becomes of the output of a task that ends with a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// What it wrote and need not be withdrawn is its output.
+    Goes,
+    /// What the serial frontier can reach stays; output after it is released as usual.
+    Cut,
+    /// The output of the job ends there.
+    Stopped,
+}
+
 /// How a suspended attempt resumes after its wait.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Resume {

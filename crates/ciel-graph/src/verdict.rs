@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::event::{Action, JobOutcome};
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Released};
+use crate::task::Rest;
 
 /// What is known of the job's outcome.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -243,7 +244,7 @@ impl Graph {
         self.verdict.ending = true;
         let all: Vec<TaskKey> = self.tasks.keys().collect();
         for key in all {
-            self.cancel_task(now, key, "the job ended", actions);
+            self.cancel_task(now, key, ("the job ended", Rest::Stopped), actions);
         }
     }
 

@@ -64,13 +64,10 @@ impl Graph {
         };
         // The task has left its slot before the tasks that it wakes are offered.
         let mut woken = Vec::new();
-        let (missing, is_some_there) = match wait.until {
-            Until::All | Until::First => {
-                let missing = self.wait_and_demand(now, key, &objects, &mut woken);
-                (missing, objects.len() > missing as usize)
-            }
-            Until::Rest => self.rest_of_first(key),
-        };
+        let (missing, is_some_there) = self.begin_wait(now, key, wait.until, &objects, &mut woken);
+        if self.running(key, attempt).is_none() {
+            return actions.append(&mut woken);
+        }
         let is_met = missing == 0 || (wait.until != Until::All && is_some_there);
         let over = is_met || wait.limit_us == Some(0);
         let mut resume = Resume {
@@ -94,6 +91,28 @@ impl Graph {
             _ if over => self.make_ready(now, key, actions),
             Some(limit) => self.set_deadline(key, now.saturating_add(limit)),
             None => {}
+        }
+    }
+
+    /// How many references a task waits for from now on, and whether another one is resolved.
+    fn begin_wait(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        until: Until,
+        objects: &[ObjectKey],
+        woken: &mut Vec<Action>,
+    ) -> (u32, bool) {
+        match until {
+            Until::All | Until::First => {
+                let missing = self.wait_and_demand(now, key, objects, woken);
+                (missing, objects.len() > missing as usize)
+            }
+            Until::Rest => self.rest_of_first(key),
+            Until::Cancelled => {
+                self.cancel_objects(now, key, objects, woken);
+                (0, true)
+            }
         }
     }
 
@@ -133,11 +152,11 @@ impl Graph {
         let objects = self.keys_of(key, on)?;
         self.note_asked(key, &objects);
         match wait.until {
-            Until::All => {}
+            Until::All | Until::Cancelled => {}
             Until::First => self.list_first_of(key, on),
             Until::Rest => self.follow_rest(key)?,
         }
-        if wait.is_timely() {
+        if wait.is_timely() && wait.until != Until::Cancelled {
             objects.iter().for_each(|object| self.want(*object));
         }
         Ok(objects)
@@ -149,7 +168,12 @@ impl Graph {
         if !wait.is_timely() {
             return Ok(());
         }
-        let does = || "waited for the first of several".to_string();
+        let does = || match wait.until {
+            Until::Cancelled => "cancelled references".to_string(),
+            Until::All | Until::First | Until::Rest => {
+                "waited for the first of several".to_string()
+            }
+        };
         match self.reach(key, wait.at, does)? {
             None => Ok(()),
             Some(before) => {
@@ -336,6 +360,11 @@ impl Graph {
                 resume.on = handles;
                 places
             }
+            Until::Cancelled => {
+                let (places, handles) = self.places_cancelled(key, &resume.on);
+                resume.on = handles;
+                places
+            }
         };
         let ended = WaitEnd {
             places,
@@ -347,6 +376,12 @@ impl Graph {
             task.record(resume.wait.at, FactAct::Waited(ended.clone()));
         }
         Some(ended)
+    }
+
+    fn places_cancelled(&self, key: TaskKey, on: &[Handle]) -> (Vec<u32>, Vec<Handle>) {
+        let cancelled = |handle: &Handle| self.is_cancelled(self.object_of(key, *handle));
+        let all = (0..).zip(on.iter().copied());
+        all.filter(|(_, handle)| cancelled(handle)).unzip()
     }
 
     fn places_resolved(&self, key: TaskKey, on: &[Handle]) -> Vec<u32> {

@@ -7,9 +7,10 @@
 //! It does not know tasks, channels, files, threads or clocks: a strand is a [`StrandKey`], bytes
 //! that lie on disk are an [`Extent`] whose meaning is the caller's. Read next: [`stream`] (the
 //! acts of strands), then `frontier` (how bytes are released), `history` (how a replay is
-//! compared).
+//! compared), `cut` (what stays of a cancelled strand).
 
 mod check;
+mod cut;
 mod error;
 mod fingerprint;
 mod frontier;

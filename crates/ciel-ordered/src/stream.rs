@@ -359,7 +359,7 @@ impl OrderedStream {
     }
 
     /// Drops an item that is not released, and everything beneath it.
-    fn drop_item(&mut self, item: Item) {
+    pub(crate) fn drop_item(&mut self, item: Item) {
         match item {
             Item::Bytes(bytes) => self.gauges.held_bytes -= bytes.len() as u64,
             Item::Extent(extent) => {

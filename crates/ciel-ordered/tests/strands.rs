@@ -74,6 +74,90 @@ fn stopped_strand_lets_its_own_output_out_and_nothing_after_it() {
 }
 
 #[test]
+fn cut_strand_keeps_what_the_frontier_can_reach_and_no_more() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, ROOT, "after");
+    write(&mut stream, CHILD, "reached ");
+    stream.spawn(CHILD, OTHER).unwrap();
+    write(&mut stream, CHILD, "behind an open child ");
+    stream.cut(CHILD).unwrap();
+    stream.check_all();
+    // Of the child that is not cut, all goes out: the frontier is in it.
+    write(&mut stream, OTHER, "other ");
+    assert_eq!(drain(&mut stream), "reached other ");
+    stream.cut(OTHER).unwrap();
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "after");
+    assert_eq!((stream.frontier(), stream.held_bytes()), (None, 0));
+}
+
+#[test]
+fn strand_that_the_frontier_has_not_reached_is_cut_to_nothing_with_its_children() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, OTHER).unwrap();
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, CHILD, "lost");
+    stream.spawn(CHILD, StrandKey(9)).unwrap();
+    stream.cut(CHILD).unwrap();
+    stream.check_all();
+    let late = stream.write(StrandKey(9), b"late".to_vec());
+    let strand = StrandKey(9);
+    assert_eq!(late, Err(OrderedError::Unknown { strand }));
+    stream.close(OTHER).unwrap();
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), "");
+    assert_eq!(stream.frontier(), None);
+}
+
+/// What stays must not depend on how far the thread that writes has come: a fold, which takes all
+/// that is final at once, would keep other bytes.
+#[test]
+fn cut_keeps_the_same_bytes_however_much_was_taken_before() {
+    for taken in 0..4 {
+        let mut stream = stream_with_root();
+        write(&mut stream, ROOT, "one ");
+        stream.spawn(ROOT, CHILD).unwrap();
+        stream.hold(CHILD).unwrap();
+        write(&mut stream, CHILD, "final ");
+        stream.commit(CHILD).unwrap();
+        write(&mut stream, CHILD, "held ");
+        write(&mut stream, ROOT, "two");
+        let mut seen = String::new();
+        for _ in 0..taken {
+            let chunk = stream.take_ready(3).unwrap();
+            assert!(chunk.piece.length() <= 3);
+            seen.push_str(&"?".repeat(chunk.piece.length() as usize));
+        }
+        stream.cut(CHILD).unwrap();
+        stream.check_all();
+        stream.close(ROOT).unwrap();
+        seen += &drain(&mut stream);
+        assert_eq!(seen.len(), "one final two".len(), "{taken}: {seen}");
+        assert!(seen.ends_with("two"), "{taken}: {seen}");
+    }
+}
+
+#[test]
+fn spilled_output_that_the_frontier_could_reach_stays() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.write(CHILD, vec![b'x'; 1 << 20]).unwrap();
+    let spill = stream.spillable(u64::MAX).remove(0);
+    stream.cut(CHILD).unwrap();
+    stream.check_all();
+    let (blob, offset, length) = (7, 0, spill.bytes.len() as u64);
+    let extent = Extent {
+        blob,
+        offset,
+        length,
+    };
+    stream.replace(spill.ticket, extent).unwrap();
+    stream.close(ROOT).unwrap();
+    assert_eq!(drain(&mut stream), format!("[{length}]"));
+}
+
+#[test]
 fn skipped_strand_lets_the_frontier_pass() {
     let mut stream = stream_with_root();
     stream.spawn(ROOT, CHILD).unwrap();

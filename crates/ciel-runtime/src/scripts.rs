@@ -4,13 +4,14 @@
 //! all of its actions to the graph in program order. It does not know processes. Read next: `turns`
 //! (which thread continues), `translate` (requests of the language as events of the graph).
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use ciel_engine::{
     Action, Answers, At, Attempt, Blocked, Caller, Event, Kept, Waited, saved_state,
 };
-use ciel_graph::{Assignment, Entry, Wait};
-use ciel_model::{Failure, Form, Handle, Value, limits};
+use ciel_graph::{Assignment, Entry, Until, Wait};
+use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
 use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
@@ -181,6 +182,7 @@ fn resume(
 fn go_on(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
     let nothing = Entry::Start(Vec::new());
     let entry = std::mem::replace(&mut script.assignment.entry, nothing);
+    script.rewind(&entry);
     let answers = script.attempt.enter(entry);
     answer(engine, &mut script, answers);
     run_script(engine, hand, script)
@@ -209,6 +211,7 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
         assignment,
         program: entry.program,
         origin: entry.origin,
+        recorded: VecDeque::new(),
         packages: FxHashMap::default(),
     }))
 }
@@ -224,9 +227,12 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) 
     loop {
         match run_stretch(engine, hand, script) {
             Next::Again(same) => script = same,
-            Next::Answered(same, answers) => {
+            Next::Answered(same, answers, ended) => {
                 script = same;
                 answer(engine, &mut script, answers);
+                if let Some(ended) = ended {
+                    script.cancelled(&ended);
+                }
             }
             Next::Over(turn) => return turn,
         }
@@ -236,8 +242,8 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) 
 enum Next {
     /// Continue at once.
     Again(Box<Script>),
-    /// Continue at once with the requested values.
-    Answered(Box<Script>, Answers),
+    /// Continue at once with the requested values, and how the wait ended if that is recorded.
+    Answered(Box<Script>, Answers, Option<WaitEnd>),
     /// It ended, waits, or gave its place to others; here is the next turn, if there is one.
     Over(Option<Turn>),
 }
@@ -273,6 +279,7 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
             StretchEnd::Ends(Action::Fail(translate::failure(&script, *thrown, &place)))
         }
         Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(&mut script, &on))),
+        Step::Cancels { on } => StretchEnd::Stays(cancel(&mut script, on)),
         Step::Preempted => StretchEnd::Stays(Stay::Preempted),
     };
     tell(engine, hand, script, acts, told)
@@ -289,6 +296,21 @@ fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
         }
     };
     script.attempt.block(on, Wait::ALL, keep)
+}
+
+/// A script cancels a reference, unless it did so in a run that it repeats.
+fn cancel(script: &mut Script, on: ScriptHandle) -> Stay {
+    if let Some(ended) = script.recorded.pop_front() {
+        script.cancelled(&ended);
+        return Stay::Preempted;
+    }
+    let wait = Wait {
+        until: Until::Cancelled,
+        limit_us: None,
+        at: ActionKey::action(script.attempt.actions()),
+    };
+    let on = vec![script::handle(on)];
+    Stay::Blocked(script.attempt.block(on, wait, Kept::All))
 }
 
 /// In the serial program a script stops at each spawn until all that it spawned is done. One that
@@ -366,12 +388,11 @@ fn tell_core(
 
 /// Suspends the script; if everything it waits for is resolved, it continues.
 fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Blocked) -> Option<Next> {
-    let checkpoint = core
-        .wants_checkpoint(&script.assignment)
-        .then(|| script.checkpoint());
+    let wanted = !blocked.is_timely() && core.wants_checkpoint(&script.assignment);
+    let checkpoint = wanted.then(|| script.checkpoint());
     let reply = core.ask(now, blocked.event(checkpoint), Caller::Thread);
     match script.attempt.waited(reply) {
-        Waited::Over { answers, .. } => Some(Next::Answered(script, answers)),
+        Waited::Over { answers, ended } => Some(Next::Answered(script, answers, ended)),
         Waited::Suspended => {
             core.scripts.insert(script.assignment.task, script);
             None

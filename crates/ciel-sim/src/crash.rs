@@ -123,7 +123,7 @@ impl World<'_> {
             let raced = definition
                 .acts
                 .iter()
-                .any(|act| matches!(act, Act::First(..)));
+                .any(|act| matches!(act, Act::First(..) | Act::Cancel(_)));
             let gave = definition
                 .acts
                 .iter()

@@ -15,6 +15,7 @@ use crate::crash::take_out;
 use crate::entry::{self, Beginning};
 use crate::kept::{Note, Snapshot};
 use crate::script::Script;
+use crate::summaries::is_cut;
 use crate::world::{Happening, Mood, Process, World};
 
 /// Kinds of workers in a scenario.
@@ -101,7 +102,11 @@ impl World<'_> {
                 self.ending = Some(*ending);
             }
             Effect::Quiet => assert!(self.engine.is_quiet() && self.ending.is_some()),
-            Effect::TaskEnded(summary) => self.summaries.on_ended(&summary),
+            Effect::TaskEnded(summary) => {
+                let (task, cut) = (summary.label.name, is_cut(&summary));
+                self.kept.note_done(Note::Ended { task, cut });
+                self.summaries.on_ended(&summary);
+            }
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
             Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
                 unreachable!("the home is in this process")

@@ -1,4 +1,4 @@
-//! Faults: processes and workers that die, tasks and jobs that are cancelled.
+//! Faults: processes and workers that die, jobs that are cancelled.
 //!
 //! Nothing is lost that would change what the serial program gives. It does not know how the engine
 //! itself is lost. Read next: `crash`.
@@ -44,7 +44,6 @@ impl World<'_> {
             }
             Fault::KillEngine => self.kill_engine(),
             Fault::RollBack(index) => self.roll_back(index),
-            Fault::Cancel(index) => self.cancel(index),
             Fault::CancelJob => self.cancel_job(),
         }
     }
@@ -158,15 +157,6 @@ impl World<'_> {
         self.kept.note(Note::RolledBack(self.label(task).name, to));
         self.copies.undo(task);
         self.submit(graph::Event::TaskRolledBack { task, to });
-    }
-
-    fn cancel(&mut self, index: usize) {
-        let all = self.engine.graph().all();
-        if !all.is_empty() {
-            self.kept.note(Note::Cancelled);
-            let task = all[index % all.len()];
-            self.submit(graph::Event::CancelRequested { task });
-        }
     }
 
     fn cancel_job(&mut self) {

@@ -69,6 +69,11 @@ pub fn scenario(seed: u64) -> Scenario {
     if waits {
         tasks = parents(seed);
     }
+    let cancels = seed % 12 == 7;
+    if cancels {
+        tasks = cancellers(seed);
+        faults.retain(|(_, fault)| *fault != Fault::CancelJob);
+    }
     Scenario {
         seed,
         slots,
@@ -77,7 +82,7 @@ pub fn scenario(seed: u64) -> Scenario {
         fail_fast: policy == 1,
         checkpoints,
         ahead,
-        in_place: in_place && !waits,
+        in_place: in_place && !waits && !cancels,
         tasks,
         faults,
         expectations: Vec::new(),
@@ -117,6 +122,74 @@ fn parents(seed: u64) -> Vec<Definition> {
         tasks.push(pooled(vec![Act::Pause(us), Act::Print(format!("{us},"))]));
     }
     tasks
+}
+
+/// A root and tasks that spawn, pass on, cancel, and receive what may be cancelled; nothing fails
+/// by itself. What they may name is not restricted, so many a cancellation has no effect.
+fn cancellers(seed: u64) -> Vec<Definition> {
+    let mut random = Random::new(seed ^ 0xca2ce1);
+    let count = 3 + random.below(4);
+    let task = |index| {
+        let task = canceller(&mut random, index);
+        let acts = canceller_acts(&mut random, index, count - index - 1, task.pure);
+        Definition { acts, ..task }
+    };
+    (0..count).map(task).collect()
+}
+
+/// The acts of a canceller that so many definitions follow.
+fn canceller_acts(random: &mut Random, index: usize, later: usize, pure: bool) -> Vec<Act> {
+    let mut locals = if index == 0 { 0 } else { INPUTS_ASSUMED };
+    let mut acts = vec![Act::Print(format!("{index}a,"))];
+    let spawns = if later == 0 { 0 } else { 1 + random.below(3) };
+    for _ in 0..spawns {
+        let given = some_of(random, locals);
+        acts.push(Act::Spawn(index + 1 + random.below(later), given));
+        locals += 1;
+        acts.push(Act::Print(format!("{index}b,")));
+    }
+    for _ in 0..2 + random.below(4) {
+        acts.push(match random.below(10) {
+            0..2 => Act::Pause(random.below(1500) as u64),
+            2..7 if pure => Act::Ask,
+            2..6 => Act::Cancel(some_of(random, locals)),
+            6 => Act::First(some_of(random, locals), Some(random.below(400) as u64)),
+            7 => Act::Construct(some_of(random, locals)),
+            8 => Act::Watch(random.below(locals.max(1))),
+            _ => Act::Catch(random.below(locals.max(1))),
+        });
+        locals += usize::from(matches!(acts.last(), Some(Act::Construct(_))));
+    }
+    acts.push(Act::Print(format!("{index}c,")));
+    acts.push(match random.below(6) {
+        0 if locals > 0 => Act::Delegate(random.below(locals)),
+        1 if later > 0 => Act::Tail(index + 1 + random.below(later), some_of(random, locals)),
+        2 if locals > 0 => Act::Get(random.below(locals)),
+        _ => Act::Return(some_of(random, locals)),
+    });
+    acts
+}
+
+fn some_of(random: &mut Random, locals: usize) -> Vec<usize> {
+    let count = random.below(3).min(locals);
+    (0..count).map(|_| random.below(locals)).collect()
+}
+
+fn canceller(random: &mut Random, index: usize) -> Definition {
+    let kind = match random.below(6) {
+        _ if index == 0 => Kind::Thread,
+        0..2 => Kind::Thread,
+        2 => Kind::Process,
+        _ => Kind::Pool(if random.one_in(3) { 'b' } else { 'a' }),
+    };
+    Definition {
+        kind,
+        live: random.below(10) < 7,
+        lazy: index > 0 && random.one_in(8),
+        pure: index > 0 && random.one_in(4),
+        needs: [Needs::Nothing, Needs::Nothing, Needs::Rest][random.below(3)],
+        ..Definition::default()
+    }
 }
 
 /// In every other scenario most scripts run in workers of one pool, which prefetch.
@@ -187,7 +260,6 @@ fn faults(random: &mut Random) -> Vec<(u64, Fault)> {
                 8..14 => Fault::KillWorker,
                 14..18 => Fault::KillNode,
                 18..24 => Fault::KillEngine,
-                24 => Fault::Cancel(random.below(20)),
                 _ => Fault::CancelJob,
             };
             (random.below(2500) as u64, fault)
@@ -307,7 +379,6 @@ impl<'a> Acts<'a> {
     }
 
     fn some(&mut self) -> Vec<usize> {
-        let count = self.random.below(3).min(self.locals);
-        (0..count).map(|_| self.local()).collect()
+        some_of(self.random, self.locals)
     }
 }

@@ -4,15 +4,17 @@
 //! that holds everything before the failed task. It does not know how either side came to its
 //! answer. Read next: `oracle`, `world`.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ciel_graph::{Counts, JobOutcome};
 use ciel_model::{Content, Failure};
 
-use crate::oracle::{Failing, Outcome, Races, interpret, name_of};
+use crate::oracle::{Failing, Outcome, interpret, name_of};
 use crate::program::{Expectation, Scenario};
 use crate::sites::{SitesMet, SitesWorld};
+use crate::told::{CUT_BEGINS, CUT_ENDS, Told};
 use crate::world::World;
 
 /// What a run showed that it should not.
@@ -26,10 +28,8 @@ pub struct Shown {
     pub result: Result<u64, Failure>,
     /// What came out in order.
     pub output: String,
-    /// A single task was cancelled.
-    pub cancelled: bool,
-    /// How races ended.
-    pub races: Races,
+    /// What it recorded of its environment.
+    pub told: Told,
     /// How often the engine was lost.
     pub crashes: u64,
     /// How often a strand resumed from a checkpoint.
@@ -61,7 +61,7 @@ pub fn run_at_sites(scenario: &Scenario) -> Result<(Shown, SitesMet), Disagreeme
     let show = AssertUnwindSafe(|| show_at_sites(scenario));
     let (shown, met) = catch_unwind(show)
         .map_err(|panic| Disagreement(format!("a machine stopped: {}", words(&*panic))))?;
-    compare(scenario, &interpret(scenario, &shown.races), &shown)?;
+    compare(scenario, &interpret(scenario, &shown.told), &shown)?;
     Ok((shown, met))
 }
 
@@ -72,8 +72,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
     let shown = Shown {
         result: result_of(world.ending.as_ref()).map_err(Arc::unwrap_or_clone),
         output: world.output.clone(),
-        cancelled: world.was_cancelled(),
-        races: world.races(),
+        told: world.told(),
         crashes: met.killed + met.fenced,
         restored: met.restored,
         followed: met.followed,
@@ -94,7 +93,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
 pub fn run(scenario: &Scenario) -> Result<Shown, Disagreement> {
     let shown = catch_unwind(AssertUnwindSafe(|| show(scenario)))
         .map_err(|panic| Disagreement(format!("a machine stopped: {}", words(&*panic))))?;
-    compare(scenario, &interpret(scenario, &shown.races), &shown)?;
+    compare(scenario, &interpret(scenario, &shown.told), &shown)?;
     meet_expectations(scenario, &shown)?;
     Ok(shown)
 }
@@ -105,8 +104,7 @@ fn show(scenario: &Scenario) -> Shown {
     Shown {
         result: result_of(world.ending.as_ref()).map_err(Arc::unwrap_or_clone),
         output: world.output.clone(),
-        cancelled: world.was_cancelled(),
-        races: world.races(),
+        told: world.told(),
         crashes: world.crashes,
         restored: world.restored,
         handed_over: world.handed_over(),
@@ -146,16 +144,9 @@ fn compare(scenario: &Scenario, serial: &Outcome, shown: &Shown) -> Result<(), D
     let interrupted = matches!(&shown.result, Err(failure) if failure.message == "interrupted");
     if serial.unanswered {
         // What follows it is unknown; a job that succeeded has reported every task.
-        let well = shown.result.is_ok() && !shown.cancelled;
+        let well = shown.result.is_ok();
         let told = || Disagreement("a task that raced was not told how that ended".to_string());
         return (!well).then_some(()).ok_or_else(told);
-    }
-    if shown.cancelled {
-        // What a cancelled lazy task would have given is missed at places that print earlier.
-        return match scenario.has_lazy() {
-            true => Ok(()),
-            false => expect_prefix(serial, shown, 0),
-        };
     }
     if interrupted {
         return expect_prefix(serial, shown, 0);
@@ -167,7 +158,7 @@ fn compare(scenario: &Scenario, serial: &Outcome, shown: &Shown) -> Result<(), D
     expect_same_result(serial, shown)?;
     match &serial.result {
         Err(failing) if !scenario.keep_going => expect_prefix(serial, shown, failing.output_before),
-        _ if shown.output == serial.output => Ok(()),
+        _ if is_output(&serial.output, &shown.output, true) => Ok(()),
         _ => Err(differing_output("output differs", serial, shown)),
     }
 }
@@ -197,21 +188,51 @@ fn expect_one_of(failures: &[Failing], shown: &Shown) -> Result<(), Disagreement
 
 fn is_same(failing: &Failing, failure: &Failure) -> bool {
     let origin = name_of(&failing.origin);
-    let own_words = matches!(failing.kind, "Timeout" | "Refused");
+    let own_words = matches!(failing.kind, "Timeout" | "Refused" | "Cancelled");
     failing.kind == failure.kind.code()
         && origin == failure.origin.name
         && (own_words || failing.message == failure.message)
 }
 
 fn expect_prefix(serial: &Outcome, shown: &Shown, least: usize) -> Result<(), Disagreement> {
-    if !serial.output.starts_with(&shown.output) {
+    if !is_output(&serial.output, &shown.output, false) {
         return Err(differing_output("output is not a prefix", serial, shown));
     }
-    if shown.output.len() < least {
+    let is_cut = serial.output.contains(CUT_BEGINS);
+    if shown.output.len() < least && !is_cut {
         let what = format!("output lacks what comes before the failure ({least} bytes)");
         return Err(differing_output(&what, serial, shown));
     }
     Ok(())
+}
+
+/// Whether `shown` is the serial output, or a prefix of it unless it is the `whole`, where of each
+/// cancelled strand any prefix is seen.
+fn is_output(serial: &str, shown: &str, whole: bool) -> bool {
+    if !serial.contains(CUT_BEGINS) {
+        return serial.starts_with(shown) && (!whole || serial == shown);
+    }
+    let shown = shown.as_bytes();
+    // The lengths of what may have been seen, and those at which a cut strand may have stopped.
+    let mut seen = BTreeSet::from([0]);
+    let mut cuts: Vec<BTreeSet<usize>> = Vec::new();
+    for character in serial.chars() {
+        match character {
+            CUT_BEGINS => cuts.push(seen.clone()),
+            CUT_ENDS => seen.extend(cuts.pop().expect("a cut begins before it ends")),
+            character => {
+                let is_next = |at: &usize| shown.get(*at) == Some(&(character as u8));
+                seen = seen.into_iter().filter(is_next).map(|at| at + 1).collect();
+                if !whole && seen.contains(&shown.len()) {
+                    return true;
+                }
+            }
+        }
+        if let Some(cut) = cuts.last_mut() {
+            cut.extend(&seen);
+        }
+    }
+    seen.contains(&shown.len()) || shown.is_empty() && !whole
 }
 
 fn differing_output(what: &str, serial: &Outcome, shown: &Shown) -> Disagreement {

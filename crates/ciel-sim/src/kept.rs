@@ -11,9 +11,9 @@ use ciel_graph::{Action, Assignment};
 use ciel_model::{Label, Name, TaskKey};
 use ciel_node::AttemptKey;
 
-use crate::oracle::Races;
 use crate::program::{Fault, Scenario};
 use crate::random::Random;
+use crate::told::Told;
 
 /// All records, as bytes; a clone is another hand on the same ones.
 #[derive(Clone, Debug, Default)]
@@ -56,8 +56,13 @@ pub(crate) enum Note {
     Spawned(AttemptKey),
     /// A task lost its worker.
     Lost(TaskKey),
-    /// A single task was cancelled.
-    Cancelled,
+    /// A task has ended, perhaps because another one cancelled it.
+    Ended {
+        /// Its name.
+        task: Name,
+        /// Whether it was.
+        cut: bool,
+    },
 }
 
 /// What all notes together say.
@@ -66,16 +71,19 @@ pub(crate) struct Noted {
     races: BTreeMap<Name, Vec<(u64, Vec<u32>)>>,
     pub(crate) spawned: BTreeSet<AttemptKey>,
     pub(crate) losses: BTreeMap<TaskKey, u32>,
-    pub(crate) cancelled: bool,
+    cut: BTreeSet<Name>,
 }
 
 impl Noted {
-    /// The answers of each task's races, by its name.
-    pub(crate) fn races(&self) -> Races {
+    /// The answers of each task's races, by its name, and the tasks that were cancelled.
+    pub(crate) fn told(&self) -> Told {
         let places =
             |races: &Vec<(u64, Vec<u32>)>| races.iter().map(|(_, places)| places.clone()).collect();
         let all = self.races.iter();
-        all.map(|(name, races)| (*name, places(races))).collect()
+        Told {
+            races: all.map(|(name, races)| (*name, places(races))).collect(),
+            cut: self.cut.clone(),
+        }
     }
 
     fn add(&mut self, note: Note) {
@@ -88,7 +96,8 @@ impl Noted {
             }
             Note::Spawned(attempt) => drop(self.spawned.insert(attempt)),
             Note::Lost(task) => *self.losses.entry(task).or_default() += 1,
-            Note::Cancelled => self.cancelled = true,
+            Note::Ended { task, cut: true } => drop(self.cut.insert(task)),
+            Note::Ended { task, cut: false } => drop(self.cut.remove(&task)),
         }
     }
 

@@ -27,6 +27,7 @@ pub mod script;
 pub mod shrink;
 pub mod sites;
 mod summaries;
+pub mod told;
 pub mod trace;
 pub mod world;
 

@@ -150,6 +150,7 @@ fn read_act(index: usize, text: &str) -> Option<Act> {
             Act::First(numbers(words)?, Some(limit))
         }
         "watch" => Act::Watch(number(&mut words)?),
+        "cancel" => Act::Cancel(numbers(words)?),
         "construct" => Act::Construct(numbers(words)?),
         "publish" => Act::Publish(number(&mut words)?),
         "ask" => Act::Ask,
@@ -171,7 +172,6 @@ fn read_fault(text: &str) -> Option<Fault> {
         ("kill-node", "") => Fault::KillNode,
         ("kill-engine", "") => Fault::KillEngine,
         ("roll-back", which) => Fault::RollBack(which.parse().ok()?),
-        ("cancel", which) => Fault::Cancel(which.parse().ok()?),
         ("cancel-job", "") => Fault::CancelJob,
         _ => return None,
     })
@@ -265,6 +265,7 @@ fn write_act(act: &Act) -> String {
         Act::First(among, None) => format!("first{}", list(among)),
         Act::First(among, Some(limit)) => format!("first-within {limit}{}", list(among)),
         Act::Watch(local) => format!("watch {local}"),
+        Act::Cancel(among) => format!("cancel{}", list(among)),
         Act::Construct(inside) => format!("construct{}", list(inside)),
         Act::Publish(index) => format!("publish {index}"),
         Act::Ask => "ask".to_string(),
@@ -289,7 +290,6 @@ fn write_fault(fault: &Fault) -> String {
         Fault::KillNode => "kill-node".to_string(),
         Fault::KillEngine => "kill-engine".to_string(),
         Fault::RollBack(index) => format!("roll-back {index}"),
-        Fault::Cancel(index) => format!("cancel {index}"),
         Fault::CancelJob => "cancel-job".to_string(),
     }
 }

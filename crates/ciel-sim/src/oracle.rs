@@ -5,18 +5,19 @@
 //! sometimes, or where things run. Read next: `judge`, which compares.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use ciel_model::Name;
 
 use crate::program::{Act, CAUGHT, Scenario, saw, saw_places, start_of};
+use crate::told::{CUT_BEGINS, CUT_ENDS, Told};
 
 /// What the serial program shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The root's first output, or the job's failure.
     pub result: Result<u64, Failing>,
-    /// The ordered output.
+    /// The ordered output. What a cancelled strand wrote, with all that it spawned, is between
+    /// [`CUT_BEGINS`] and [`CUT_ENDS`]: of that any prefix may be seen.
     pub output: String,
     /// Every task that failed, demanded or not.
     pub failures: Vec<Failing>,
@@ -106,12 +107,11 @@ struct Machine<'a> {
     dormant: Vec<Option<Dormant>>,
     noted: Vec<Noted>,
     output: String,
-    races: &'a Races,
+    told: &'a Told,
     unanswered: bool,
+    /// Cancelled tasks around what runs now.
+    cuts: usize,
 }
-
-/// How the races of each task ended, by its name.
-pub type Races = BTreeMap<Name, Vec<Vec<u32>>>;
 
 /// Marks a step of a path as a tail: those are counted apart from spawns.
 const TAIL: u64 = 1 << 63;
@@ -126,17 +126,17 @@ pub fn name_of(path: &[u64]) -> Name {
         })
 }
 
-/// Runs the program of `scenario` serially. The end of a race is an input from the environment,
-/// taken from `races`.
-pub fn interpret(scenario: &Scenario, races: &Races) -> Outcome {
+/// Runs the program of `scenario` serially, with these inputs from the environment.
+pub fn interpret(scenario: &Scenario, told: &Told) -> Outcome {
     let mut machine = Machine {
         scenario,
         objects: Vec::new(),
         dormant: Vec::new(),
         noted: Vec::new(),
         output: String::new(),
-        races,
+        told,
         unanswered: false,
+        cuts: 0,
     };
     let outputs = machine.new_outputs(0);
     machine
@@ -260,6 +260,7 @@ impl Machine<'_> {
         let mut committed = self.output.len();
         let mut name = strand.position.clone();
         let (mut before, end) = (place.before, strand.position.clone());
+        let begin = self.output.len();
         loop {
             let safe = if held {
                 place.safe.min(committed)
@@ -281,6 +282,9 @@ impl Machine<'_> {
                 safe,
             };
             let outputs = frame.outputs.clone();
+            if self.told.cut.contains(&name_of(&frame.name)) {
+                return self.run_cancelled(frame, &mut strand, begin);
+            }
             match self.run_task(frame, &mut strand) {
                 End::Done => return,
                 End::Failed(failing) => {
@@ -301,6 +305,30 @@ impl Machine<'_> {
         }
     }
 
+    /// A cancelled task runs, but none of its results count, and of its output only a part.
+    fn run_cancelled(&mut self, frame: Frame, strand: &mut Strand, begin: usize) {
+        let failing = Failing {
+            kind: "Cancelled",
+            message: String::new(),
+            origin: frame.name.clone(),
+            output_before: 0,
+        };
+        let outputs = frame.outputs.clone();
+        self.cuts += 1;
+        self.run_task(frame, strand);
+        self.cuts -= 1;
+        for (index, source) in outputs.into_iter().enumerate() {
+            if !strand.published[index] {
+                let failing = failing.clone();
+                self.objects[source].state = State::Failed { failing, source };
+            }
+        }
+        if strand.visible {
+            self.output.insert(begin, CUT_BEGINS);
+            self.output.push(CUT_ENDS);
+        }
+    }
+
     fn take_back(&mut self, length: usize) {
         self.output.truncate(length);
         for noted in &mut self.noted {
@@ -313,6 +341,9 @@ impl Machine<'_> {
     }
 
     fn note(&mut self, end: Vec<u64>, outputs: &[usize], failing: Failing) {
+        if failing.kind == "Cancelled" {
+            return;
+        }
         let outputs: Vec<usize> = outputs
             .iter()
             .copied()
@@ -356,7 +387,13 @@ impl Machine<'_> {
             Act::Spawn(definition, given) => self.spawn(frame, strand, *definition, given),
             Act::Get(local) => return self.get(frame, strand, *local, false),
             Act::Catch(local) => return self.get(frame, strand, *local, true),
-            Act::First(among, _) => self.race(frame, strand, among),
+            Act::First(among, _) => {
+                for object in pick(&frame.locals, among) {
+                    self.ask(object);
+                }
+                self.race(frame, strand, among);
+            }
+            Act::Cancel(among) => self.race(frame, strand, among),
             Act::Watch(local) => {
                 if let Some(object) = frame.locals.get(*local) {
                     self.ask(*object);
@@ -454,18 +491,14 @@ impl Machine<'_> {
         }
     }
 
-    /// A wait for the first demands all.
+    /// A wait whose end depends on time, or a cancellation: it receives what the run recorded.
     fn race(&mut self, frame: &mut Frame, strand: &mut Strand, among: &[usize]) {
-        let among = pick(&frame.locals, among);
-        if among.is_empty() {
+        if pick(&frame.locals, among).is_empty() {
             return;
         }
-        for object in among {
-            self.ask(object);
-        }
-        let told = self.races.get(&name_of(&frame.name));
+        let told = self.told.races.get(&name_of(&frame.name));
         let Some(places) = told.and_then(|races| races.get(frame.races)) else {
-            self.unanswered = true;
+            self.unanswered |= self.cuts == 0;
             return;
         };
         frame.races += 1;

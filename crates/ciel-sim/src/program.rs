@@ -111,6 +111,8 @@ pub enum Act {
     First(Vec<usize>, Option<u64>),
     /// Watches a reference, and continues.
     Watch(usize),
+    /// Cancels these references, and adds those that are cancelled by then to the observations.
+    Cancel(Vec<usize>),
     /// Makes an object of what was seen, with these references inside.
     Construct(Vec<usize>),
     /// Gives an output before the end.
@@ -146,8 +148,6 @@ pub enum Fault {
     KillEngine,
     /// What a strand did is undone from some action on: the n-th of all that can be undone.
     RollBack(usize),
-    /// The user cancels the n-th live task.
-    Cancel(usize),
     /// The user cancels the job.
     CancelJob,
 }
@@ -217,18 +217,14 @@ impl Scenario {
             Act::Tail(next, _) => Some(*next),
             _ => None,
         });
-        let races = |task: &Definition| task.acts.iter().any(|act| matches!(act, Act::First(..)));
+        let is_race = |act: &Act| matches!(act, Act::First(..) | Act::Cancel(_));
+        let races = |task: &Definition| task.acts.iter().any(is_race);
         let shared = |task: &Definition| task.pure && races(task);
         let follow = tails.all(|next| self.tasks[next].may_follow());
         self.tasks.iter().all(ends)
             && !self.tasks.iter().any(shared)
             && self.tasks[0].may_follow()
             && follow
-    }
-
-    /// Whether any task is lazy.
-    pub fn has_lazy(&self) -> bool {
-        self.tasks.iter().any(|task| task.lazy)
     }
 }
 

@@ -73,8 +73,8 @@ pub struct Script {
     recalled: BTreeMap<Handle, Known>,
     published: Vec<bool>,
     pending: Option<(usize, bool)>,
-    /// It waits for the first of these, so long at most.
-    race: Option<(Vec<usize>, Option<u64>)>,
+    /// It waits for these until that, so long at most.
+    race: Option<(Vec<usize>, Until, Option<u64>)>,
     /// Which of them were resolved, if it received that.
     told: Option<Vec<u32>>,
     /// The answers of an earlier run, to be repeated.
@@ -166,7 +166,7 @@ impl Script {
 
     /// What it waited for is resolved, or a part of it.
     pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>, ended: Option<WaitEnd>) {
-        let raced = self.race.as_ref().map(|(among, _)| among.clone());
+        let raced = self.race.as_ref().map(|(among, ..)| among.clone());
         let places = ended.map_or(vec![0], |ended| ended.places);
         assert_eq!(answers.len(), places.len(), "each place has its answer");
         for ((_, resolution), place) in answers.into_iter().zip(&places) {
@@ -202,7 +202,7 @@ impl Script {
         self.known.clear();
         self.recalled.clear();
         let waits = match (&self.race, self.pending) {
-            (Some((among, _)), _) => among.clone(),
+            (Some((among, ..)), _) => among.clone(),
             (None, pending) => vec![pending.expect("only a waiting script is made smaller").0],
         };
         let waits = waits.into_iter().map(|local| self.handle(local));
@@ -246,11 +246,11 @@ impl Script {
 
     /// The act in a race: waits, or records the answer.
     fn go_on_racing(&mut self) -> Option<Move> {
-        let (among, limit_us) = self.race.as_ref()?;
+        let (among, until, limit_us) = self.race.as_ref()?;
         let Some(places) = self.told.take().or_else(|| self.recorded.pop_front()) else {
             let handles = among.iter().map(|local| self.handle(*local)).collect();
             let wait = Wait {
-                until: Until::First,
+                until: *until,
                 limit_us: *limit_us,
                 at: ActionKey::action(self.next_action),
             };
@@ -261,6 +261,14 @@ impl Script {
         let action = self.take_action();
         self.races.push((action, places));
         None
+    }
+
+    fn race(&mut self, among: Vec<usize>, until: Until, limit_us: Option<u64>) -> Option<Move> {
+        let known = |local: &usize| *local < self.locals.len();
+        let among: Vec<usize> = among.into_iter().filter(known).collect();
+        self.tell(&among);
+        self.race = (!among.is_empty()).then_some((among, until, limit_us));
+        self.queue.pop_front()
     }
 
     fn absorb(&mut self, known: Known, catches: bool) -> Option<Move> {
@@ -287,13 +295,8 @@ impl Script {
             Act::Spawn(definition, given) => self.spawn(scenario, definition, &given),
             Act::Get(local) => self.want(local, false),
             Act::Catch(local) => self.want(local, true),
-            Act::First(among, limit) => {
-                let known = |local: &usize| *local < self.locals.len();
-                let among: Vec<usize> = among.into_iter().filter(known).collect();
-                self.tell(&among);
-                self.race = (!among.is_empty()).then_some((among, limit));
-                self.queue.pop_front()
-            }
+            Act::First(among, limit) => self.race(among, Until::First, limit),
+            Act::Cancel(among) => self.race(among, Until::Cancelled, None),
             Act::Watch(local) => match self.locals.get(local)? {
                 Local::Told(handle) => Some(Move::Watch(*handle)),
                 Local::Here(..) => None,

@@ -11,7 +11,7 @@ mod machine;
 mod network;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::Effect;
@@ -24,11 +24,11 @@ use ciel_node::{AttemptKey, WorkerKey};
 
 use crate::crash::take_out;
 use crate::kept::Attempts;
-use crate::oracle::Races;
 use crate::program::Scenario;
 use crate::random::Random;
 use crate::script::{Script, descriptor};
-use crate::summaries::Summaries;
+use crate::summaries::{Summaries, is_cut};
+use crate::told::Told;
 use crate::trace::Trace;
 use crate::world::policy_of;
 use faults::Blow;
@@ -126,7 +126,8 @@ pub struct SitesWorld<'a> {
     /// Which action of its strand the race is that a task is in.
     racing: BTreeMap<TaskKey, u64>,
     races: BTreeMap<Name, BTreeMap<u64, Vec<u32>>>,
-    cancelled: bool,
+    /// Tasks that another one cancelled.
+    cut: BTreeSet<Name>,
     /// What came out in order.
     pub output: String,
     /// How the job ended.
@@ -160,7 +161,7 @@ impl<'a> SitesWorld<'a> {
             home_ticks_at: None,
             racing: BTreeMap::new(),
             races: BTreeMap::new(),
-            cancelled: false,
+            cut: BTreeSet::new(),
             output: String::new(),
             ending: None,
         }
@@ -217,16 +218,14 @@ impl<'a> SitesWorld<'a> {
             .collect()
     }
 
-    /// The answers of each task's races, by its name.
-    pub fn races(&self) -> Races {
+    /// What it recorded of its environment.
+    pub fn told(&self) -> Told {
         let all = self.races.iter();
-        all.map(|(name, races)| (*name, races.values().cloned().collect()))
-            .collect()
-    }
-
-    /// Whether a single task was cancelled.
-    pub fn was_cancelled(&self) -> bool {
-        self.cancelled
+        let races = all.map(|(name, races)| (*name, races.values().cloned().collect()));
+        Told {
+            races: races.collect(),
+            cut: self.cut.clone(),
+        }
     }
 
     /// What was met.
@@ -404,7 +403,12 @@ impl<'a> SitesWorld<'a> {
                 assert!(self.ending.is_none(), "the job ended twice");
                 self.ending = Some(*ending);
             }
-            Effect::TaskEnded(summary) => self.summaries.on_ended(&summary),
+            Effect::TaskEnded(summary) => {
+                if is_cut(&summary) {
+                    self.cut.insert(summary.label.name);
+                }
+                self.summaries.on_ended(&summary);
+            }
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
             Effect::DropObject(_) => {}
             effect => unreachable!("{effect:?} at the home"),

@@ -95,6 +95,16 @@ impl Summaries {
     }
 }
 
+/// Whether the task ended because another one cancelled it, and not because of a failure that it
+/// received.
+pub(crate) fn is_cut(summary: &TaskSummary) -> bool {
+    let failure = summary.failure.as_ref();
+    failure.is_some_and(|failure| {
+        let own = failure.origin == summary.label && failure.message == "it was cancelled";
+        own && failure.kind == FailureKind::Cancelled
+    })
+}
+
 fn check_times(summary: &TaskSummary) {
     let TaskSummary { label, story, .. } = summary;
     assert_eq!(story[0].1, Moment::Spawned, "{label}");

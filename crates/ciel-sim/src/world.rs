@@ -16,11 +16,11 @@ use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 use crate::copies::Copies;
 use crate::entry::{CHECKPOINT, end_of};
 use crate::kept::{Attempts, Note, Saved};
-use crate::oracle::Races;
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
 use crate::script::{Move, Script, descriptor};
 use crate::summaries::Summaries;
+use crate::told::Told;
 use crate::trace::Trace;
 
 /// Happenings after which a run is taken to be endless.
@@ -167,19 +167,14 @@ impl<'a> World<'a> {
         });
     }
 
-    /// The answers of each task's races, by its name.
-    pub fn races(&self) -> Races {
-        self.kept.noted.races()
+    /// What it recorded of its environment.
+    pub fn told(&self) -> Told {
+        self.kept.noted.told()
     }
 
     /// How often a strand of a pure task was replayed although its process lived.
     pub fn moved(&self) -> u64 {
         self.copies.moved
-    }
-
-    /// Whether a single task was cancelled, or was about to be.
-    pub fn was_cancelled(&self) -> bool {
-        self.kept.noted.cancelled
     }
 
     /// What happened, if it is kept.

@@ -37,6 +37,8 @@ struct Met {
     retried: u64,
     lost: u64,
     cancelled: u64,
+    /// Tasks that other tasks cancelled.
+    cut: u64,
     /// Races in which not all had come in, or none.
     races: u64,
     /// Engines lost.
@@ -72,7 +74,8 @@ impl Met {
         self.retried += shown.counts.retried;
         self.lost += shown.counts.lost;
         self.cancelled += shown.counts.cancelled;
-        let races = shown.races.values().flatten();
+        self.cut += shown.told.cut.len() as u64;
+        let races = shown.told.races.values().flatten();
         self.crashes += shown.crashes;
         self.restored += shown.restored;
         self.followed += shown.followed;
@@ -94,6 +97,7 @@ impl Met {
             self.retried,
             self.lost,
             self.cancelled,
+            self.cut,
             self.races,
             self.crashes,
             self.restored,

@@ -91,6 +91,8 @@ builtins! {
     Text "text" 1 1;
     /// `is_error(ref)`: waits, then whether the task failed
     IsError "is_error" 1 1;
+    /// `cancel(ref)`: whether the task is cancelled by then
+    Cancel "cancel" 1 1;
     /// `remove(x, key)`, `remove(dict, key, otherwise)`: gives what it takes out
     Remove "remove" 2 3;
     /// `slice(x, start, stop)`: the same as `x[start:stop]`

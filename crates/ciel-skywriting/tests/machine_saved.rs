@@ -113,6 +113,7 @@ impl Running {
                 other => panic!("a root gives JSON, not {other:?}"),
             },
             Step::Failed { thrown, .. } => Some(Err(thrown.message)),
+            Step::Cancels { .. } => panic!("the program cancels nothing"),
             Step::Preempted => panic!("the program is short"),
         }
     }

@@ -408,6 +408,41 @@ fn the_requests_of_a_script_carry_their_place_and_number() {
 }
 
 #[test]
+fn each_cancel_stops_for_an_answer_even_about_what_is_known() {
+    let mut host = Recorder::default();
+    let mut script = machine(
+        "f = lambda: 1; r = spawn(f); x = cancel(r); y = cancel(*r); return [x, y, cancel(r)];",
+    );
+    for answer in [false, true, true] {
+        assert_eq!(
+            script.run(&mut host, 10_000),
+            Step::Cancels { on: Handle(0) }
+        );
+        script.cancelled(answer);
+    }
+    let Step::Finished(ended) = script.run(&mut host, 10_000) else {
+        panic!("it has all answers");
+    };
+    let Returned::Value { bytes, .. } = ended.value else {
+        panic!("a value");
+    };
+    let json = ciel_skywriting::wire::to_json(&bytes).expect("JSON");
+    assert_eq!(json, json!([false, true, true]));
+}
+
+#[test]
+fn cancel_of_a_value_is_refused() {
+    let mut host = Recorder::default();
+    let Step::Failed { thrown, .. } = machine("return cancel(3);").run(&mut host, 10_000) else {
+        panic!("it should fail");
+    };
+    assert_eq!(
+        thrown.message,
+        "`cancel` takes a reference, not an integer: 3"
+    );
+}
+
+#[test]
 fn a_result_is_a_value_with_references_or_a_delegation() {
     let run = |source: &str| match machine(source).run(&mut Recorder::default(), 10_000) {
         Step::Finished(ended) => ended.value,

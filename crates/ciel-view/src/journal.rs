@@ -131,6 +131,13 @@ pub enum Act {
         #[serde(skip_serializing_if = "Option::is_none")]
         checkpoint: Option<u64>,
     },
+    /// A task cancels references.
+    Cancels {
+        /// The task, as it is printed.
+        task: String,
+        /// How many references.
+        references: u64,
+    },
     /// A task watches a reference.
     Watched {
         /// The task, as it is printed.

@@ -135,6 +135,9 @@ fn words(act: &Act) -> String {
             checkpoint,
             ..
         } => waits(task, &awaited(*references, *first), *limit_us, *checkpoint),
+        Act::Cancels { task, references } => {
+            format!("{task} cancels {}", counted(*references, "reference"))
+        }
         Act::Watched { task } => format!("{task} watches a reference"),
         Act::Finished {
             task, length: 0, ..

@@ -90,6 +90,11 @@ impl Attempt {
 }
 
 impl Blocked {
+    /// Whether the end of the wait depends on time; then it is recorded, and is no checkpoint.
+    pub fn is_timely(&self) -> bool {
+        self.wait.is_timely()
+    }
+
     /// The event for the engine; with the state of the strand at this point, if that is saved.
     pub fn event(self, checkpoint: Option<Checkpoint>) -> Event {
         Event::Graph(graph::Event::TaskBlocked {

@@ -146,6 +146,7 @@ pub(super) fn run_on(mut machine: Machine) -> String {
             Step::Failed { thrown, .. } => {
                 return format!("{:?} after {waits} waits", thrown.kind);
             }
+            Step::Cancels { .. } => machine.cancelled(false),
             Step::Blocked { on } => {
                 assert!(!on.is_empty(), "it waits for nothing");
                 on.into_iter()

@@ -214,7 +214,7 @@ impl Conversation {
     }
 
     fn block(&mut self, task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
-        let is_timely = ["first", "rest", "within"].map(|word| text.contains(word));
+        let is_timely = ["first", "rest", "within", "cancelling"].map(|word| text.contains(word));
         let (action, text) = match is_timely.contains(&true) {
             true => {
                 let (action, _, text) = self.count(task, text, 0);
@@ -257,6 +257,7 @@ fn blocked(task: TaskKey, attempt: AttemptNumber, text: &str) -> Event {
             "kept" => kept = Some(handles(words.next().unwrap())),
             "first" => wait.until = Until::First,
             "rest" => wait.until = Until::Rest,
+            "cancelling" => wait.until = Until::Cancelled,
             "within" => wait.limit_us = Some(words.next().unwrap().parse().unwrap()),
             "replay" => continuation = Continuation::Replay,
             "saved" => continuation = Continuation::Saved(vec![1, 2].into()),
@@ -553,6 +554,7 @@ fn strand(change: StrandChange) -> String {
         StrandChange::Committed(strand) => format!("strand {} committed", strand.0),
         StrandChange::Closed(strand) => format!("strand {} closed", strand.0),
         StrandChange::Discarded(strand) => format!("strand {} discarded", strand.0),
+        StrandChange::Cut(strand) => format!("strand {} cut", strand.0),
         StrandChange::Skipped(strand) => format!("strand {} skipped", strand.0),
         StrandChange::Marked(strand) => format!("strand {} marked", strand.0),
         StrandChange::RolledBack { strand, to } => match to {

@@ -1,5 +1,5 @@
 //! What strikes a world of several sites: sites that die or are cut off, workers and processes that
-//! die, tasks and jobs that are cancelled, strands that are rolled back.
+//! die, jobs that are cancelled, strands that are rolled back.
 //!
 //! Nothing is lost more often than a task may be. Read next: `network`.
 
@@ -74,7 +74,6 @@ impl SitesWorld<'_> {
             }
             Fault::KillNode | Fault::KillEngine => self.kill(site),
             Fault::RollBack(index) => self.roll_back(index),
-            Fault::Cancel(index) => self.cancel(index),
             Fault::CancelJob => self.cancel_job(),
         }
     }
@@ -141,15 +140,6 @@ impl SitesWorld<'_> {
         view.expect("it is one of the graph's").label
     }
 
-    fn cancel(&mut self, index: usize) {
-        let all = self.home.graph().all();
-        if !all.is_empty() {
-            self.cancelled = true;
-            let task = all[index % all.len()];
-            self.tell_home(graph::Event::CancelRequested { task });
-        }
-    }
-
     fn cancel_job(&mut self) {
         let origin = Label {
             what: "user".into(),
@@ -164,7 +154,7 @@ impl SitesWorld<'_> {
     /// Which action of its strand a race is that a task of a site begins.
     pub(super) fn note_race(&mut self, site: SiteKey, message: &ToHome) {
         if let ToHome::Acted(graph::Event::TaskBlocked { task, wait, .. }) = message
-            && wait.until == Until::First
+            && matches!(wait.until, Until::First | Until::Cancelled)
             && matches!(self.home.location(*task), Some((at, Some(_))) if at == site)
         {
             self.racing.insert(*task, wait.at.action);

@@ -6,11 +6,13 @@
 use crate::host::{Handle, Thrown};
 use crate::value::Value;
 
-/// Why an instruction did not complete. It is retried after the first two.
+/// Why an instruction did not complete. It is retried unless it failed.
 #[derive(Debug)]
 pub(crate) enum Pause {
     /// These references must be answered first.
     Blocked(Vec<Handle>),
+    /// It cancels this reference, and must be told whether that has an effect.
+    Cancels(Handle),
     /// So many bytes are needed besides what is live.
     Collect(usize),
     Failed(Box<Failure>),

@@ -91,6 +91,12 @@ pub enum Step {
         /// The references it needs now.
         on: Vec<Handle>,
     },
+    /// It cancels this reference. It resumes when [`Machine::cancelled`] says whether that has an
+    /// effect.
+    Cancels {
+        /// The reference.
+        on: Handle,
+    },
     /// The fuel is used up; call `run` again.
     Preempted,
     /// It failed; the machine is of no more use.
@@ -174,6 +180,8 @@ pub struct Machine {
     handlers: Vec<Handler>,
     /// After a failure it waits for what the open `try`s dereferenced.
     is_settling: bool,
+    /// Whether the reference that it asked to cancel is cancelled.
+    cancelled: Option<bool>,
     heap: Heap,
     table: Table,
     /// Length of the table after the last renumbering.
@@ -239,6 +247,7 @@ impl Machine {
             stack: Vec::new(),
             handlers: Vec::new(),
             is_settling: false,
+            cancelled: None,
             heap,
             table: Table::of((0..references).map(|_| None).collect()),
             table_compacted: 0,
@@ -300,6 +309,11 @@ impl Machine {
         self.forget_answers();
     }
 
+    /// Whether the reference of [`Step::Cancels`] is cancelled by now.
+    pub fn cancelled(&mut self, is_cancelled: bool) {
+        self.cancelled = Some(is_cancelled);
+    }
+
     fn add_references(&mut self, count: u32) -> Handle {
         let first = self.table.next();
         self.heap.charge(count as usize * Table::SLOT_BYTES);
@@ -329,6 +343,7 @@ impl Machine {
             let failure = match paused {
                 Ok(failure) => failure,
                 Err(Pause::Blocked(on)) => return Step::Blocked { on },
+                Err(Pause::Cancels(on)) => return Step::Cancels { on },
                 Err(Pause::Collect(need)) => match self.collect(need) {
                     Ok(()) => continue,
                     Err(failure) => *failure,

@@ -277,6 +277,12 @@ impl World {
                 self.ready.push_back(id);
             }
             Step::Blocked { on } => self.block(id, machine, on),
+            // As in the serial program, every task has ended before anybody can cancel it.
+            Step::Cancels { .. } => {
+                machine.cancelled(false);
+                self.tasks[id].start = Start::Running(machine);
+                self.ready.push_back(id);
+            }
             Step::Finished(ended) => self.end(id, output, &table, ended.value),
             Step::Failed { thrown, place } => {
                 if id == 0 {

@@ -218,9 +218,13 @@ fn waited(
     continuation: &Continuation,
     checkpoint: Option<&Checkpoint>,
 ) -> Act {
+    let references = on.len() as u64;
+    if wait.until == Until::Cancelled {
+        return Act::Cancels { task, references };
+    }
     Act::Waited {
         task,
-        references: on.len() as u64,
+        references,
         first: wait.until != Until::All,
         limit_us: wait.limit_us,
         continuation: match continuation {

@@ -44,7 +44,7 @@ impl Machine {
     /// Forces the arguments as deeply as the builtin uses them.
     fn prepare(&mut self, builtin: Builtin, first: usize) -> Result<(), Pause> {
         match builtin {
-            Builtin::Text | Builtin::IsError => return Ok(()),
+            Builtin::Text | Builtin::IsError | Builtin::Cancel => return Ok(()),
             Builtin::Print
             | Builtin::Str
             | Builtin::Min
@@ -104,6 +104,7 @@ impl Machine {
             Builtin::Print => self.print(host, first),
             Builtin::Text => self.text_of_reference(first),
             Builtin::IsError => self.is_error(first),
+            Builtin::Cancel => self.cancel(first),
             Builtin::Int => self.int(first),
             Builtin::Float => self.float(first),
             Builtin::Str => self.string(first),

@@ -1,9 +1,10 @@
-//! Builtins that look at what stands behind a reference: `text` and `is_error`.
+//! Builtins that look at what stands behind a reference, `text` and `is_error`; and `cancel`.
 //!
 //! A reference behind a reference is looked through, however many follow each other. Each one takes
 //! the place of the argument, so that a machine which is saved while it waits still names it. Read
 //! next: `tasks`.
 
+use crate::builtins::Builtin;
 use crate::host::{Answer, Handle};
 use crate::machine::Machine;
 use crate::machine::failure::{Failure, Pause};
@@ -36,6 +37,20 @@ impl Machine {
             };
         }
         Ok(Value::Bool(false))
+    }
+
+    /// `cancel(reference)`. Whether it has an effect depends on time, so the machine stops each
+    /// time for an answer that is recorded.
+    pub(super) fn cancel(&mut self, first: usize) -> Result<Value, Pause> {
+        let value = self.stack[first];
+        let Some(handle) = self.reference_behind(value) else {
+            let value = self.force(value, false)?;
+            return self.wrong_argument(Builtin::Cancel, "a reference", value);
+        };
+        match self.cancelled.take() {
+            Some(is_cancelled) => Ok(Value::Bool(is_cancelled)),
+            None => Err(Pause::Cancels(handle)),
+        }
     }
 
     /// The value behind a reference; if that is a reference, it becomes the argument.

@@ -4,7 +4,8 @@
 //! Tasks and objects get their keys from a counter, and are mostly looked up in about that order. A
 //! table finds them by their number in pages: it neither hashes nor compares, and grows by a page
 //! at a time, where a hash table is copied as a whole now and then. A page goes when nothing is
-//! left in it. Iteration is in the order of keys. For keys with few entries at a time, or with two
+//! left in it; the last one that went is kept for the next, as entries often come and go one by
+//! one. Iteration is in the order of keys. For keys with few entries at a time, or with two
 //! numbers, use [`KeyMap`](crate::KeyMap).
 
 use std::fmt;
@@ -95,6 +96,10 @@ pub struct KeyTable<K, V> {
     /// The chunks that are there, in order.
     used: Vec<usize>,
     length: usize,
+    /// The page that was emptied last.
+    spare_page: Option<Box<Page<V>>>,
+    /// The chunk that was emptied last.
+    spare_chunk: Option<Box<Chunk<V>>>,
     keys: PhantomData<fn() -> K>,
 }
 
@@ -111,6 +116,8 @@ impl<K, V> Default for KeyTable<K, V> {
             chunks: Vec::new(),
             used: Vec::new(),
             length: 0,
+            spare_page: None,
+            spare_chunk: None,
             keys: PhantomData,
         }
     }
@@ -170,9 +177,13 @@ impl<K: CountedKey, V> KeyTable<K, V> {
         if self.chunks.get(chunk).is_none_or(Option::is_none) {
             self.add_chunk(chunk);
         }
-        let chunk = self.chunks[chunk].get_or_insert_with(Chunk::new);
+        let spare = &mut self.spare_chunk;
+        let new = || spare.take().unwrap_or_else(Chunk::new);
+        let chunk = self.chunks[chunk].get_or_insert_with(new);
         chunk.used.add(page);
-        let page = chunk.pages[page].get_or_insert_with(Page::new);
+        let spare = &mut self.spare_page;
+        let new = || spare.take().unwrap_or_else(Page::new);
+        let page = chunk.pages[page].get_or_insert_with(new);
         let before = page.entries[entry].replace(value);
         let added = usize::from(before.is_none());
         page.used += added;
@@ -188,7 +199,7 @@ impl<K: CountedKey, V> KeyTable<K, V> {
     }
 
     fn remove_chunk(&mut self, chunk: usize) {
-        self.chunks[chunk] = None;
+        self.spare_chunk = self.chunks[chunk].take();
         let at = self.used.partition_point(|used| *used < chunk);
         self.used.remove(at);
     }
@@ -202,7 +213,7 @@ impl<K: CountedKey, V> KeyTable<K, V> {
         self.length -= 1;
         page.used -= 1;
         if page.used == 0 {
-            chunk.pages[page_at] = None;
+            self.spare_page = chunk.pages[page_at].take();
             chunk.used.remove(page_at);
             if chunk.used.0 == 0 {
                 self.remove_chunk(chunk_at);
@@ -360,11 +371,15 @@ mod tests {
     }
 
     #[test]
-    fn emptied_table_keeps_no_page() {
+    fn emptied_table_keeps_a_spare_page_and_a_spare_chunk_without_entries() {
         let mut table: KeyTable<TaskKey, u8> = (0..10_000).map(|n| (TaskKey(n), 0)).collect();
         for number in 0..10_000 {
             assert_eq!(table.remove(&TaskKey(number)), Some(0));
         }
         assert!(table.is_empty() && table.chunks.iter().all(Option::is_none));
+        let page = table.spare_page.expect("the last page");
+        assert!(page.used == 0 && page.entries.iter().all(Option::is_none));
+        let chunk = table.spare_chunk.expect("the last chunk");
+        assert!(chunk.used.0 == 0 && chunk.pages.iter().all(Option::is_none));
     }
 }

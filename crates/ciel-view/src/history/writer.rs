@@ -24,6 +24,8 @@ pub struct Writer {
     failed: Part,
     tasks: Part,
     logs: Part,
+    /// The line that is being made.
+    line: Vec<u8>,
 }
 
 impl Writer {
@@ -43,6 +45,7 @@ impl Writer {
             failed: Part::open(folder, FAILED)?,
             tasks: Part::open(folder, TASKS)?,
             logs: Part::open(folder, LOGS)?,
+            line: Vec::new(),
             folder: folder.to_path_buf(),
             bounds,
         };
@@ -61,15 +64,16 @@ impl Writer {
             shorten(failure);
         }
         let is_origin = task.is_origin();
-        let line = line_of(&Record::Task(Box::new(task)));
-        let length = line.len() as u64;
+        self.line.clear();
+        Record::Task(Box::new(task)).append_to(&mut self.line);
+        let length = self.line.len() as u64;
         if is_origin && self.failed.bytes + length <= self.bounds.failed {
-            self.failed.append(&line);
+            self.failed.append(&self.line);
             return Ok(());
         }
         self.tasks
             .make_room(&self.folder, length, self.bounds.tasks / 2)?;
-        self.tasks.append(&line);
+        self.tasks.append(&self.line);
         Ok(())
     }
 

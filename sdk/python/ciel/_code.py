@@ -24,6 +24,7 @@ from ciel._call import TaskFunction, named
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
+from ciel._globals import check_unchanged, is_project, readings_of, take_readings
 from ciel._warnings import advise
 
 CAPTURED_BYTES_MAX = 1 << 20
@@ -42,7 +43,7 @@ class Identity:
     `data` is the pickled function if it goes by value, else `None`.
     """
 
-    __slots__ = ("header", "code", "data", "globals", "cells", "name")
+    __slots__ = ("header", "code", "data", "globals", "cells", "name", "readings")
 
     def __init__(self, function: Callable[..., Any], name: str, data: bytes | None) -> None:
         """Records the values that the function captures now."""
@@ -53,6 +54,7 @@ class Identity:
         self.data = data
         self.globals = list(_captured_globals(function, data is not None))
         self.cells = list(_captured_cells(function))
+        self.readings = readings_of(function) if data is None else take_readings(function)
 
     def check(self) -> None:
         """Raises CielError if something captured was rebound since the first spawn.
@@ -112,9 +114,12 @@ def identify(task: TaskFunction) -> Identity:
 def current_identity(task: TaskFunction) -> Identity:
     """The identity of a task's function with the helpers that it has now.
 
-    Raises CielError if data that it captures were assigned again.
+    Raises CielError if data that it captures were assigned again, or changed by the spawning task.
     """
     identity: Identity = task.identity or identify(task)
+    if identity.readings:
+        since = "its import" if identity.data is None else "its first use by a spawn"
+        check_unchanged(task.function, task.label, identity.readings, since)
     if not identity.globals and not identity.cells:
         return identity
     identity.check()
@@ -225,16 +230,27 @@ def load_file(path: str) -> types.ModuleType:
     if spec is None or spec.loader is None or not os.path.exists(path):
         raise Refused(f"there is no Python file {path}")
     module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
     sys.modules[stem] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[stem]
         raise
-    for task in [found for found in vars(module).values() if isinstance(found, TaskFunction)]:
+    for name in sys.modules.keys() - before:
+        if is_project(sys.modules[name]):
+            for task in _tasks_of(sys.modules[name]):
+                readings_of(task.function)
+    for task in _tasks_of(module):
         if _is_found(task.function):
             identify(task)
     return module
+
+
+def _tasks_of(module: types.ModuleType) -> list[TaskFunction]:
+    """The tasks among the globals of a module."""
+    values = list(getattr(module, "__dict__", {}).values())
+    return [value for value in values if isinstance(value, TaskFunction)]
 
 
 def _stem(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Process state of a strand: standard streams, working folder, signal handlers.
+"""Process state of a strand: standard streams, working folder, environment, signal handlers.
 
 Strands take turns in one process. Changes of a task to this state are saved when another strand has
 its turn, restored when the strand resumes, and undone when it ends. Wrappers of the few functions
@@ -14,19 +14,23 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ciel._random import SEED
+
 _Handlers = dict[int, Any]
+_Environment = dict[str, str]
 
 
 class Changed:
     """The changes of one strand; `None` parts are unchanged."""
 
-    __slots__ = ("stdout", "stderr", "folder", "handlers")
+    __slots__ = ("stdout", "stderr", "folder", "environment", "handlers")
 
     def __init__(self) -> None:
         """Has no changes."""
         self.stdout: Any = None
         self.stderr: Any = None
         self.folder: int | None = None
+        self.environment: _Environment | None = None
         self.handlers: _Handlers = {}
 
 
@@ -38,6 +42,8 @@ class ProcessState:
         self.take()
         self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
         self._moved = False
+        self._environment: _Environment = {}
+        self._varied = False
         self._handled: _Handlers = {}
         self._undo: list[Callable[[], None]] = []
 
@@ -47,9 +53,12 @@ class ProcessState:
         self.stderr = sys.stderr
 
     def install(self) -> None:
-        """Wraps the functions that change the folder and signal handlers."""
+        """Wraps the functions that change the folder, the environment and signal handlers."""
+        self._environment = _environment()
         self._stand_in(os, "chdir", self._note_move)
         self._stand_in(os, "fchdir", self._note_move)
+        self._stand_in(os, "putenv", self._note_variable)
+        self._stand_in(os, "unsetenv", self._note_variable)
         original = signal.signal
 
         def handle(number: int, handler: Any) -> Any:
@@ -70,6 +79,9 @@ class ProcessState:
     def _note_move(self) -> None:
         self._moved = True
 
+    def _note_variable(self) -> None:
+        self._varied = True
+
     def _stand_in(self, module: Any, name: str, note: Callable[[], None]) -> None:
         original = getattr(module, name)
 
@@ -81,6 +93,12 @@ class ProcessState:
         setattr(module, name, changed)
         self._undo.append(lambda: setattr(module, name, original))
 
+    def keep_environment(self) -> None:
+        """Keeps for all tasks what modules have set at their import, before a task's code runs."""
+        if self._varied:
+            self._environment = _environment()
+            self._varied = False
+
     @property
     def touched(self) -> bool:
         """Whether the current strand has changed the state."""
@@ -88,6 +106,7 @@ class ProcessState:
             sys.stdout is not self.stdout
             or sys.stderr is not self.stderr
             or self._moved
+            or self._varied
             or bool(self._handled)
         )
 
@@ -103,6 +122,11 @@ class ProcessState:
                 changed.folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
             os.fchdir(self._home)
             self._moved = False
+        if self._varied:
+            if changed is not None:
+                changed.environment = _environment()
+            _set_environment(self._environment)
+            self._varied = False
         for number, before in self._handled.items():
             now = self._set_signal(number, signal.SIG_DFL if before is None else before)
             if changed is not None:
@@ -119,5 +143,21 @@ class ProcessState:
         if changed.folder is not None:
             os.fchdir(changed.folder)
             os.close(changed.folder)
+        if changed.environment is not None:
+            _set_environment(changed.environment)
         for number, handler in changed.handlers.items():
             signal.signal(number, handler)
+
+
+def _environment() -> _Environment:
+    """The variables of the environment, without the seed, which every turn sets."""
+    return {name: value for name, value in os.environ.items() if name != SEED}
+
+
+def _set_environment(wanted: _Environment) -> None:
+    """Changes the variables that differ, so that commands see them, too."""
+    for name in _environment().keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value

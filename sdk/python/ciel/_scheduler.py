@@ -52,6 +52,8 @@ class Scheduler:
     def park(self, strand: TaskStrand, request: Any = None) -> Any:
         """Ends the turn and passes a value to home; returns the answer of `resume`."""
         strand.where = getcurrent()
+        if self.state is not None and self.state.touched:
+            strand.aside = self.state.leave(True)
         return self.home.switch(request)
 
     def _give_turn(self, strand: TaskStrand, runner: greenlet, word: Any) -> Any:
@@ -64,7 +66,7 @@ class Scheduler:
         request = runner.switch(word)
         here.strand = None
         if state is not None and state.touched:
-            strand.aside = state.leave(not strand.ended)
+            state.leave(False)
         return request
 
     def _loop(self, body: Callable[[], None]) -> None:

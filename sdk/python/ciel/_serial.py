@@ -68,6 +68,7 @@ class SerialRun:
     def __init__(self, key: bytes = b"serial") -> None:
         """`key` names the run: equal keys give equal random numbers."""
         self.root = SerialStrand(self, _native.position_of_root(key), "main")
+        self.root.is_task = False
         self.failed: list[Box] = []
         self._scheduler = Scheduler(greenlet(self._serve), None)
 

@@ -66,13 +66,15 @@ class TaskStrand(Strand):
 
     `where` is the greenlet that it waits in, `aside` its changes of the process state, saved while
     others have their turn; `ended` is set after its last message. `many` is whether the function
-    that runs returns several outputs.
+    that runs returns several outputs, `function` the one that began; `is_task` is false for a root.
     """
 
     where: greenlet | None = None
     aside: Changed | None = None
     ended: bool = False
     many: bool = False
+    function: Callable[..., Any] | None = None
+    is_task: bool = True
     _call: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
 
     @abstractmethod
@@ -94,6 +96,7 @@ class TaskStrand(Strand):
     ) -> Any:
         """Runs a function and the tails that follow it; the last value, or `HANDED_ON`."""
         self._call = (name, args, kwargs)
+        self.function = function
         value = function(*args, **kwargs)
         return last_value(value, self._run_step) if type(value) is Tail else value
 
@@ -108,6 +111,7 @@ class TaskStrand(Strand):
         current_identity(task)
         args, kwargs = arguments_now(call, self.argument)
         self._call = (task.label, args, kwargs)
+        self.function = task.function
         self.many = task.options_now.outputs is not None
         return task.function(*args, **kwargs)
 

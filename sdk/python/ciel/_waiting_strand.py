@@ -45,6 +45,10 @@ class Process(Protocol):
         """The function in an object; `key` is the same for the same object."""
         ...
 
+    def note_imported(self) -> None:
+        """Modules were imported, and no code of the task has run."""
+        ...
+
     def park(self, strand: WaitingStrand) -> Resume:
         """Ends the turn until the engine resumes the strand."""
         ...

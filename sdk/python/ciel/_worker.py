@@ -47,7 +47,6 @@ class WorkerStrand(WaitingStrand):
 
     _given: dict[int, Future[Any]] | None = None
     _answers_json: bool = False
-    _is_root: bool = False
 
     def __init__(self, process: Process, start: Start) -> None:
         """Runs nothing of the task yet."""
@@ -90,7 +89,7 @@ class WorkerStrand(WaitingStrand):
 
     def hands_on(self, call: Call) -> bool:
         """A tail runs in place while that is allowed; else it becomes a task of its own."""
-        if self._answers_json and not self._is_root:
+        if self._answers_json and self.is_task:
             check_outputs(call, self._outputs)
         if self._may_run_here(call):
             return False
@@ -182,10 +181,11 @@ class WorkerStrand(WaitingStrand):
         """A root, `{"main": path, "args": [...]}`, or a call from another language."""
         self._answers_json = True
         if "main" in wanted:
-            self._is_root = True
+            self.is_task = False
             return self._finish_root(wanted["main"], wanted.get("args", []))
         module, _, name = wanted["function"].rpartition(":")
         function = function_of(find(module, name))
+        self.process.note_imported()
         args = tuple(with_values(wanted.get("args", []), self.value))
         kwargs = with_values(wanted.get("kwargs", {}), self.value)
         self._finish_json(self.run_call(name, function, args, kwargs))
@@ -207,6 +207,7 @@ class WorkerStrand(WaitingStrand):
     def _run_root(self, path: str, args: list[str]) -> bytes:
         sys.argv = [path, *args]
         main = getattr(load_file(path), "main", None)
+        self.process.note_imported()
         if main is None:
             raise Refused(f"{path} has no function main", hint="the root task is main(*ARGS)")
         root = function_of(main)

@@ -136,6 +136,7 @@ class WorkerProcess:
         found = self._functions.get(header)
         if found is None:
             found = self._functions[header] = resolve(header)
+            self.note_imported()
         return found
 
     def function_by_value(self, key: Any, read: Callable[[], bytes]) -> Callable[..., Any]:
@@ -144,9 +145,14 @@ class WorkerProcess:
         if found is None:
             data = read()
             found = self._by_value[key] = adopt(thaw(data), data)
+            self.note_imported()
             if len(self._by_value) > FUNCTIONS_MAX:
                 self._by_value.popitem(last=False)
         return found
+
+    def note_imported(self) -> None:
+        """Modules were imported, and no code of the task has run."""
+        self.state.keep_environment()
 
     def write(self, sink: int, data: bytes) -> None:
         """Buffers output of a task; called from any thread, and in forked children."""
@@ -168,6 +174,8 @@ class WorkerProcess:
             strand.pieces.append(data)
         if strand is self.running and (not data or data.endswith(b"\n")):
             self.send(strand)
+            # What is printed is out, even if the next line kills the process.
+            self.connection.flush()
 
     def take_captured(self) -> bytes:
         """The output of commands on descriptor 1 since the last call."""

@@ -123,6 +123,18 @@ def test_data_that_are_assigned_again_are_an_error_that_names_them() -> None:
             module.use.spawn(1)
 
 
+def test_data_that_are_changed_are_an_error_that_names_them() -> None:
+    """Other processes would go on with those of the first spawn."""
+    module, run = notebook()
+    run("RATES = [2]\n@ciel.task\ndef use(n):\n    return n * RATES[-1]\n")
+    with testing.serial():
+        assert module.use.spawn(1).result() == 2
+        run("RATES.append(3)\n")
+        words = "global 'RATES' was changed after its first use by a spawn, and task use reads it"
+        with pytest.raises(ciel.CielError, match=words):
+            module.use.spawn(1)
+
+
 def test_a_write_to_an_array_says_that_it_is_read_only(tmp_path: Path) -> None:
     """`x[0] = 1` failed with numpy's words alone, and so did a data frame."""
     pytest.importorskip("numpy")

@@ -1,0 +1,284 @@
+"""Module-level data that tasks read: whether the program has changed it since its import.
+
+Each process imports a module itself, so a change that a program makes afterwards is seen by some
+tasks and not by others. For each list, dictionary, set, array and instance of a project class that
+the code of a task reads, a bounded *fingerprint* is taken when the module has been imported, and
+compared at each spawn. An error needs three things: the fingerprint differs, the code of the
+spawning task may have made the change, and the variable is no cache: the spawned task does not fill
+it itself, nor do only tasks fill what was empty at the import. This module knows no engine. Read
+next: `_code.py`; `_written.py` for what code may change.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import sys
+import sysconfig
+import types
+from array import array
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum, auto
+from itertools import islice
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ciel._errors import CielError
+from ciel._freeze import ATOMS
+from ciel._strand import here
+from ciel._written import may_write, writes
+
+PARTS_MAX = 24
+"""Parts of the values of one task that are compared; about 10 us."""
+
+SAMPLES_MAX = 16
+"""Elements of one container that are compared: all of a small one, else evenly spaced ones."""
+
+ARRAY_SAMPLES_MAX = 64
+"""Elements of an array that are compared, evenly spaced."""
+
+TYPES_MAX = 1024
+"""Types of which is kept how their values are compared."""
+
+_FOREIGN = tuple(
+    path + os.sep
+    for path in (
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        os.path.dirname(os.path.abspath(__file__)),
+    )
+)
+
+
+class Reading(NamedTuple):
+    """A variable that the code of a task reads, with the fingerprint of its value at the import."""
+
+    namespace: dict[str, Any]
+    name: str
+    value: Any
+    fingerprint: list[Any]
+    was_empty: bool
+    file: str
+    line: int
+
+
+_READINGS: WeakKeyDictionary[Callable[..., Any], tuple[Reading, ...]] = WeakKeyDictionary()
+
+
+def readings_of(function: Callable[..., Any]) -> tuple[Reading, ...]:
+    """The changeable variables that `function` reads, as they were at the first call of this."""
+    found = _READINGS.get(function)
+    if found is None:
+        found = _READINGS[function] = take_readings(function)
+    return found
+
+
+def take_readings(function: Callable[..., Any]) -> tuple[Reading, ...]:
+    """The changeable variables that `function` reads, as they are now."""
+    return tuple(_readings(function))
+
+
+def check_unchanged(
+    function: Callable[..., Any], label: str, readings: tuple[Reading, ...], since: str
+) -> None:
+    """Raises CielError if the spawning task has changed what `function` reads.
+
+    `label` is the name of the spawned task in the message, `since` when the readings were taken.
+    """
+    spawner = getattr(here.strand, "function", None)
+    is_task = getattr(here.strand, "is_task", False)
+    for reading in readings:
+        if is_task and reading.was_empty:
+            continue
+        if reading.namespace.get(reading.name) is not reading.value:
+            continue  # assigned again: another check
+        if fingerprint(reading.value, PARTS_MAX // len(readings)) == reading.fingerprint:
+            continue
+        may_be_its = spawner is None or reading.name in may_write(spawner)
+        if may_be_its and reading.name not in writes(function):
+            raise CielError(
+                f"global {reading.name!r} was changed after {since}, and task {label} reads it "
+                f"in {os.path.basename(reading.file)}, line {reading.line}",
+                hint="other processes do not see the change: pass it as an argument",
+            )
+
+
+def _readings(function: Callable[..., Any]) -> Iterator[Reading]:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    namespace = function.__globals__
+    names = {name for name in _names(code) if is_watched(namespace.get(name))}
+    if not names:
+        return
+    lines = dict(reversed([(name, line) for name, line in _loads(code) if name in names]))
+    for name, line in sorted(lines.items()):
+        value = namespace[name]
+        found = fingerprint(value, PARTS_MAX // len(lines))
+        yield Reading(namespace, name, value, found, is_empty(value), code.co_filename, line)
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a container has no elements."""
+    kind = kind_of(type(value))
+    return kind not in (Kind.ARRAY, Kind.INSTANCE) and len(value) == 0
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    for part in _codes(code):
+        yield from part.co_names
+
+
+def _loads(code: types.CodeType) -> Iterator[tuple[str, int]]:
+    """Globals that the code reads, with lines, in order."""
+    for part in _codes(code):
+        line = part.co_firstlineno
+        for instruction in dis.get_instructions(part):
+            place = instruction.positions
+            line = place.lineno if place is not None and place.lineno else line
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                yield instruction.argval, line
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+class Kind(Enum):
+    """How values of a type are compared."""
+
+    ATOM = auto()
+    SEQUENCE = auto()
+    QUEUE = auto()
+    DICTIONARY = auto()
+    SET = auto()
+    BUFFER = auto()
+    ARRAY = auto()
+    INSTANCE = auto()
+    OTHER = auto()
+
+
+_KINDS: dict[Any, Kind] = {
+    **dict.fromkeys(ATOMS, Kind.ATOM),
+    list: Kind.SEQUENCE,
+    tuple: Kind.SEQUENCE,
+    deque: Kind.QUEUE,
+    dict: Kind.DICTIONARY,
+    OrderedDict: Kind.DICTIONARY,
+    defaultdict: Kind.DICTIONARY,
+    set: Kind.SET,
+    frozenset: Kind.SET,
+    bytearray: Kind.BUFFER,
+    array: Kind.BUFFER,
+}
+_FIXED = frozenset({Kind.ATOM, Kind.OTHER})
+
+
+def is_watched(value: Any) -> bool:
+    """Whether a variable with this value can be changed in a way that matters."""
+    return kind_of(type(value)) not in _FIXED and type(value) not in (tuple, frozenset)
+
+
+def kind_of(type_: Any) -> Kind:
+    """How values of a type are compared; found once."""
+    found = _KINDS.get(type_)
+    if found is None:
+        found = Kind.OTHER
+        if (type_.__module__, type_.__qualname__) == ("numpy", "ndarray"):
+            found = Kind.ARRAY
+        elif is_of_project(type_):
+            found = Kind.INSTANCE
+        if len(_KINDS) < TYPES_MAX:
+            _KINDS[type_] = found
+    return found
+
+
+def is_of_project(type_: Any) -> bool:
+    """Whether a class belongs to the program: not to Python, an installed package, or logging."""
+    logging = sys.modules.get("logging")
+    if logging is not None and issubclass(type_, (logging.Filterer, logging.Formatter)):
+        return False
+    return type_.__module__ == "__main__" or is_project(sys.modules.get(type_.__module__))
+
+
+def is_project(module: types.ModuleType | None) -> bool:
+    """Whether a module belongs to the program: not to Python, nor to an installed package."""
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and not os.path.abspath(file).startswith(_FOREIGN)
+
+
+def fingerprint(value: Any, parts_max: int) -> list[Any]:
+    """Parts of `value`, outermost first, that are equal as long as nothing of them changes.
+
+    Containers count with their length and a sample of their elements, arrays with shape and a
+    sample, instances of project classes with their attributes, anything else with its identity.
+    """
+    found: list[Any] = []
+    waiting: list[Any] = [value]
+    for part in waiting:  # which grows meanwhile
+        kind = kind_of(type(part))
+        if kind is Kind.ATOM:
+            found += (type(part), part)
+        elif kind is Kind.OTHER:
+            found.append(id(part))
+        elif kind is Kind.ARRAY:
+            found += (part.shape, part.dtype.str, _sample_of_array(part))
+        elif kind is Kind.BUFFER:
+            found += (len(part), bytes(part[:: _step(len(part), ARRAY_SAMPLES_MAX)]))
+        else:
+            inner = _attributes(part) if kind is Kind.INSTANCE else part
+            found += (type(part), len(inner))
+            if len(waiting) < parts_max:
+                waiting += _sample(kind, inner)
+        if len(found) >= 2 * parts_max:
+            break
+    return found
+
+
+def _sample(kind: Kind, part: Any) -> Iterable[Any]:
+    """Elements of a container: all of a small one, else some that are found quickly."""
+    count, half = len(part), SAMPLES_MAX // 2
+    if kind in (Kind.DICTIONARY, Kind.INSTANCE):
+        if count <= SAMPLES_MAX:
+            return [*part, *part.values()]
+        ends = [*islice(part.items(), half), *islice(reversed(part.items()), half)]
+        return [inner for item in ends for inner in item]
+    if kind is Kind.SEQUENCE:
+        sampled: Iterable[Any] = part[:: _step(count, SAMPLES_MAX)]
+        return sampled
+    if kind is Kind.QUEUE and count > SAMPLES_MAX:
+        return [*islice(part, half), *islice(reversed(part), half)]
+    return islice(part, SAMPLES_MAX)
+
+
+def _sample_of_array(values: Any) -> bytes:
+    sample: bytes = values.flat[:: _step(values.size, ARRAY_SAMPLES_MAX)].tobytes()
+    return sample
+
+
+def _step(count: int, samples: int) -> int:
+    return max(1, -(-count // samples))
+
+
+def _attributes(part: Any) -> dict[str, Any]:
+    """The attributes of an instance, without cached properties: these are computed anywhere."""
+    found: dict[str, Any] = getattr(part, "__dict__", {})
+    type_: Any = type(part)
+    caches = _cached_properties(type_)
+    if caches:
+        found = {name: value for name, value in found.items() if name not in caches}
+    return found
+
+
+@functools.lru_cache(maxsize=TYPES_MAX)
+def _cached_properties(type_: Any) -> frozenset[str]:
+    return frozenset(
+        name
+        for base in type_.__mro__
+        for name, value in vars(base).items()
+        if isinstance(value, functools.cached_property)
+    )

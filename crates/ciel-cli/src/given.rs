@@ -2,6 +2,7 @@
 //!
 //! It does not know how a run is found again. Read next: `resume`.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use ciel_view::{Durable, GivenOptions, RunDescription};
@@ -11,8 +12,14 @@ use crate::options::{Durability, ErrorOrder, ResumeOptions, RunOptions};
 /// The options of `ciel run`, but for those that `ciel resume` takes itself.
 pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOptions {
     let given = description.options;
+    let mut command: Vec<OsString> = description.command.into_iter().map(Into::into).collect();
+    let module = given.module.is_some();
+    if let (Some(module), Some(file)) = (given.module, command.first_mut()) {
+        *file = module.into();
+    }
     RunOptions {
-        command: description.command.into_iter().map(Into::into).collect(),
+        command,
+        module,
         jobs: told.jobs.or(given.jobs),
         serial: false,
         resource: given.resources.into_iter().collect(),
@@ -46,7 +53,9 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
 
 /// The recorded options of a run, which `ciel resume` uses.
 pub fn given(options: &RunOptions) -> GivenOptions {
+    let module = options.command.first().filter(|_| options.module);
     GivenOptions {
+        module: module.map(|name| name.to_string_lossy().into_owned()),
         jobs: options.jobs,
         resources: options.resource.iter().cloned().collect(),
         keep_going: options.keep_going,
@@ -117,7 +126,8 @@ mod tests {
             "power",
             "--keep",
             "2G",
-            "job.sw",
+            "-m",
+            "package.job",
             "-x",
             "1",
         ];
@@ -127,7 +137,7 @@ mod tests {
             version: String::new(),
             record_format: 0,
             key: String::new(),
-            command: ["job.sw", "-x", "1"].map(str::to_string).to_vec(),
+            command: ["package/job.py", "-x", "1"].map(str::to_string).to_vec(),
             folder: "/".into(),
             options: given.clone(),
             started_s: 0,

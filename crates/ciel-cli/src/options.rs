@@ -158,6 +158,9 @@ pub struct RunOptions {
         value_hint = ValueHint::FilePath
     )]
     pub command: Vec<OsString>,
+    /// FILE is the name of a Python module, looked for in this folder, as in `python -m`
+    #[arg(short, long)]
+    pub module: bool,
     /// Number of cores to use [default: all]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub jobs: Option<u32>,

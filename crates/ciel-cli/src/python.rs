@@ -3,6 +3,7 @@
 //! It looks at names and files only and starts nothing; whether the module `ciel` can be imported
 //! is seen when the first worker is started.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ciel_runtime::Python;
@@ -49,6 +50,33 @@ fn around() -> Option<PathBuf> {
     candidates
         .map(|folder| folder.join(NAME))
         .find(|file| file.is_file())
+}
+
+/// The file of a module, below the current folder; for a package, its `__main__.py`.
+///
+/// # Errors
+/// It is no name of a module, or there is no such file.
+pub fn module_file(name: &OsStr) -> Result<PathBuf, CliError> {
+    let text = name.to_string_lossy();
+    let is_word = |part: &str| part.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if text
+        .split('.')
+        .any(|part| part.is_empty() || !is_word(part))
+        || text.ends_with(".py")
+    {
+        let message = format!("-m takes the name of a module, such as package.job, not {text}");
+        let hint = format!("`ciel run {text}` runs a file");
+        return Err(CliError::usage("python.module", message).with_hint(hint));
+    }
+    let path = PathBuf::from(text.replace('.', "/"));
+    let (main, file) = (path.join("__main__.py"), path.with_extension("py"));
+    let found = [&main, &file].into_iter().find(|path| path.is_file());
+    found.cloned().ok_or_else(|| {
+        let (main, file) = (main.display(), file.display());
+        let message = format!("there is no module {text} here: neither {main} nor {file} exists");
+        let hint = "run it from the folder that contains its package";
+        CliError::usage("python.module", message).with_hint(hint)
+    })
 }
 
 /// There is none.

@@ -101,7 +101,11 @@ pub fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), CliError> {
             CliError::usage("arguments", message).with_hint("scripts take text as arguments")
         })
     });
-    Ok((PathBuf::from(script), arguments.collect::<Result<_, _>>()?))
+    let script = match options.module {
+        true => python::module_file(script)?,
+        false => PathBuf::from(script),
+    };
+    Ok((script, arguments.collect::<Result<_, _>>()?))
 }
 
 pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, CliError> {

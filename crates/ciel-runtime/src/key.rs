@@ -18,7 +18,7 @@ use blake3::Hasher;
 use ciel_view::Durable;
 
 use crate::job::Job;
-use crate::layout::script_folder;
+use crate::layout::code_folder;
 use crate::settings::Settings;
 
 /// Files of Python code that count.
@@ -48,7 +48,7 @@ pub(crate) fn run_key(settings: &Settings, job: &Job<'_>) -> Option<String> {
                 add(&mut hasher, source.text.as_bytes());
             }
         }
-        Job::Python => add_modules(&mut hasher, &settings.script),
+        Job::Python => add_modules(&mut hasher, &settings.script, &code_folder(settings)),
     }
     let script = fs::canonicalize(&settings.script).ok()?;
     add(&mut hasher, script.as_os_str().as_bytes());
@@ -73,9 +73,9 @@ fn add(hasher: &mut Hasher, part: &[u8]) {
     hasher.update(part);
 }
 
-fn add_modules(hasher: &mut Hasher, script: &Path) {
+fn add_modules(hasher: &mut Hasher, script: &Path, folder: &Path) {
     add_file(hasher, script);
-    for path in modules_below(&script_folder(script)) {
+    for path in modules_below(folder) {
         add(hasher, path.as_os_str().as_bytes());
         add_file(hasher, &path);
     }
@@ -138,6 +138,7 @@ fn is_own_code(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::script_folder;
 
     #[test]
     fn modules_are_those_of_the_project_nearest_first() {
@@ -176,7 +177,7 @@ mod tests {
             fs::write(&script, script_text).unwrap();
             fs::write(&module, module_text).unwrap();
             let mut hasher = Hasher::new();
-            add_modules(&mut hasher, &script);
+            add_modules(&mut hasher, &script, &script_folder(&script));
             hasher.finalize()
         };
         let first = hash("import pack.inner", "x = 1");

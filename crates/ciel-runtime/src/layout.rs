@@ -4,7 +4,10 @@
 //! Names only; it does not know what the folders hold. Read next: `ciel-store`, which lays out the
 //! rest of the state folder.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use crate::settings::Settings;
 
 /// The environment variable with the folder of the script.
 pub(crate) const SCRIPT_FOLDER: &str = "CIEL_SCRIPT_FOLDER";
@@ -20,6 +23,22 @@ pub(crate) const THREAD_VARIABLES: [&str; 5] = [
 
 /// The folder of a run in which its tasks work.
 pub(crate) const SCRATCH: &str = "scratch";
+
+/// The folder below which the code of a Python job is found: that of its file, or the one that has
+/// the outermost package of its module.
+pub(crate) fn code_folder(settings: &Settings) -> PathBuf {
+    let mut folder = script_folder(&settings.script);
+    if let Some(module) = &settings.given.module {
+        let last = module.rsplit('.').next();
+        // A package is run by its file `__main__.py`.
+        let is_package = settings.script.file_stem() != last.map(OsStr::new);
+        let packages = module.matches('.').count() + usize::from(is_package);
+        for _ in 0..packages {
+            folder.pop();
+        }
+    }
+    folder
+}
 
 /// The folder of a script, absolute if it can be determined.
 pub(crate) fn script_folder(script: &Path) -> PathBuf {

@@ -257,7 +257,7 @@ fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Arc<Descriptor> {
         .map_or("script".into(), |stem| stem.to_string_lossy());
     let mut descriptor = match job {
         Job::Script(_) => skywriting::root_descriptor(&what, recorded),
-        Job::Python => python::root_descriptor(&what, script, &settings.arguments),
+        Job::Python => python::root_descriptor(&what, settings),
         Job::Session(_) => session::root_descriptor(&what),
     };
     descriptor.site.file = script.display().to_string().into();

@@ -37,6 +37,8 @@ pub struct RunDescription {
 /// The options of a run as a person gave them. How the run is shown is not among them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GivenOptions {
+    /// The name of the Python module that is the job, if it was given as one.
+    pub module: Option<String>,
     /// Cores to use; all if not given.
     pub jobs: Option<u32>,
     /// What the machine has beside cores and memory, in thousandths, by name.

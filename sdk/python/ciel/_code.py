@@ -237,6 +237,33 @@ def load_file(path: str) -> types.ModuleType:
     except BaseException:
         del sys.modules[stem]
         raise
+    return _identified(module, before)
+
+
+def load_job(wanted: dict[str, Any]) -> types.ModuleType:
+    """The module of a job: its file `main`, or if it has a name `module`, what that imports.
+
+    Raises Refused if a file that is not run as a module imports from its own package.
+    """
+    if "module" in wanted:
+        name: str = wanted["module"]
+        is_package = _stem(wanted["main"]) != name.rpartition(".")[2]
+        before = set(sys.modules)
+        module = importlib.import_module(f"{name}.__main__" if is_package else name)
+        return _identified(module, before)
+    try:
+        return load_file(wanted["main"])
+    except ImportError as error:
+        if "no known parent package" not in str(error):
+            raise
+        raise Refused(
+            f"{wanted['main']} imports from its own package, but is run as a file",
+            hint="run it as a module, from the folder of its package: ciel run -m PACKAGE.MODULE",
+        ) from error
+
+
+def _identified(module: types.ModuleType, before: set[str]) -> types.ModuleType:
+    """The module, its tasks identified as they are after the import; before it there were those."""
     for name in sys.modules.keys() - before:
         if is_project(sys.modules[name]):
             for task in _tasks_of(sys.modules[name]):

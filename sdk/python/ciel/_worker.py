@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel._call import Call
-from ciel._code import code_hash, find, function_of, identity_of, load_file
+from ciel._code import code_hash, find, function_of, identity_of, load_job
 from ciel._engine_strand import joined, size_of, write_file
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
 from ciel._freeze import ATOMS, object_of
@@ -178,11 +178,11 @@ class WorkerStrand(WaitingStrand):
         self.connection.error(self.tag, failure)
 
     def _run_json(self, wanted: dict[str, Any]) -> None:
-        """A root, `{"main": path, "args": [...]}`, or a call from another language."""
+        """A root, `{"main": path, "args": [...]}` and `module` if it is one, or a call by JSON."""
         self._answers_json = True
         if "main" in wanted:
             self.is_task = False
-            return self._finish_root(wanted["main"], wanted.get("args", []))
+            return self._finish_root(wanted)
         module, _, name = wanted["function"].rpartition(":")
         function = function_of(find(module, name))
         self.process.note_imported()
@@ -190,10 +190,10 @@ class WorkerStrand(WaitingStrand):
         kwargs = with_values(wanted.get("kwargs", {}), self.value)
         self._finish_json(self.run_call(name, function, args, kwargs))
 
-    def _finish_root(self, path: str, args: list[str]) -> None:
+    def _finish_root(self, wanted: dict[str, Any]) -> None:
         """Runs the root and says its value, or the status that it has exited with."""
         try:
-            text = self._run_root(path, args)
+            text = self._run_root(wanted)
         except SystemExit as left:
             if ORIGIN in left.__dict__:  # it left another task: a failure like any other
                 raise
@@ -204,9 +204,10 @@ class WorkerStrand(WaitingStrand):
             text = b"null"
         self._exit([(0, text, "json", ())])
 
-    def _run_root(self, path: str, args: list[str]) -> bytes:
+    def _run_root(self, wanted: dict[str, Any]) -> bytes:
+        path, args = wanted["main"], wanted.get("args", [])
         sys.argv = [path, *args]
-        main = getattr(load_file(path), "main", None)
+        main = getattr(load_job(wanted), "main", None)
         self.process.note_imported()
         if main is None:
             raise Refused(f"{path} has no function main", hint="the root task is main(*ARGS)")

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from ciel._code import find, function_of, load_file
+from ciel._code import find, function_of, load_job
 from ciel._errors import CielError, error_of
 from ciel._failed_task import FailedTask, describe, load
 from ciel._freeze import thaw, value_of, value_of_file
@@ -88,7 +88,7 @@ def _call_by_json(wanted: dict[str, Any], kept: Kept) -> Callable[[], Any]:
     """A root, or a call from another language."""
     if "main" in wanted:
         sys.argv = [wanted["main"], *wanted.get("args", [])]
-        main = function_of(getattr(load_file(wanted["main"]), "main", None))
+        main = function_of(getattr(load_job(wanted), "main", None))
         return lambda: main(*wanted.get("args", []))
     module, _, name = wanted["function"].rpartition(":")
     function = function_of(find(module, name))

@@ -61,7 +61,7 @@ def _set_path() -> None:
     if path:
         sys.path[:] = json.loads(path)
     if job:
-        sys.path.insert(0, os.path.dirname(os.path.abspath(job)))
+        sys.path.insert(0, os.environ["CIEL_JOB_FOLDER"])
     elif not path and os.environ.get("CIEL_SCRIPT_FOLDER"):
         sys.path.insert(0, os.environ["CIEL_SCRIPT_FOLDER"])
 

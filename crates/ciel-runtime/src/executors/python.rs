@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::names::PYTHON;
 use super::worker::{self, Worker, WorkerCommand};
 use super::{Executor, Launch, Replay};
-use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
+use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, code_folder, script_folder};
 use crate::settings::{self, Settings};
 
 pub(super) struct Python {
@@ -100,6 +100,8 @@ fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
     if is_job {
         let file = absolute(&settings.script).into_os_string();
         environment.push(variable("CIEL_JOB", file));
+        let folder = code_folder(settings).into_os_string();
+        environment.push(variable("CIEL_JOB_FOLDER", folder));
     }
     if settings.serial {
         environment.push(variable("CIEL_SERIAL", "1".into()));
@@ -132,9 +134,13 @@ fn with_cores(mut command: WorkerCommand, pool: &Pool) -> WorkerCommand {
 }
 
 /// The task that a Python file begins with: its function `main`, with these arguments.
-pub(crate) fn root_descriptor(what: &str, script: &Path, arguments: &[String]) -> Descriptor {
-    let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.to_path_buf());
-    let payload = json!({"main": path.to_string_lossy(), "args": arguments});
+pub(crate) fn root_descriptor(what: &str, settings: &Settings) -> Descriptor {
+    let (script, arguments) = (&settings.script, &settings.arguments);
+    let path = std::fs::canonicalize(script).unwrap_or_else(|_| script.clone());
+    let mut payload = json!({"main": path.to_string_lossy(), "args": arguments});
+    if let Some(module) = &settings.given.module {
+        payload["module"] = json!(module);
+    }
     let class = Class::Pooled(Pool::new(PYTHON, 1));
     let mut descriptor = Descriptor::plain(PYTHON, class, what, payload.to_string().into_bytes());
     descriptor.replayable = true;

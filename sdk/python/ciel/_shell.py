@@ -8,6 +8,7 @@ executors.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,12 +16,15 @@ from typing import Any, Protocol, overload
 
 from ciel._errors import CielError
 from ciel._future import Future
-from ciel._options import Options
+from ciel._options import OptionNames, Options
 from ciel._strand import Strand, current
 
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _PREFIX = "out."
 _ONLY = "out"
+_INPUT = "in."
+_OPTIONS = frozenset(OptionNames.__annotations__)
+_ARGUMENTS = frozenset({"stdin", "env", "cwd", "outputs", "options"})
 
 
 class Shell(Protocol):
@@ -38,7 +42,7 @@ class Shell(Protocol):
         outputs: None = ...,
         options: Options | None = ...,
         live: bool = ...,
-        **inputs: Any,
+        **words: Any,
     ) -> Future[bytes]: ...
     @overload
     def __call__(
@@ -52,7 +56,7 @@ class Shell(Protocol):
         outputs: Sequence[str],
         options: Options | None = ...,
         live: bool = ...,
-        **inputs: Any,
+        **words: Any,
     ) -> dict[str, Future[bytes]]: ...
 
 
@@ -69,7 +73,7 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         outputs: Sequence[str] | None = None,
         options: Options | None = None,
         live: bool = False,
-        **inputs: Any,
+        **words: Any,
     ) -> Any:
         """Spawns a shell command and returns the future of what it writes, as bytes.
 
@@ -80,11 +84,16 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         dictionary of futures. `stdin` is a future, bytes, text, or a list of them; `env` adds
         variables; `cwd` is the working folder.
 
-        Raises CielError at once if the command uses an undefined name. A command that fails raises
-        TaskError at `result()`, with its exit status and the last lines of its standard error.
+        Options are passed by name, too: `timeout=60, retries=2`; they take precedence over
+        `options`. A name that the command uses as a placeholder is always an input.
+
+        Raises CielError at once if the command uses an undefined name, or if an argument is neither
+        a placeholder of the command nor an option; TypeError or ValueError for an option with a
+        wrong value. A command that fails raises TaskError at `result()`, with its exit status and
+        the last lines of its standard error.
         """
         given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
-        return spawn_command(strand(), command, inputs, **given)
+        return spawn_command(strand(), command, words, **given)
 
     sh.__qualname__ = "sh"
     return sh
@@ -96,7 +105,7 @@ sh = shell(current)
 def spawn_command(
     strand: Strand,
     command: str,
-    inputs: dict[str, Any],
+    words: dict[str, Any],
     *,
     stdin: Any,
     env: Mapping[str, Any] | None,
@@ -106,8 +115,14 @@ def spawn_command(
     live: bool,
 ) -> Future[bytes] | dict[str, Future[bytes]]:
     """`sh` on a given strand; see there."""
-    asked = options if options is not None else Options()
-    names = _outputs_of(command, inputs, outputs)
+    named = _placeholders(command)
+    used = named | {name.removeprefix(_INPUT) for name in named}
+    inputs = {word: value for word, value in words.items() if word in used}
+    changes = {word: value for word, value in words.items() if word not in used}
+    names = _outputs_of(named, inputs, outputs)
+    _check_options(changes, used)
+    asked = (options if options is not None else Options()).changed(**changes)
+    asked = asked.changed(live=True) if live else asked
     arguments: dict[str, Any] = {
         "command": command,
         "inputs": {name: _word(strand, name, value) for name, value in inputs.items()},
@@ -121,20 +136,34 @@ def spawn_command(
     if cwd is not None:
         arguments["folder"] = os.fspath(cwd)
     label = asked.name or _label(command)
-    count = max(len(names), 1)
-    asked = asked.changed(live=True) if live else asked
-    made = strand.spawn_executor("shell", arguments, count, asked, label)
+    made = strand.spawn_executor("shell", arguments, max(len(names), 1), asked, label)
     strand.note(made)
     return made[0] if outputs is None else dict(zip(names, made, strict=True))
 
 
-def _outputs_of(
-    command: str, inputs: Mapping[str, Any], outputs: Sequence[str] | None
-) -> list[str]:
-    """The names of the outputs, checked against the placeholders of the command."""
+def _placeholders(command: str) -> set[str]:
+    """The names in braces that the command uses."""
     if not isinstance(command, str):
         raise TypeError(f"a command must be text, not {command!r}")
-    named = {match[1] for match in _PLACEHOLDER.finditer(command) if match[1]}
+    return {match[1] for match in _PLACEHOLDER.finditer(command) if match[1]}
+
+
+def _check_options(given: Iterable[str], used: set[str]) -> None:
+    """Raises CielError for the first name that is not an option, with the one probably meant."""
+    for word in given:
+        if word not in _OPTIONS:
+            known = sorted(_OPTIONS | _ARGUMENTS)
+            near = difflib.get_close_matches(word, [*sorted(used), *known], 1)
+            raise CielError(
+                f"the command does not use {{{word}}}, and it has no option {word!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"options: {', '.join(known)}",
+            )
+
+
+def _outputs_of(
+    named: set[str], inputs: Mapping[str, Any], outputs: Sequence[str] | None
+) -> list[str]:
+    """The names of the outputs, checked against the placeholders of the command."""
     wanted = {name.removeprefix(_PREFIX) for name in named if name.startswith(_PREFIX)}
     if outputs is not None:
         names = list(outputs)

@@ -96,6 +96,49 @@ def test_wrong_names_are_told_at_once(
     assert message in str(caught.value) and "hint:" in str(caught.value)
 
 
+def test_options_of_a_command_are_passed_by_name(session: ciel.Session) -> None:
+    """`sh("sleep 10", timeout=0.5)` took the option for an unused input, and ran ten seconds."""
+    with pytest.raises(ciel.Timeout):
+        session.sh("exec sleep 600", timeout=0.2).result()
+
+
+def test_retries_by_name_repeat_a_command(session: ciel.Session, tmp_path: Path) -> None:
+    command = "echo x >> {log}; [ $(wc -l < {log}) = 3 ] && echo done"
+    assert session.sh(command, log=tmp_path / "log", retries=2).result() == b"done\n"
+
+
+def test_option_by_name_goes_before_that_of_options(session: ciel.Session) -> None:
+    general = ciel.Options(timeout=600)
+    with pytest.raises(ciel.Timeout):
+        session.sh("exec sleep 600", options=general, timeout=0.2).result()
+
+
+def test_placeholder_with_the_name_of_an_option_is_an_input(session: ciel.Session) -> None:
+    assert session.sh("echo {name} {in.cores}", name="Ann", cores="all").result() == b"Ann all\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"timout": 1}, "no option 'timout' hint: did you mean 'timeout'?"),
+        ({"sourse": "a"}, "no option 'sourse' hint: did you mean 'source'?"),
+        ({"speed": 1}, "no option 'speed' hint: options: cores, cwd, env, lazy, live, memory,"),
+    ],
+)
+def test_word_that_is_neither_input_nor_option_is_refused(
+    session: ciel.Session, given: dict[str, Any], message: str
+) -> None:
+    """A misspelt option was an input that the command does not use, and was ignored."""
+    with pytest.raises(ciel.CielError) as caught:
+        session.sh("cat {source}", source="x", **given)
+    assert message in " ".join(str(caught.value).split())
+
+
+def test_wrong_value_of_an_option_is_refused_at_once(session: ciel.Session) -> None:
+    with pytest.raises(ValueError, match="timeout must be above 0"):
+        session.sh("true", timeout=-1)
+
+
 def test_values_that_are_no_words_are_refused(session: ciel.Session) -> None:
     with pytest.raises(TypeError, match="number for a command, not list"):
         session.sh("echo {x}", x=[1])

@@ -80,6 +80,7 @@ impl Seed {
 
     fn ended(&self) -> Option<WaitEnd> {
         self.flag.then(|| WaitEnd {
+            cancels: false,
             places: vec![self.small],
             timed_out: true,
             rest: true,

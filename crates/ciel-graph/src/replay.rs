@@ -180,6 +180,7 @@ pub(crate) fn words(act: &FactAct) -> String {
     match act {
         FactAct::Spawned { what, site, .. } => spawned(what, site),
         FactAct::Constructed { .. } => "stored an object".to_string(),
+        FactAct::Waited(ended) if ended.cancels => "cancelled references".to_string(),
         FactAct::Waited(_) => "waited for the first of several".to_string(),
         FactAct::Input { kind, .. } => format!("observed its environment ({kind})"),
     }

@@ -370,6 +370,7 @@ impl Graph {
             places,
             timed_out: resume.timed_out,
             rest: resume.wait.until == Until::Rest,
+            cancels: resume.wait.until == Until::Cancelled,
         };
         let task = self.task_mut(key);
         if task.descriptor.replayable {

@@ -127,6 +127,8 @@ pub struct WaitEnd {
     pub timed_out: bool,
     /// The list is that of an earlier wait for the first of several.
     pub rest: bool,
+    /// It was a cancellation: the places are those of what is cancelled.
+    pub cancels: bool,
 }
 
 impl FactAct {

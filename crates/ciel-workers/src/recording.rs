@@ -20,6 +20,7 @@ pub(crate) fn observations(facts: &[Fact]) -> Vec<Observation> {
 
 fn end_of_wait(ended: &WaitEnd) -> Observation {
     let kind = match (ended.timed_out, ended.rest) {
+        _ if ended.cancels => "cancel",
         (true, _) => "timeout",
         (false, false) => "first",
         (false, true) => "rest",
@@ -45,6 +46,7 @@ mod tests {
                 places,
                 timed_out,
                 rest,
+                cancels: false,
             }),
         }
     }
@@ -65,7 +67,12 @@ mod tests {
                 value: "7".into(),
             },
         };
+        let mut cancelled = waited(0, false, false);
+        if let FactAct::Waited(ended) = &mut cancelled.act {
+            ended.cancels = true;
+        }
         let facts = [
+            cancelled,
             waited(0, false, false),
             waited(1, false, true),
             waited(2, true, true),
@@ -77,7 +84,8 @@ mod tests {
             .iter()
             .map(|one| (&*one.kind, &one.value[..]))
             .collect();
-        let expected: [(&str, &[u8]); 4] = [
+        let expected: [(&str, &[u8]); 5] = [
+            ("cancel", b"[1]"),
             ("first", b"[1]"),
             ("rest", b"[1]"),
             ("timeout", b"[1]"),

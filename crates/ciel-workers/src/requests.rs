@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_engine::{Action, At, Event};
+use ciel_engine::{Action, At, Event, Kept, Reply, Waited};
+use ciel_graph::{Until, Wait};
 use ciel_model::{ActionKey, Descriptor, Failure, FailureKind, Handle, Refused, Resolution, Value};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self, Answer, Level, Sink, answer};
@@ -19,7 +20,7 @@ use crate::io::{Effect, Show};
 use crate::look::look;
 use crate::objects::{action_key, form_of};
 use crate::task::WorkerTask;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Outcome, Turn, TurnEnd};
 use crate::values::{known_handles, value};
 use crate::{failures, turn_end};
 
@@ -308,10 +309,25 @@ fn observe(turn: &mut Turn<'_>, task: &mut WorkerTask, message: wire::Observe) -
         return Ok(act(turn, task, Action::Observe { at, kind, value }));
     }
     request(task, message.request)?;
-    if &*kind != "done" {
-        let why = format!("unknown observation {kind:?}; the engine answers only \"done\"");
-        return Ok(refused(task, message.request, &why));
+    match &*kind {
+        "done" => done(turn, task, kind, at, &message),
+        "cancel" => cancel(turn, task, at, &message),
+        _ => {
+            let known = "the engine answers \"done\" and \"cancel\"";
+            let why = format!("unknown observation {kind:?}; {known}");
+            Ok(refused(task, message.request, &why))
+        }
     }
+}
+
+/// Which references are resolved now.
+fn done(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    kind: Arc<str>,
+    at: ActionKey,
+    message: &wire::Observe,
+) -> Failed<Outcome> {
     let handles = known_handles(turn.host, task, &message.references)?;
     let settled = turn.host.settled(task.attempt.key(), &handles);
     let done: Vec<bool> = settled.iter().map(|known| *known == Some(true)).collect();
@@ -326,6 +342,35 @@ fn observe(turn: &mut Turn<'_>, task: &mut WorkerTask, message: wire::Observe) -
     act(turn, task, observe);
     let result = answer::Result::Observed(wire::Observed { value });
     Ok(Outcome::Answer(Box::new(answer(message.request, result))))
+}
+
+/// Cancels references, and answers with the places of those that are cancelled by then. The task
+/// keeps its slot.
+fn cancel(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    at: ActionKey,
+    message: &wire::Observe,
+) -> Failed<Outcome> {
+    let handles = known_handles(turn.host, task, &message.references)?;
+    let wait = Wait {
+        until: Until::Cancelled,
+        limit_us: None,
+        at,
+    };
+    let blocked = task.attempt.block(handles, wait, Kept::All);
+    let reply = turn.ask(blocked.event(None));
+    match task.attempt.waited(reply) {
+        Waited::Over {
+            ended: Some(ended), ..
+        } => {
+            let places = serde_json::to_vec(&ended.places).expect("numbers are JSON");
+            let value = places.into();
+            let result = answer::Result::Observed(wire::Observed { value });
+            Ok(Outcome::Answer(Box::new(answer(message.request, result))))
+        }
+        _ => Ok(Outcome::Over(TurnEnd::Unwanted, Reply::Stopped)),
+    }
 }
 
 /// People see it once; what is for the search of faults is kept for `ciel logs`.

@@ -40,7 +40,15 @@ from ciel._errors import (  # noqa: E402  (an interpreter is refused before anyt
     WorkerLost,
 )
 from ciel._future import Future  # noqa: E402
-from ciel._gathering import as_completed, gather, map, put, scope, wait  # noqa: A004, E402
+from ciel._gathering import (  # noqa: E402
+    as_completed,
+    first,
+    gather,
+    map,  # noqa: A004
+    put,
+    scope,
+    wait,
+)
 from ciel._inputs import entropy, environ, now  # noqa: E402
 from ciel._options import Options  # noqa: E402
 from ciel._random import task_rng  # noqa: E402
@@ -80,6 +88,7 @@ __all__ = [
     "as_completed",
     "entropy",
     "environ",
+    "first",
     "gather",
     "map",
     "now",

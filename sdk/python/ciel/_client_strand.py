@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from ciel import _native
 from ciel._call import Call
 from ciel._callbacks import Callbacks
-from ciel._engine_strand import EngineStrand
-from ciel._errors import CielError, NoRun, WorkerLost, error_of
+from ciel._engine_strand import EngineStrand, truths
+from ciel._errors import Cancelled, CielError, NoRun, WorkerLost, error_of
 from ciel._future import Future
 from ciel._native import Answer, Failure, Observed, Opened, Shutdown
 from ciel._options import Options
@@ -50,10 +50,13 @@ class ClientStrand(EngineStrand):
     """The root strand of a session; any thread may use it.
 
     `lost` is why the engine cannot be reached any more, `failures` are those that were never read;
-    `forked` is the error of its use in a forked child.
+    `forked` is the error of its use in a forked child; `cancelled` is whether the session was ended
+    with all that it had not finished; `cell` has the handles that a notebook's cell has submitted.
     """
 
     any_thread = True
+    cancelled: bool = False
+    cell: list[int] | None = None
 
     def __init__(self, connection: _native.Connection, tag: int, label: str) -> None:
         """For a connection after its handshake, and a started strand."""
@@ -97,14 +100,20 @@ class ClientStrand(EngineStrand):
             watched.answer.set_result(answer)
 
     def _end(self, well: bool) -> None:
-        why = "the session is closed" if well else "the engine of the session has ended"
-        lost = self.lost = NoRun(why) if well else WorkerLost(why)
+        is_expected = well or self.cancelled
+        why = "the session is closed" if is_expected else "the engine of the session has ended"
+        self.lost = NoRun(why) if is_expected else WorkerLost(why)
+        lost = self._end_of_unresolved()
         self.closed.set()
         for request in list(self._answers):
             watched = self._answers.pop(request, None)
             if watched is not None:
                 watched.answer.set_exception(lost)
         self._callbacks.end()
+
+    def _end_of_unresolved(self) -> BaseException:
+        assert self.lost is not None, "the engine is gone"
+        return Cancelled("the session was cancelled") if self.cancelled else self.lost
 
     def _ask(self, say: Callable[[int], None]) -> Watched:
         """Sends a request and returns the future of its answer."""
@@ -151,6 +160,7 @@ class ClientStrand(EngineStrand):
                 raise self.lost
             made = super().spawn(call, options)
             self.connection.flush()
+            self._note_submitted(made)
         return made
 
     def spawn_executor(
@@ -162,7 +172,12 @@ class ClientStrand(EngineStrand):
                 raise self.lost
             made = super().spawn_executor(executor, arguments, outputs, options, label)
             self.connection.flush()
+            self._note_submitted(made)
         return made
+
+    def _note_submitted(self, futures: Sequence[Future[Any]]) -> None:
+        if self.cell is not None:
+            self.cell.extend(future._handle for future in futures)
 
     def watch(self, future: Future[Any]) -> Watched:
         """Watches a future once, however many threads wait for it."""
@@ -171,6 +186,8 @@ class ClientStrand(EngineStrand):
             known = future._known
             if self.forked is not None and (known is None or not known.is_resolved):
                 raise self.forked
+            if self.lost is not None and known is None:
+                raise self._end_of_unresolved()
             if not isinstance(known, Watched):
                 known = future._known = self._ask(
                     lambda request: self.connection.open_reference(self.tag, request, handle, True)
@@ -220,6 +237,23 @@ class ClientStrand(EngineStrand):
         assert isinstance(answer, Observed), f"a question was answered by {answer!r}"
         found: list[bool] = json.loads(answer.value)
         return found
+
+    def cancel(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Requests it from the engine."""
+        return self.cancel_handles([self.handle_of(future) for future in futures])
+
+    def cancel_handles(self, handles: list[int]) -> list[bool]:
+        """As `cancel`."""
+        if not handles:
+            return []
+        asked = self._ask(
+            lambda request: self.connection.ask(
+                self.tag, request, "cancel", handles, action=self.next_action, part=self.observe()
+            )
+        )
+        answer = self._taken(asked)
+        assert isinstance(answer, Observed), f"a question was answered by {answer!r}"
+        return truths(answer.value, len(handles))
 
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads the environment: a session is not replayed."""

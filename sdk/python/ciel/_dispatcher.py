@@ -17,7 +17,7 @@ from concurrent.futures import BrokenExecutor
 from typing import Any, NamedTuple
 
 from ciel._call import Call
-from ciel._errors import as_told
+from ciel._errors import Cancelled, as_told
 from ciel._future import Future
 from ciel._payload import Copy
 from ciel._session import Session
@@ -48,6 +48,7 @@ class Dispatcher:
         self._lock = threading.RLock()
         self._waiting: deque[Work] = deque()
         self._given = 0
+        self._futures: set[Future[Any]] = set()
         self._is_retired = self._is_ending = False
         self.finished = threading.Event()
         _LIVE.add(self)
@@ -84,6 +85,7 @@ class Dispatcher:
             promise.set_exception(self._as_seen(error))
             return
         self._given += 1
+        self._futures.add(future)
         future.add_done_callback(lambda future: self._deliver(promise, future))
 
     def _deliver(self, promise: Promise, future: Future[Any]) -> None:
@@ -100,9 +102,12 @@ class Dispatcher:
             del value
         with self._lock:
             self._given -= 1
+            self._futures.discard(future)
         self._end_if_done()
 
     def _as_seen(self, error: BaseException) -> BaseException:
+        if isinstance(error, Cancelled):
+            return concurrent.futures.CancelledError(str(error))
         if error is not self._client.lost:
             return as_told(error)
         broken = BrokenExecutor(str(error))
@@ -122,6 +127,13 @@ class Dispatcher:
                     promise.set_running_or_notify_cancel()
         if not _has_exited:
             self._client.call_later(lambda _: self._end_if_done())
+
+    def abort(self) -> None:
+        """Cancels what the engine was given and has not ended. Does not wait."""
+        with self._lock:
+            given = list(self._futures)
+        if self._client.lost is None:
+            self._client.cancel(given)
 
     def finish(self) -> None:
         """Waits until nothing is left to do after `retire`."""

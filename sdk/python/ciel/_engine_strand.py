@@ -254,6 +254,12 @@ class EngineStrand(Strand):
         return lambda number: Future(self, handles[number], self.recorded.get(handles[number]))
 
 
+def truths(places: bytes, count: int) -> list[bool]:
+    """Of `count` places, which are in a JSON list."""
+    found = set(json.loads(places))
+    return [place in found for place in range(count)]
+
+
 def definition_of(call: Call) -> Definition:
     """The definition that the spawns of a task in one file share."""
     task = call.task

@@ -55,6 +55,10 @@ class Owner(Protocol):
         """Which futures are resolved now."""
         ...
 
+    def cancel(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Cancels the tasks of futures; which are cancelled now."""
+        ...
+
     def call_when_done(
         self, future: Future[Any], callback: Callable[[Future[Any]], object]
     ) -> None:
@@ -134,6 +138,16 @@ class Future(Generic[T_co]):
         """Whether the future is resolved now. The answer is recorded for replay."""
         self._strand.check_here()
         return self._strand.done([self])[0]
+
+    def cancel(self) -> bool:
+        """Cancels the task, with what it has spawned; whether the future is cancelled now.
+
+        False if the task has ended, if another task can name the result, or if an equal pure call
+        takes it: then the task continues. `result()` of a cancelled future raises Cancelled. The
+        answer is recorded for replay.
+        """
+        self._strand.check_here()
+        return self._strand.cancel([self])[0]
 
     @property
     def later(self) -> T_co:

@@ -1,4 +1,4 @@
-"""Waiting for many: gather, as_completed, wait, map, and scope.
+"""Waiting for many: gather, as_completed, wait, first, map, and scope.
 
 All of them use the current strand; this module does not know how the strand waits. The answers of
 `as_completed` and `wait` depend on time, so they are recorded: a replay receives the same ones, but
@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from ciel._call import Call
 from ciel._callables import call_of
+from ciel._errors import Cancelled
 from ciel._future import Future
 from ciel._strand import current
 from ciel._task import AnyTask, BoundTask, spawned
@@ -94,6 +95,27 @@ def as_completed(
         raise TimeoutError(f"{len(listed) - count} (of {len(listed)}) futures unfinished")
 
 
+def first(futures: Iterable[Future[T]], *, timeout: float | None = None) -> T:
+    """Waits for the first value, cancels the other futures, and returns the value.
+
+    Failed and cancelled futures are passed over; if there is no other, raises the exception of the
+    first in the order given. A future is not cancelled that another task can name. Raises
+    TimeoutError if there is no value within `timeout` seconds, and then cancels nothing;
+    ValueError for no futures.
+    """
+    listed = list(futures)
+    if not listed:
+        raise ValueError("first takes one future at least")
+    for future in as_completed(listed, timeout=timeout):
+        try:
+            value = future.result()
+        except (Exception, Cancelled):  # another one may have a value
+            continue
+        future._strand.cancel([other for other in listed if other is not future])
+        return value
+    return listed[0].result()
+
+
 def map(  # noqa: A001
     function: Callable[..., R], *iterables: Iterable[Any], window: int = MAP_WINDOW
 ) -> Iterator[R]:
@@ -130,6 +152,18 @@ class Scope:
         self._strand = current()
         self._strand.scopes = (*self._strand.scopes, self.futures)
         return self
+
+    def cancel(self) -> int:
+        """Cancels the tasks spawned in the scope so far; the number of futures that are cancelled.
+
+        The end of the block does not wait for these. Others have ended, or another task can name
+        their results.
+        """
+        futures = list(self.futures)
+        are_cancelled = self._strand.cancel(futures)
+        pairs = zip(futures, are_cancelled, strict=True)
+        self.futures[:] = [future for future, is_cancelled in pairs if not is_cancelled]
+        return sum(are_cancelled)
 
     def __exit__(
         self,

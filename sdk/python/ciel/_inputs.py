@@ -30,6 +30,7 @@ _TIMING = {
     "rest": "which of several futures came first",
     "timeout": "which of several futures came first",
     "done": "whether futures are resolved",
+    "cancel": "whether futures are cancelled",
 }
 """Names, for messages, of observations of other modules."""
 

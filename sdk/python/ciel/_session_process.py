@@ -12,6 +12,7 @@ import sys
 import threading
 import weakref
 
+from ciel._cells import Cells
 from ciel._client_strand import ClientStrand
 from ciel._engine import Engine, EngineOptions
 from ciel._errors import CielError, NoRun, error_of, failure_of
@@ -30,6 +31,7 @@ class SessionProcess:
         self._client = _greeted(self._engine)
         threading.Thread(target=self._client.hear, name="ciel-session", daemon=True).start()
         self._is_open = True
+        self._cells = Cells(self._client)
         _OPEN.add(self)
 
     def client(self) -> ClientStrand:
@@ -59,6 +61,7 @@ class SessionProcess:
         """Cancels all submitted tasks at once and ends the engine."""
         if self._is_open:
             self._leave()
+            self._client.cancelled = True
             self._client.connection.close()
             self._finish()
 
@@ -70,6 +73,7 @@ class SessionProcess:
 
     def _leave(self) -> None:
         self._is_open = False
+        self._cells.close()
         _OPEN.discard(self)
 
     def _finish(self) -> None:

@@ -90,6 +90,10 @@ class Strand(ABC):
         """Which futures are resolved now; the answer is recorded for replays."""
 
     @abstractmethod
+    def cancel(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Cancels the tasks of futures; which are cancelled now. Recorded for replays."""
+
+    @abstractmethod
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads bytes from the environment, or from the record of an earlier attempt."""
 

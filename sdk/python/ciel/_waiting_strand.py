@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ciel._engine_strand import EngineStrand
+from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, WaitError, error_of
 from ciel._future import Future, Known
 from ciel._inputs import answer_in_words, changed, question_in_words
-from ciel._native import Answer, Cancel, Failure, Observation, Observed
+from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
 from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
@@ -237,6 +237,25 @@ class WaitingStrand(EngineStrand, TaskStrand):
         assert type(answer) is Observed, f"a question was answered by {answer!r}"
         return [bool(part) for part in json.loads(answer.value)]
 
+    def cancel(self, futures: Sequence[Future[Any]]) -> list[bool]:
+        """Requests it from the engine, which records the answer."""
+        handles = [self.handle_of(future) for future in futures]
+        if not handles:
+            return []
+        part = self.observe()
+        if self._observations:
+            return truths(self._next_observation("cancel").value, len(handles))
+        if self.process.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: use the task")
+        self.tidy()
+        request = self.next_request()
+        self.connection.ask(
+            self.tag, request, "cancel", handles, action=self.next_action, part=part
+        )
+        answer = self.answer(request)
+        assert type(answer) is Observed, f"a question was answered by {answer!r}"
+        return truths(answer.value, len(handles))
+
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """The recorded bytes, or bytes read from the environment now."""
         part = self.observe()
@@ -279,7 +298,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
                 if isinstance(result, Failure):
                     raise error_of(result)
                 return result
-            if type(message) is Cancel and message.tag == self.tag:
+            if isinstance(message, (Cancel, Drop)) and message.tag == self.tag:
                 raise Cancelled("the task was cancelled")
             self.process.put_off(message)
 

@@ -104,11 +104,13 @@ class CielBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
         self.reset_batch_stats()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Cancels what has not begun; what runs ends with the engine, if that is the backend's."""
+        """Cancels what has not ended; the engine ends, too, if it is the backend's."""
         if self._executor is None:
             return
         if self._session is not None:
             self._session.cancel()
+        else:
+            self._executor._dispatcher.abort()
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._executor = self._session = None
         if ensure_ready:

@@ -196,7 +196,7 @@ def test_cancelled_session_ends_what_runs(session: ciel.Session, tmp_path: Path)
     running = session.submit(wait_for, str(tmp_path / "never"))
     assert not running.done()
     session.cancel()
-    with pytest.raises(ciel.CielError):
+    with pytest.raises(ciel.Cancelled):
         running.result()
     with pytest.raises(ciel.NoRun, match="closed"):
         session.submit(double, 1)

@@ -598,7 +598,7 @@ pub struct Observe {
     /// Number of the request; used only for a question.
     #[prost(uint32, tag = "1")]
     pub request: u32,
-    /// The kind of observation: "clock", "random", "done", or a name of the executor's own.
+    /// The kind of observation: "clock", "random", "done", "cancel", or a name of the executor's own.
     #[prost(string, tag = "2")]
     pub kind: ::prost::alloc::string::String,
     /// The observed value; absent in a query.
@@ -823,7 +823,7 @@ pub struct Opened {
 /// The answer to a timing question.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Observed {
-    /// The answer, as JSON; for "done" a list of true and false.
+    /// The answer, as JSON; for "done" a list of true and false, for "cancel" a list of places.
     #[prost(bytes = "bytes", tag = "1")]
     pub value: ::prost::bytes::Bytes,
 }

@@ -54,6 +54,16 @@ fn what_a_task_does_reaches_the_engine_or_is_answered() {
             "[observed], answer 1: [true]",
         ),
         (
+            "cancellation of what is resolved",
+            after_construct(question(1, "cancel", 1, &[0])),
+            "[blocked], answer 1: []",
+        ),
+        (
+            "cancellation of a child",
+            after_spawn(question(1, "cancel", 1, &[0])),
+            "[blocked], answer 1: [0]",
+        ),
+        (
             "look",
             after_construct(open_reference(1, 0, false)),
             "[blocked], answer 1: value",
@@ -304,7 +314,7 @@ fn request_that_cannot_be_granted_is_answered_and_the_task_continues() {
         (
             "unknown question",
             vec![(1, question(1, "moon", 0, &[]))],
-            "answer 1: unknown observation \"moon\"; the engine answers only \"done\"",
+            "answer 1: unknown observation \"moon\"; the engine answers \"done\" and \"cancel\"",
         ),
     ]);
 }

@@ -225,6 +225,20 @@ fn follower_that_the_home_refuses_stops_and_its_slot_is_free_when_it_has_left() 
 }
 
 #[test]
+fn attempt_that_is_stopped_before_the_home_has_confirmed_its_slot_leaves_it_at_once() {
+    // Its first worker had died while the home confirmed it there, and it got a slot in another
+    // one, which was requested to stop what it had never begun.
+    let mut alone = Alone::new(1);
+    assert_eq!(alone.exit(900, 0, None), "finished 900");
+    assert_eq!(alone.receive([offer(1)]), "placed 1");
+    let stop = ToSite::Stop {
+        attempt: attempt_of(1),
+    };
+    assert_eq!(alone.receive([stop]), "");
+    assert_eq!(alone.receive([offer(2)]), "placed 2");
+}
+
+#[test]
 fn follower_that_is_stopped_in_the_batch_in_which_it_is_confirmed_stops_in_its_worker() {
     // It was forgotten as if its worker had not begun it, and its slot was taken for ever.
     let mut alone = with_a_start_ahead();

@@ -194,7 +194,9 @@ impl Site {
             call.effects.push(Effect::DropScript { task });
             return self.for_node.push(node::Event::TaskForgotten { task });
         };
-        if !slot.is_follower && call.forget_begun(attempt) {
+        let is_unknown = !slot.has_begun || (!slot.is_follower && call.forget_begun(attempt));
+        if is_unknown {
+            // No executor has heard of it.
             return self.free_slot(call, attempt);
         }
         if self.followers.values().any(|before| *before == attempt) {

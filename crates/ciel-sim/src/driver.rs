@@ -41,7 +41,9 @@ impl World<'_> {
         let event = event.into();
         self.trace.add(self.now, "engine <-", &(caller, &event));
         let mut effects = Vec::new();
+        let record = self.kept.records.all().len();
         let reply = self.engine.tell(self.now, event, caller, &mut effects);
+        self.note_ended(record, &effects);
         self.trace.add(self.now, "reply", &reply);
         self.check_accepted();
         assert_eq!(
@@ -50,6 +52,17 @@ impl World<'_> {
             "nothing can happen any more"
         );
         (reply, effects)
+    }
+
+    /// Notes which tasks have ended by an event, which is that record: others that follow from it,
+    /// such as the begin of a task, may be lost when it is not.
+    fn note_ended(&mut self, record: usize, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::TaskEnded(summary) = effect {
+                let (task, cut) = (summary.label.name, is_cut(summary));
+                self.kept.note_at(record, Note::Ended { task, cut });
+            }
+        }
     }
 
     pub(crate) fn perform_all(&mut self, effects: Vec<Effect>) {
@@ -103,8 +116,6 @@ impl World<'_> {
             }
             Effect::Quiet => assert!(self.engine.is_quiet() && self.ending.is_some()),
             Effect::TaskEnded(summary) => {
-                let (task, cut) = (summary.label.name, is_cut(&summary));
-                self.kept.note_done(Note::Ended { task, cut });
                 self.summaries.on_ended(&summary);
             }
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),

@@ -184,7 +184,8 @@ impl Saved {
         self.note_at(last, note);
     }
 
-    fn note_at(&mut self, record: usize, note: Note) {
+    /// Notes what that record has brought about.
+    pub(crate) fn note_at(&mut self, record: usize, note: Note) {
         self.notes.push((record, note.clone()));
         self.noted.add(note);
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::broken_off::{only_run, run_folder};
 use crate::expect_told;
-use crate::support::{Place, held, task};
+use crate::support::{Place, held, task, until_true};
 
 /// A killed script whose first task gives other bytes each time it runs, and whose second task was
 /// spawned from them; the file of the first result is changed by `damage` before the resume.
@@ -24,6 +24,11 @@ fn resumed_after(damage: impl Fn(&std::path::Path)) -> crate::support::Ended {
         ),
     );
     place.await_file("started");
+    // A task may begin before the disk has the record of its spawn.
+    until_true("the second spawn is recorded", || {
+        let journal = place.start(&["journal"]).end();
+        journal.stdout.contains(" spawned second@")
+    });
     live.signal("KILL");
     live.end();
     place.await_nobody();

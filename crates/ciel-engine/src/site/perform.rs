@@ -203,12 +203,16 @@ impl Site {
             // Its turn is over; its slot passes on, or is free when its follower has stopped.
             return;
         }
+        if slot.is_asking {
+            // Its executor waits for the reply, and learns it from that.
+            call.answer(attempt, Reply::Stopped);
+            return self.free_slot(call, attempt);
+        }
         slot.is_stopping = true;
-        let is_asking = slot.is_asking;
         match slot.slot {
             Slot::Thread if slot.is_preempted => {
                 call.effects.push(Effect::DropScript { task });
-                return self.free_slot(call, attempt);
+                self.free_slot(call, attempt);
             }
             Slot::Thread => {}
             Slot::Process => call.effects.push(Effect::StopProcess(attempt)),
@@ -216,10 +220,6 @@ impl Site {
                 self.for_node.push(node::Event::TaskStopping { attempt });
                 call.stop_in_worker(worker, attempt);
             }
-        }
-        if is_asking {
-            call.answer(attempt, Reply::Stopped);
-            self.free_slot(call, attempt);
         }
     }
 }

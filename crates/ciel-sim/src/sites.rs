@@ -404,14 +404,21 @@ impl<'a> SitesWorld<'a> {
                 self.ending = Some(*ending);
             }
             Effect::TaskEnded(summary) => {
-                if is_cut(&summary) {
-                    self.cut.insert(summary.label.name);
-                }
+                self.note_ended(summary.label.name, is_cut(&summary));
                 self.summaries.on_ended(&summary);
             }
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
             Effect::DropObject(_) => {}
             effect => unreachable!("{effect:?} at the home"),
+        }
+    }
+
+    /// A task that ends again after a rollback ends perhaps as another one.
+    fn note_ended(&mut self, task: Name, cut: bool) {
+        if cut {
+            self.cut.insert(task);
+        } else {
+            self.cut.remove(&task);
         }
     }
 

@@ -4,7 +4,7 @@
 
 use ciel_sim::generate::scenario_at_sites;
 use ciel_sim::shrink::shrink_at_sites;
-use ciel_sim::{SitesMet, SitesWorld, run_at_sites};
+use ciel_sim::{Scenario, SitesMet, SitesWorld, run_at_sites};
 
 const SEEDS: u64 = 1000;
 
@@ -55,4 +55,26 @@ fn same_seed_gives_the_same_trace_at_sites() {
         };
         assert_eq!(trace(false), trace(true), "seed {seed}");
     }
+}
+
+/// A cancelled task was undone with its canceller, which then came too late: the task ended with a
+/// value, and the oracle took it for cancelled.
+#[test]
+fn task_that_ends_after_its_cancel_was_undone_counts() {
+    let scenario = "\
+seed 238867
+slots 1
+serial
+task 0 thread replay live: print 0a,; spawn 1; print 0b,; spawn 1 0; print 0b,; cancel 1 1; get 1
+task 1 thread replay live: print 1a,; spawn 3 0 1; print 1b,; construct 0; \
+    construct 0 1; print 1c,
+task 2 thread replay live:
+task 3 pool-b replay live: print 3a,; print 3c,
+at 340 roll-back 89
+at 846 roll-back 56
+at 1663 roll-back 67
+at 2249 roll-back 60
+";
+    let scenario: Scenario = scenario.parse().expect("a scenario");
+    run_at_sites(&scenario).map(drop).unwrap();
 }

@@ -120,10 +120,7 @@ impl World<'_> {
             let attempt = AttemptNumber(view.attempts - 1);
             let definition = definition_of(self.scenario, &view.label.what);
             let held = !definition.live || definition.retries > 0;
-            let raced = definition
-                .acts
-                .iter()
-                .any(|act| matches!(act, Act::First(..) | Act::Cancel(_)));
+            let raced = definition.acts.iter().any(Act::is_race);
             let gave = definition
                 .acts
                 .iter()

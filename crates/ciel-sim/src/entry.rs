@@ -2,7 +2,7 @@
 //!
 //! It does not know slots. Read next: `script`.
 
-use ciel_graph::{self as graph, Assignment, Entry};
+use ciel_graph::{self as graph, Assignment, Continuation, Entry, Until, Wait};
 use ciel_node::AttemptKey;
 
 use crate::script::{Move, Script};
@@ -112,4 +112,10 @@ pub(crate) fn end_of(attempt: AttemptKey, last: Move, printed: bool) -> graph::E
         },
         _ => unreachable!("not an end"),
     }
+}
+
+/// Whether a strand may make its table smaller when it waits: the rest of a list goes by the old
+/// one.
+pub(crate) fn may_compact(continuation: &Continuation, wait: Wait) -> bool {
+    *continuation != Continuation::Replay && wait.until != Until::Rest
 }

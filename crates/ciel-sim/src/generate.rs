@@ -99,7 +99,7 @@ fn parents(seed: u64) -> Vec<Definition> {
         acts,
         ..Definition::default()
     };
-    let count = 6 + random.below(6);
+    let count = 3 + random.below(6);
     // Each is given an object of its own, or those that are pure would share one result.
     let mut root: Vec<Act> = (0..count).map(|_| Act::Construct(Vec::new())).collect();
     root.extend((0..count).map(|given| Act::Spawn(1 + random.below(3), vec![given])));
@@ -111,9 +111,10 @@ fn parents(seed: u64) -> Vec<Definition> {
         acts.extend((0..count).map(|_| Act::Spawn(4 + random.below(3), Vec::new())));
         if index == 3 {
             acts.push(Act::First((1..=count).collect(), None));
+            acts.extend((1..count).map(|_| Act::Rest(None)));
         }
         acts.extend((1..=count).map(Act::Get));
-        acts.push(Act::Pause(random.below(40_000) as u64));
+        acts.push(Act::Pause(random.below(80_000) as u64));
         acts.push(Act::Print(format!("{index}b,")));
         tasks.push(pooled(acts));
     }
@@ -301,7 +302,11 @@ impl<'a> Acts<'a> {
         let count = self.random.below(10) + if self.index == 0 { 6 } else { 0 };
         for _ in 0..count {
             let act = self.one();
+            let raced = matches!(act, Some(Act::First(..)));
             self.acts.extend(act);
+            if raced {
+                self.take_rest();
+            }
         }
         let last = self.last();
         self.acts.extend(last);
@@ -311,7 +316,7 @@ impl<'a> Acts<'a> {
     fn one(&mut self) -> Option<Act> {
         let own = &self.tasks[self.index];
         let (retries, timeout, pure) = (own.retries, own.timeout, own.pure);
-        let raced = self.acts.iter().any(|act| matches!(act, Act::First(..)));
+        let raced = self.acts.iter().any(Act::is_race);
         Some(match self.random.below(44) {
             0..10 => {
                 let letter = (b'a' + self.acts.len() as u8 % 26) as char;
@@ -343,6 +348,15 @@ impl<'a> Acts<'a> {
             43 => Act::Watch(self.local()),
             _ => return None,
         })
+    }
+
+    /// Sometimes a task takes more of the list of which it has waited for the first.
+    fn take_rest(&mut self) {
+        for _ in 0..self.random.below(3) {
+            let limit = self.random.one_in(3);
+            let limit = limit.then(|| self.random.below(500) as u64);
+            self.acts.push(Act::Rest(limit));
+        }
     }
 
     fn last(&mut self) -> Option<Act> {

@@ -106,6 +106,7 @@ impl Call {
             }
             Act::Return(inside) => return Some(Some(self.outputs(inside, count))),
             Act::First(..)
+            | Act::Rest(_)
             | Act::Cancel(_)
             | Act::Watch(_)
             | Act::Publish(_)

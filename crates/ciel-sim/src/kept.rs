@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ciel_coordinator::Recorder;
 use ciel_graph::{Action, Assignment};
-use ciel_model::{Label, Name, TaskKey};
+use ciel_model::{Label, Name, TaskKey, WaitEnd};
 use ciel_node::AttemptKey;
 
 use crate::program::{Fault, Scenario};
@@ -49,7 +49,7 @@ pub(crate) enum Note {
     /// A task begins without answers.
     Began(Name),
     /// The answers of a task's races so far, each with its action.
-    Raced(Name, Vec<(u64, Vec<u32>)>),
+    Raced(Name, Vec<(u64, WaitEnd)>),
     /// What a task did from that action on was undone.
     RolledBack(Name, u64),
     /// An attempt spawned something.
@@ -68,7 +68,7 @@ pub(crate) enum Note {
 /// What all notes together say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
-    races: BTreeMap<Name, Vec<(u64, Vec<u32>)>>,
+    races: BTreeMap<Name, Vec<(u64, WaitEnd)>>,
     pub(crate) spawned: BTreeSet<AttemptKey>,
     pub(crate) losses: BTreeMap<TaskKey, u32>,
     cut: BTreeSet<Name>,
@@ -77,11 +77,11 @@ pub(crate) struct Noted {
 impl Noted {
     /// The answers of each task's races, by its name, and the tasks that were cancelled.
     pub(crate) fn told(&self) -> Told {
-        let places =
-            |races: &Vec<(u64, Vec<u32>)>| races.iter().map(|(_, places)| places.clone()).collect();
+        let ends =
+            |races: &Vec<(u64, WaitEnd)>| races.iter().map(|(_, ended)| ended.clone()).collect();
         let all = self.races.iter();
         Told {
-            races: all.map(|(name, races)| (*name, places(races))).collect(),
+            races: all.map(|(name, races)| (*name, ends(races))).collect(),
             cut: self.cut.clone(),
         }
     }
@@ -102,7 +102,7 @@ impl Noted {
     }
 
     /// A replayed task must receive the same answers again.
-    fn add_races(&mut self, name: Name, races: Vec<(u64, Vec<u32>)>) {
+    fn add_races(&mut self, name: Name, races: Vec<(u64, WaitEnd)>) {
         let known = self.races.entry(name).or_default();
         let common = known.len().min(races.len());
         assert_eq!(known[..common], races[..common], "races of {name}");

@@ -27,6 +27,7 @@ pub mod script;
 pub mod shrink;
 pub mod sites;
 mod summaries;
+mod taken;
 pub mod told;
 pub mod trace;
 pub mod world;

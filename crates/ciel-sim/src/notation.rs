@@ -149,6 +149,8 @@ fn read_act(index: usize, text: &str) -> Option<Act> {
             let limit = number(&mut words)?;
             Act::First(numbers(words)?, Some(limit))
         }
+        "rest" => Act::Rest(None),
+        "rest-within" => Act::Rest(Some(number(&mut words)?)),
         "watch" => Act::Watch(number(&mut words)?),
         "cancel" => Act::Cancel(numbers(words)?),
         "construct" => Act::Construct(numbers(words)?),
@@ -264,6 +266,8 @@ fn write_act(act: &Act) -> String {
         Act::Catch(local) => format!("catch {local}"),
         Act::First(among, None) => format!("first{}", list(among)),
         Act::First(among, Some(limit)) => format!("first-within {limit}{}", list(among)),
+        Act::Rest(None) => "rest".to_string(),
+        Act::Rest(Some(limit)) => format!("rest-within {limit}"),
         Act::Watch(local) => format!("watch {local}"),
         Act::Cancel(among) => format!("cancel{}", list(among)),
         Act::Construct(inside) => format!("construct{}", list(inside)),

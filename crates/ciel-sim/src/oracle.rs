@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use ciel_model::Name;
 
 use crate::program::{Act, CAUGHT, Scenario, saw, saw_places, start_of};
+use crate::taken::Taken;
 use crate::told::{CUT_BEGINS, CUT_ENDS, Told};
 
 /// What the serial program shows.
@@ -81,6 +82,8 @@ struct Frame {
     seen: u64,
     /// Races it has been in.
     races: usize,
+    /// The last list of which it waited for the first.
+    taken: Taken,
     before: usize,
     /// First byte of the outermost strand around it whose output can still be withdrawn.
     safe: usize,
@@ -278,6 +281,7 @@ impl Machine<'_> {
                 outputs,
                 seen,
                 races: 0,
+                taken: Taken::default(),
                 before,
                 safe,
             };
@@ -393,6 +397,7 @@ impl Machine<'_> {
                 }
                 self.race(frame, strand, among);
             }
+            Act::Rest(_) => self.race(frame, strand, &frame.taken.left()),
             Act::Cancel(among) => self.race(frame, strand, among),
             Act::Watch(local) => {
                 if let Some(object) = frame.locals.get(*local) {
@@ -493,17 +498,20 @@ impl Machine<'_> {
 
     /// A wait whose end depends on time, or a cancellation: it receives what the run recorded.
     fn race(&mut self, frame: &mut Frame, strand: &mut Strand, among: &[usize]) {
-        if pick(&frame.locals, among).is_empty() {
+        let known = |local: &usize| *local < frame.locals.len();
+        let listed: Vec<usize> = among.iter().copied().filter(known).collect();
+        if listed.is_empty() {
             return;
         }
         let told = self.told.races.get(&name_of(&frame.name));
-        let Some(places) = told.and_then(|races| races.get(frame.races)) else {
+        let Some(ended) = told.and_then(|races| races.get(frame.races)) else {
             self.unanswered |= self.cuts == 0;
             return;
         };
         frame.races += 1;
         strand.actions += 1;
-        frame.seen = saw_places(frame.seen, places);
+        frame.seen = saw_places(frame.seen, &ended.places);
+        frame.taken.end(ended, listed);
     }
 
     fn publish(&mut self, frame: &mut Frame, strand: &mut Strand, index: usize) {

@@ -109,6 +109,9 @@ pub enum Act {
     /// Waits for the first of these references, for so many microseconds at most if given, and adds
     /// the resolved ones to the observations. It gets no value.
     First(Vec<usize>, Option<u64>),
+    /// Waits for the next of those that the last wait for a first has left, likewise; nothing if it
+    /// has left none.
+    Rest(Option<u64>),
     /// Watches a reference, and continues.
     Watch(usize),
     /// Cancels these references, and adds those that are cancelled by then to the observations.
@@ -133,6 +136,13 @@ pub enum Act {
     Delegate(usize),
     /// Ends; a task of that definition makes the outputs.
     Tail(usize, Vec<usize>),
+}
+
+impl Act {
+    /// Whether what it sees depends on time.
+    pub fn is_race(&self) -> bool {
+        matches!(self, Act::First(..) | Act::Rest(_) | Act::Cancel(_))
+    }
 }
 
 /// Something that happens from outside.
@@ -217,8 +227,7 @@ impl Scenario {
             Act::Tail(next, _) => Some(*next),
             _ => None,
         });
-        let is_race = |act: &Act| matches!(act, Act::First(..) | Act::Cancel(_));
-        let races = |task: &Definition| task.acts.iter().any(is_race);
+        let races = |task: &Definition| task.acts.iter().any(Act::is_race);
         let shared = |task: &Definition| task.pure && races(task);
         let follow = tails.all(|next| self.tasks[next].may_follow());
         self.tasks.iter().all(ends)

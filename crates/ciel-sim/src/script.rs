@@ -16,6 +16,7 @@ use ciel_model::{
 
 use crate::in_place::{self, Local};
 use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
+use crate::taken::Taken;
 
 /// Microseconds that tasks with a timeout may run: far more than any but a hanging one does.
 pub const TIMEOUT_US: u64 = 1_000_000;
@@ -75,12 +76,16 @@ pub struct Script {
     pending: Option<(usize, bool)>,
     /// It waits for these until that, so long at most.
     race: Option<(Vec<usize>, Until, Option<u64>)>,
-    /// Which of them were resolved, if it received that.
-    told: Option<Vec<u32>>,
+    /// The last list of which it waited for the first.
+    taken: Taken,
+    /// The graph keeps that list.
+    follows: bool,
+    /// How the race ended, if it received that.
+    told: Option<WaitEnd>,
     /// The answers of an earlier run, to be repeated.
-    recorded: VecDeque<Vec<u32>>,
+    recorded: VecDeque<WaitEnd>,
     /// The answers of all its races, with their actions.
-    pub races: Vec<(u64, Vec<u32>)>,
+    pub races: Vec<(u64, WaitEnd)>,
 }
 
 impl Script {
@@ -111,6 +116,8 @@ impl Script {
             published: vec![false; outputs as usize],
             pending: None,
             race: None,
+            taken: Taken::default(),
+            follows: false,
             told: None,
             recorded: VecDeque::new(),
             races: Vec::new(),
@@ -141,7 +148,7 @@ impl Script {
     pub fn replay(&mut self, facts: &[Fact]) {
         for fact in facts {
             if let FactAct::Waited(ended) = &fact.act {
-                self.recorded.push_back(ended.places.clone());
+                self.recorded.push_back(ended.clone());
             }
         }
     }
@@ -166,8 +173,11 @@ impl Script {
 
     /// What it waited for is resolved, or a part of it.
     pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>, ended: Option<WaitEnd>) {
-        let raced = self.race.as_ref().map(|(among, ..)| among.clone());
-        let places = ended.map_or(vec![0], |ended| ended.places);
+        let raced = self.race.as_ref().map(|(among, until, _)| match until {
+            Until::Rest => self.taken.among().to_vec(),
+            Until::All | Until::First | Until::Cancelled => among.clone(),
+        });
+        let places = ended.as_ref().map_or(vec![0], |ended| ended.places.clone());
         assert_eq!(answers.len(), places.len(), "each place has its answer");
         for ((_, resolution), place) in answers.into_iter().zip(&places) {
             let known = self.read(resolution);
@@ -177,7 +187,8 @@ impl Script {
             };
             self.known.insert(local, known);
         }
-        self.told = raced.map(|_| places);
+        self.told = raced.and(ended);
+        self.follows |= self.told.as_ref().is_some_and(|ended| !ended.cancels);
     }
 
     /// What it is called by.
@@ -201,6 +212,7 @@ impl Script {
         }
         self.known.clear();
         self.recalled.clear();
+        self.follows = false;
         let waits = match (&self.race, self.pending) {
             (Some((among, ..)), _) => among.clone(),
             (None, pending) => vec![pending.expect("only a waiting script is made smaller").0],
@@ -246,21 +258,35 @@ impl Script {
 
     /// The act in a race: waits, or records the answer.
     fn go_on_racing(&mut self) -> Option<Move> {
-        let (among, until, limit_us) = self.race.as_ref()?;
-        let Some(places) = self.told.take().or_else(|| self.recorded.pop_front()) else {
-            let handles = among.iter().map(|local| self.handle(*local)).collect();
-            let wait = Wait {
-                until: *until,
-                limit_us: *limit_us,
-                at: ActionKey::action(self.next_action),
-            };
-            return Some(Move::Block(handles, wait));
+        self.race.as_ref()?;
+        let Some(ended) = self.told.take().or_else(|| self.recorded.pop_front()) else {
+            return self.wait_in_race();
         };
-        self.race = None;
-        self.seen = saw_places(self.seen, &places);
+        let (among, ..) = self.race.take()?;
+        self.seen = saw_places(self.seen, &ended.places);
+        self.taken.end(&ended, among);
         let action = self.take_action();
-        self.races.push((action, places));
+        self.races.push((action, ended));
         None
+    }
+
+    /// A list that the graph does not keep any more is listed again, as far as it is left.
+    fn wait_in_race(&mut self) -> Option<Move> {
+        let (among, until, limit_us) = self.race.as_mut()?;
+        if *until == Until::Rest && !self.follows {
+            *until = Until::First;
+        }
+        let wait = Wait {
+            until: *until,
+            limit_us: *limit_us,
+            at: ActionKey::action(self.next_action),
+        };
+        let listed = match until {
+            Until::Rest => Vec::new(),
+            Until::All | Until::First | Until::Cancelled => among.clone(),
+        };
+        let handles = listed.into_iter().map(|local| self.handle(local));
+        Some(Move::Block(handles.collect(), wait))
     }
 
     fn race(&mut self, among: Vec<usize>, until: Until, limit_us: Option<u64>) -> Option<Move> {
@@ -296,6 +322,7 @@ impl Script {
             Act::Get(local) => self.want(local, false),
             Act::Catch(local) => self.want(local, true),
             Act::First(among, limit) => self.race(among, Until::First, limit),
+            Act::Rest(limit) => self.race(self.taken.left(), Until::Rest, limit),
             Act::Cancel(among) => self.race(among, Until::Cancelled, None),
             Act::Watch(local) => match self.locals.get(local)? {
                 Local::Told(handle) => Some(Move::Watch(*handle)),

@@ -19,7 +19,7 @@ use ciel_engine::home::{FromHome, Home};
 use ciel_engine::link::{FromSessions, Sessions};
 use ciel_engine::message::{SiteKey, ToHome, ToSite};
 use ciel_graph::{self as graph, Assignment, Entry, JobOutcome};
-use ciel_model::{FactAct, Name, TaskKey};
+use ciel_model::{FactAct, Name, TaskKey, WaitEnd};
 use ciel_node::{AttemptKey, WorkerKey};
 
 use crate::crash::take_out;
@@ -125,7 +125,7 @@ pub struct SitesWorld<'a> {
     home_ticks_at: Option<u64>,
     /// Which action of its strand the race is that a task is in.
     racing: BTreeMap<TaskKey, u64>,
-    races: BTreeMap<Name, BTreeMap<u64, Vec<u32>>>,
+    races: BTreeMap<Name, BTreeMap<u64, WaitEnd>>,
     /// Tasks that another one cancelled.
     cut: BTreeSet<Name>,
     /// What came out in order.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ciel_model::Name;
+use ciel_model::{Name, WaitEnd};
 
 /// The inputs from the environment that a run recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,4 +22,4 @@ pub const CUT_BEGINS: char = '\u{1}';
 pub const CUT_ENDS: char = '\u{2}';
 
 /// How the races of each task ended, by its name.
-pub type Races = BTreeMap<Name, Vec<Vec<u32>>>;
+pub type Races = BTreeMap<Name, Vec<WaitEnd>>;

@@ -14,7 +14,7 @@ use ciel_model::{Handle, Name, Resources, StrandKey};
 use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 
 use crate::copies::Copies;
-use crate::entry::{CHECKPOINT, end_of};
+use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::kept::{Attempts, Note, Saved};
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
@@ -339,7 +339,7 @@ impl<'a> World<'a> {
 
     fn block(&mut self, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
         let continuation = self.choose_continuation(attempt);
-        let compacts = continuation != Continuation::Replay && self.random.one_in(2);
+        let compacts = may_compact(&continuation, wait) && self.random.one_in(2);
         let process = self.processes.get_mut(&attempt).expect("it acts");
         process.mood = Mood::Asking;
         process.continuation = continuation.clone();

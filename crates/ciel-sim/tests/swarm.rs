@@ -41,6 +41,8 @@ struct Met {
     cut: u64,
     /// Races in which not all had come in, or none.
     races: u64,
+    /// Waits for the rest of a list that the graph kept.
+    rests: u64,
     /// Engines lost.
     crashes: u64,
     /// Strands that resumed from a checkpoint.
@@ -86,7 +88,8 @@ impl Met {
         self.moved += shown.moved;
         self.rolled_back += shown.rolled_back;
         self.called += shown.called;
-        self.races += races.filter(|places| places.len() < 2).count() as u64;
+        self.rests += races.clone().filter(|ended| ended.rest).count() as u64;
+        self.races += races.clone().filter(|ended| ended.places.len() < 2).count() as u64;
     }
 
     fn assert_enough(&self) {
@@ -99,6 +102,7 @@ impl Met {
             self.cancelled,
             self.cut,
             self.races,
+            self.rests,
             self.crashes,
             self.restored,
             self.followed,

@@ -154,7 +154,7 @@ impl SitesWorld<'_> {
     /// Which action of its strand a race is that a task of a site begins.
     pub(super) fn note_race(&mut self, site: SiteKey, message: &ToHome) {
         if let ToHome::Acted(graph::Event::TaskBlocked { task, wait, .. }) = message
-            && matches!(wait.until, Until::First | Until::Cancelled)
+            && wait.until != Until::All
             && matches!(self.home.location(*task), Some((at, Some(_))) if at == site)
         {
             self.racing.insert(*task, wait.at.action);
@@ -170,9 +170,9 @@ impl SitesWorld<'_> {
 
     pub(super) fn add_race(&mut self, name: Name, action: u64, ended: &WaitEnd) {
         let races = self.races.entry(name).or_default();
-        let before = races.insert(action, ended.places.clone());
+        let before = races.insert(action, ended.clone());
         assert!(
-            before.is_none_or(|before| before == ended.places),
+            before.is_none_or(|before| before == *ended),
             "a race of {name} ended otherwise when it was told again"
         );
     }

@@ -15,7 +15,7 @@ use ciel_node::{AttemptKey, Node, Slot, WorkerKey};
 
 use super::network::{TIMING, Way};
 use super::{Common, Happening, Local};
-use crate::entry::{CHECKPOINT, end_of};
+use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::program::Kind;
 use crate::script::{Move, Script};
 use crate::world::{Mood, Process, capacity_of, ready};
@@ -282,7 +282,7 @@ impl Machine {
     fn block(&mut self, common: &mut Common<'_>, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
         let process = self.processes.get_mut(&attempt).expect("it acts");
         let continuation = choose_continuation(common, process);
-        let compacts = continuation != Continuation::Replay && common.random.one_in(2);
+        let compacts = may_compact(&continuation, wait) && common.random.one_in(2);
         process.mood = Mood::Asking;
         process.continuation = continuation.clone();
         let saved = matches!(continuation, Continuation::Saved(_));

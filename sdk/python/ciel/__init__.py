@@ -50,6 +50,7 @@ from ciel._gathering import (  # noqa: E402
     wait,
 )
 from ciel._inputs import entropy, environ, now  # noqa: E402
+from ciel._once import Once, once  # noqa: E402
 from ciel._options import Options  # noqa: E402
 from ciel._random import task_rng  # noqa: E402
 from ciel._task import Task, task  # noqa: E402
@@ -76,6 +77,7 @@ __all__ = [
     "NonDeterministic",
     "NotSerializable",
     "ObjectLost",
+    "Once",
     "Options",
     "OutOfMemory",
     "Refused",
@@ -92,6 +94,7 @@ __all__ = [
     "gather",
     "map",
     "now",
+    "once",
     "put",
     "run",
     "scope",

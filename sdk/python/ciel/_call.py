@@ -19,10 +19,15 @@ from ciel._options import Options
 _NAMES_FUTURE = re.compile(r"\bFuture\b")
 
 
-class TaskFunction:
-    """A function whose calls may run anywhere, with its options: the base of all tasks."""
+class Definition:
+    """What a module defines around a function, such as a task: a notebook may define it again."""
 
     function: Callable[..., Any]
+
+
+class TaskFunction(Definition):
+    """A function whose calls may run anywhere, with its options: the base of all tasks."""
+
     options_now: Options
     label: str
     identity: Any

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ciel._call import TaskFunction, named
+from ciel._call import Definition, TaskFunction, named
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
@@ -31,7 +31,7 @@ CAPTURED_BYTES_MAX = 1 << 20
 """Captures above this size cause a warning: they are sent with the function."""
 
 _PLAIN = (int, float, complex, str, bytes, bool, tuple, list, dict, set, frozenset)
-_DEFINITIONS = (types.FunctionType, type, TaskFunction)
+_DEFINITIONS = (types.FunctionType, type, Definition)
 """What is defined again in notebooks, rather than assigned."""
 
 _MISSING = object()
@@ -344,7 +344,7 @@ def _captured_globals(
         value = namespace.get(name, _MISSING)
         if value is _MISSING or value is None or isinstance(value, types.ModuleType):
             continue
-        inner = value.function if isinstance(value, TaskFunction) else value
+        inner = value.function if isinstance(value, Definition) else value
         if inner is function:
             continue
         if everything or type(value) in _PLAIN:

@@ -126,10 +126,12 @@ class Strand(ABC):
 class _Here(threading.local):
     """The strand that runs in this thread; threads that tasks start have none.
 
-    `serves` is the same in all threads: whether this process is a worker.
+    `making` is whether this thread makes a value of `ciel.once`. `serves` is the same in all
+    threads: whether this process is a worker.
     """
 
     strand: Strand | None = None
+    making: bool = False
     serves: bool = False
 
 
@@ -151,6 +153,11 @@ def current() -> Strand:
 
 def outside() -> NoRun:
     """The error of code outside of any strand."""
+    if here.making:
+        return NoRun(
+            "a value of ciel.once is made outside of any task: spawn, wait and read recorded "
+            "inputs in the task that uses it"
+        )
     if threading.current_thread() is not threading.main_thread():
         return NoRun(
             "this thread runs no task: spawn and wait in the task itself, not in a thread of it"

@@ -24,6 +24,7 @@ from ciel._freeze import ATOMS, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Pending, Value
+from ciel._once import relieve
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked
 from ciel._root import as_plain, exit_failure, status_of
 from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, outputs_of
@@ -54,10 +55,12 @@ class WorkerStrand(WaitingStrand):
         self._payload = start.payload
         self._inputs = start.inputs
         self._outputs = start.outputs
+        self._memory_bytes = start.options.memory_bytes
         self._begun = _clock()
 
     def run(self) -> None:
         """Runs the task and sends how it ended; never raises."""
+        relieve(self._memory_bytes)
         try:
             if self._payload[:1] == b"{":
                 self._run_json(json.loads(self._payload))

@@ -10,14 +10,16 @@ from __future__ import annotations
 import _thread
 import os
 import signal
+import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from greenlet import getcurrent
 
-from ciel import _native, _streams
+from ciel import _native, _once, _streams
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
@@ -70,6 +72,7 @@ class WorkerProcess:
         self._parked: dict[int, WaitingStrand] = {}
         self._dropped: list[WaitingStrand] = []
         self._waiting: deque[Message] = deque()
+        self._apart: set[int] = set()
         self._functions: dict[bytes, Callable[..., Any]] = {}
         self._by_value: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
         self._lock = threading.Lock()
@@ -159,7 +162,10 @@ class WorkerProcess:
         if self.forked:
             os.write(sink + 1, data)
             return
-        if threading.get_ident() == self._thread:
+        thread = threading.get_ident()
+        if thread in self._apart:
+            sink = _streams.STDERR
+        if thread == self._thread:
             strand = self.running
         else:
             strand = self._owner(threading.current_thread())
@@ -176,6 +182,26 @@ class WorkerProcess:
             self.send(strand)
             # What is printed is out, even if the next line kills the process.
             self.connection.flush()
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """What this thread prints inside is no output of its task, but standard error.
+
+        So is the output of commands that run meanwhile.
+        """
+        thread = threading.get_ident()
+        stream, nested = sys.stdout, thread in self._apart
+        if not nested:
+            self.write(_streams.STDOUT, b"")
+        self._apart.add(thread)
+        sys.stdout = self.state.stdout
+        try:
+            yield
+        finally:
+            sys.stdout = stream
+            self.write(_streams.STDERR, self.captured.take())
+            if not nested:
+                self._apart.discard(thread)
 
     def take_captured(self) -> bytes:
         """The output of commands on descriptor 1 since the last call."""
@@ -268,4 +294,5 @@ def install(process: WorkerProcess) -> None:
     process.state.take()
     signal.signal(signal.SIGUSR2, process.on_interrupt)
     process.state.install()
+    _once.install(process.apart)
     os.register_at_fork(after_in_child=process.on_forked)

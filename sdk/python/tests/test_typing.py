@@ -26,6 +26,7 @@ ciel.gather(fib)  # call-overload
 ciel.task(core=2)  # call-overload
 fib.options(memmory="1 GiB")  # call-arg
 ciel.wait([fib.spawn(3)], count="one")  # arg-type
+ciel.once(lambda path: path)  # arg-type
 """
 
 

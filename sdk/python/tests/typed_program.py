@@ -55,6 +55,12 @@ class Account:
         return self.balance + amount / 100
 
 
+@ciel.once
+def table() -> dict[str, int]:
+    """A value of each process."""
+    return {"a": 1}
+
+
 def main() -> int:
     """Uses every form once."""
     future = fib.spawn(5)
@@ -74,6 +80,8 @@ def main() -> int:
     assert_type(ciel.environ("HOME"), str | None)
     assert_type(ciel.environ("HOME", "none"), str)
     assert_type(ciel.entropy(8), bytes)
+    assert_type(table, ciel.Once[dict[str, int]])
+    assert_type(table(), dict[str, int])
     first, second = halves.spawn("abc")
     assert_type(halves.spawn("abc"), tuple[Future[str], Future[str]])
     assert_type(halves("abc"), tuple[str, str])

@@ -1,0 +1,240 @@
+"""`ciel.once`: values that are made once in each worker process, such as a model or a connection.
+
+A value belongs to the process, not to the task that happens to make it: `make` runs outside of any
+task, what it prints is talk, and nothing about it is recorded. Values are dropped when memory is
+short. This module knows neither the engine nor how a worker gives turns. Read next:
+`_worker_process.py`, which calls `relieve`.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import inspect
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakValueDictionary
+
+from ciel._call import Definition, named
+from ciel._code import find
+from ciel._freeze import by_value
+from ciel._strand import here
+
+T = TypeVar("T")
+
+VALUES_MAX = 256
+"""Values that a process keeps; beyond, the one that was used least recently is dropped."""
+
+AVAILABLE_PERCENT_MIN = 10
+"""Values are dropped when less of the machine's memory is available."""
+
+DECLARED_PERCENT_MAX = 50
+"""Values are dropped when a process uses more than this part of what a task declares."""
+
+LOOK_EVERY_S = 1.0
+"""How often the machine's memory is looked at, at most."""
+
+_MISSING: Any = object()
+
+
+class Once(Definition, Generic[T]):
+    """A value that is made at its first use in a process; calling it returns the value."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        """Makes nothing yet; raises TypeError if `make` cannot be called without arguments."""
+        _check(make)
+        self.function = make
+        self.__doc__ = make.__doc__
+        self._value: Any = _MISSING
+        self._key = b""
+        self._lock = threading.Lock()
+        self._maker: int | None = None
+
+    def __repr__(self) -> str:
+        """Names the function."""
+        return f"<once {_name(self.function)}>"
+
+    def __call__(self) -> T:
+        """The value of this process, made if there is none.
+
+        Raises what `make` raises; nothing is kept then, and the next call tries again. Raises
+        RuntimeError if `make` calls this itself.
+        """
+        value = self._value
+        if value is _MISSING:
+            value = self._made()
+        _keep(self)
+        return cast(T, value)
+
+    def drop(self) -> None:
+        """Drops the value of this process, such as a broken connection; the next call makes it."""
+        self._value = _MISSING
+        _kept.pop(self, None)
+
+    def _made(self) -> Any:
+        if self._maker == threading.get_ident():
+            raise RuntimeError(f"{_name(self.function)} needs its own value to make it")
+        with self._lock:
+            value = self._value  # another thread may have made it meanwhile
+            if value is _MISSING:
+                self._maker = threading.get_ident()
+                try:
+                    with _apart():
+                        value = self._value = self.function()
+                finally:
+                    self._maker = None
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By reference if the module has this under its name, else the function by value."""
+        module = self.function.__module__
+        if module != "__main__" and named(self.function) is self:
+            return (_find, (module, self.function.__qualname__))
+        if not self._key:
+            self._key = hashlib.blake2b(by_value(self.function), digest_size=16).digest()
+            _adopted.setdefault(self._key, self)
+        return (_adopt, (self._key, self.function))
+
+
+def once(make: Callable[[], T]) -> Once[T]:
+    """A value that is made once in each worker process, at its first use there.
+
+    ```python
+    @ciel.once
+    def model() -> Model:
+        return Model.load("weights.bin")
+    ```
+
+    `model()` returns the value in any task. `make` runs outside of tasks: it cannot spawn, wait or
+    read recorded inputs, and what it prints goes to standard error. A failure is raised in the task
+    that needed the value, and the next one tries again. Values are dropped when memory is short,
+    see docs/reference/python.md, and by `model.drop()`. Raises TypeError if `make` cannot be called
+    without arguments.
+    """
+    return Once(make)
+
+
+_kept: OrderedDict[Once[Any], None] = OrderedDict()
+"""What has a value, the least recently used first."""
+
+_keeping = threading.Lock()
+_adopted: WeakValueDictionary[bytes, Once[Any]] = WeakValueDictionary()
+
+
+def relieve(memory_bytes: int | None) -> None:
+    """Drops all values if memory is short; a task with this limit of memory is about to begin."""
+    if not _kept or not _is_short(memory_bytes):
+        return
+    for one in list(_kept):
+        one.drop()
+    gc.collect()
+
+
+def _keep(one: Once[Any]) -> None:
+    try:
+        _kept.move_to_end(one)
+    except KeyError:
+        with _keeping:
+            _kept[one] = None
+            while len(_kept) > VALUES_MAX:
+                next(iter(_kept)).drop()
+
+
+class _Looked:
+    """When the machine's memory was looked at."""
+
+    at_s = 0.0
+
+
+def _is_short(memory_bytes: int | None) -> bool:
+    if memory_bytes is not None and 100 * _own_bytes() > DECLARED_PERCENT_MAX * memory_bytes:
+        return True
+    now = time.monotonic()
+    if now - _Looked.at_s < LOOK_EVERY_S:
+        return False
+    _Looked.at_s = now
+    return available_percent() < AVAILABLE_PERCENT_MIN
+
+
+def _own_bytes() -> int:
+    """The anonymous memory of this process, as the engine measures it."""
+    with open("/proc/self/statm", "rb", buffering=0) as file:
+        _, resident, shared = file.read().split()[:3]
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGESIZE")
+
+
+def available_percent() -> float:
+    """The part of the machine's memory that is available, in percent; 100 if unknown."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    try:
+        available, total = (int(fields[name].split()[0]) for name in ("MemAvailable", "MemTotal"))
+    except (KeyError, ValueError):
+        return 100.0
+    return 100.0 * available / max(total, 1)
+
+
+def _check(make: Any) -> None:
+    if not callable(make):
+        raise TypeError(f"ciel.once takes a function without arguments, not {make!r}")
+    if inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
+        raise TypeError(f"{_name(make)} is async or a generator: ciel.once takes a plain function")
+    try:
+        inspect.signature(make).bind()
+    except TypeError:
+        raise TypeError(
+            f"{_name(make)} has required arguments: ciel.once takes a function without arguments"
+        ) from None
+    except ValueError:  # some built-in functions have no signature
+        pass
+
+
+def _name(make: Any) -> str:
+    return str(getattr(make, "__qualname__", type(make).__qualname__))
+
+
+def _find(module: str, name: str) -> Any:
+    return find(module, name)
+
+
+def _adopt(key: bytes, make: Callable[[], Any]) -> Once[Any]:
+    """The value of this process for a function that was sent by value."""
+    return _adopted.setdefault(key, Once(make))
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """The code inside belongs to no task of this thread, and its prints are no output of one."""
+    strand, making = here.strand, here.making
+    with _prints.redirected(strand is not None):
+        here.strand, here.making = None, True
+        try:
+            yield
+        finally:
+            here.strand, here.making = strand, making
+
+
+class _Prints:
+    """What becomes of prints; `redirect` is that of a worker, if this process is one."""
+
+    redirect: Callable[[], AbstractContextManager[Any]] | None = None
+
+    def redirected(self, in_task: bool) -> AbstractContextManager[Any]:
+        """Prints inside go to standard error, except in a program outside of tasks."""
+        if self.redirect is not None:
+            return self.redirect()
+        return redirect_stdout(sys.stderr) if in_task else nullcontext()
+
+
+_prints = _Prints()
+
+
+def install(redirect: Callable[[], AbstractContextManager[Any]]) -> None:
+    """This process is a worker, in which `redirect` sends prints to standard error."""
+    _prints.redirect = redirect

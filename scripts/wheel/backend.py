@@ -42,6 +42,8 @@ PYTHON_MIN = (3, 11)
 # `data` of pyproject.toml, from the root of the source tree, which is where backends run.
 DATA = Path("target/wheel-data")
 COMMAND = "ciel"
+# Where `man` looks for it beside the folder of the command.
+MANUAL = Path("share/man/man1/ciel.1")
 
 
 def refusal(implementation: str, version: tuple[int, int], is_free_threaded: bool) -> str | None:
@@ -89,12 +91,15 @@ def build_command() -> Path:
 
 
 def stage_command() -> None:
-    """Puts the command where maturin finds it, and nothing else."""
+    """Puts the command and its manual page where maturin finds them, and nothing else."""
     executable = build_command()
     shutil.rmtree(DATA, ignore_errors=True)
     scripts = DATA / "scripts"
     scripts.mkdir(parents=True)
     shutil.copy2(executable, scripts / COMMAND)
+    manual = DATA / "data" / MANUAL
+    manual.parent.mkdir(parents=True)
+    manual.write_bytes(subprocess.check_output([executable, "man"]))
 
 
 def prepared() -> Settings:

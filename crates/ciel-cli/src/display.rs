@@ -38,6 +38,16 @@ pub fn duration(microseconds: u64) -> String {
     }
 }
 
+/// A length of time that is not known exactly: `12 s`, `3 min`, `2 h 05 min`.
+pub fn roughly(microseconds: u64) -> String {
+    let seconds = microseconds.div_ceil(1_000_000);
+    match seconds {
+        0..100 => format!("{seconds} s"),
+        100..3600 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
 /// Bytes: `812 bytes`, `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];

@@ -18,6 +18,7 @@ mod look;
 mod nearest;
 mod observer;
 mod options;
+mod pace;
 mod paint;
 mod python;
 mod redirected;

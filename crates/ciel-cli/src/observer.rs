@@ -12,9 +12,10 @@ use ciel_runtime::{Observer, Outcome, Progress, Report};
 use serde_json::{Value, json};
 
 use crate::cli_error::CliError;
-use crate::display::{counted, duration};
+use crate::display::{counted, duration, roughly};
 use crate::failures;
 use crate::options::RunOptions;
+use crate::pace::Pace;
 use crate::paint::Paint;
 use crate::redirected::{self, Redirected};
 use crate::sink::{Extent, Sink};
@@ -30,6 +31,7 @@ const CORES_AFTER_US: u64 = 100_000;
 /// The observer of a job on the command line.
 pub struct CommandObserver {
     talk: Mutex<Talk>,
+    pace: Mutex<Pace>,
     paint: Paint,
     json: bool,
     quiet: bool,
@@ -56,6 +58,7 @@ impl CommandObserver {
             .transpose()?;
         Ok(CommandObserver {
             talk: Mutex::new(Talk::new(!options.quiet && !options.json)),
+            pace: Mutex::default(),
             paint,
             json: options.json,
             quiet: options.quiet,
@@ -151,6 +154,13 @@ impl CommandObserver {
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
+    /// How long the tasks that are known may still take. The root, which ends last, is not counted.
+    fn remaining_us(&self, progress: &Progress) -> Option<u64> {
+        let ended = progress.counts.spawned.saturating_sub(progress.pending);
+        let rest = progress.pending.saturating_sub(1);
+        locked(&self.pace).remaining_us(progress.elapsed_us, ended, rest)
+    }
+
     fn say_line(&self, line: &str) {
         locked(&self.talk).say(format!("{line}\n").as_bytes());
     }
@@ -158,7 +168,8 @@ impl CommandObserver {
     fn report_words(&self, report: &Report<'_>) {
         match report {
             Report::Progress(progress) if progress.elapsed_us >= PROGRESS_AFTER_US => {
-                locked(&self.talk).progress(&progress_words(progress));
+                let remaining_us = self.remaining_us(progress);
+                locked(&self.talk).progress(&progress_words(progress, remaining_us));
             }
             Report::Started { .. } | Report::Progress(_) => {}
             Report::Resumed { run, committed } if !self.quiet => {
@@ -310,9 +321,9 @@ fn report_value(report: &Report<'_>) -> Value {
     }
 }
 
-/// `12/40 tasks · 2 running · 3.4 s · oldest sort@3f9c12ab`: the second number is what is known so
-/// far, so the line is right while tasks spawn tasks.
-fn progress_words(progress: &Progress) -> String {
+/// `12/40 tasks · 1 failed · 2 running · 3.4 s · about 8 s left · oldest sort@3f9c12ab`: the second
+/// number is what is known so far, so the line is right while tasks spawn tasks.
+fn progress_words(progress: &Progress, remaining_us: Option<u64>) -> String {
     let known = progress.counts.spawned;
     let ended = known.saturating_sub(progress.pending);
     let mut words = vec![
@@ -323,6 +334,7 @@ fn progress_words(progress: &Progress) -> String {
     if progress.counts.failed > 0 {
         words.insert(1, format!("{} failed", progress.counts.failed));
     }
+    words.extend(remaining_us.map(|rest| format!("about {} left", roughly(rest))));
     if let Some(oldest) = &progress.oldest {
         words.push(format!("oldest {oldest}"));
     }
@@ -390,8 +402,13 @@ mod tests {
         progress.counts.spawned = 10;
         progress.oldest = Some("sort@3f9c12ab".to_string());
         assert_eq!(
-            progress_words(&progress),
+            progress_words(&progress, None),
             "7/10 tasks · 1 running · 0 ms · oldest sort@3f9c12ab"
+        );
+        progress.counts.failed = 2;
+        assert_eq!(
+            progress_words(&progress, Some(7_200_000)),
+            "7/10 tasks · 2 failed · 1 running · 0 ms · about 8 s left · oldest sort@3f9c12ab"
         );
     }
 }

@@ -12,7 +12,7 @@ use ciel_protocol::wire::Shutdown;
 use crate::conversation::Conversation;
 use crate::failures;
 use crate::host::Host;
-use crate::io::{Effect, WorkerExitReason};
+use crate::io::{Effect, Show, WorkerExitReason};
 use crate::task::WorkerTask;
 
 /// How a worker's process went, as far as is known.
@@ -75,6 +75,7 @@ impl Conversation {
             if !host.is_stopping(task.attempt.key()) {
                 let end = outcome(task, reason, gone, declared);
                 events.extend(end.map(Event::Graph));
+                effects.extend(last_words(task, gone));
             }
             if self.is_client {
                 let failure = Box::new(abandoned(task));
@@ -127,6 +128,18 @@ fn outcome(
         }
     };
     Some(task.attempt.failed(failure(kind, message)))
+}
+
+/// What the worker printed last, such as the stack of a crash, for the log of what ran there.
+fn last_words(task: &WorkerTask, gone: &Gone) -> Option<Effect> {
+    let lines = format!("{}\n", gone.last_lines);
+    let log = || {
+        Effect::Show(
+            task.label().clone(),
+            Show::Log("stderr", lines.into_bytes()),
+        )
+    };
+    (!gone.last_lines.is_empty()).then(log)
 }
 
 /// A session ends with its client.

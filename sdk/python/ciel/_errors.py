@@ -56,9 +56,14 @@ class TaskError(CielError):
 
 
 class WorkerLost(CielError):
-    """The process that ran the task died repeatedly; the limit of restarts was reached."""
+    """The process that ran the task died repeatedly; the limit of restarts was reached.
+
+    `excerpt` is what the process printed last, such as the Python stack of a crash. It is a note,
+    too, and no part of `str(error)`, since addresses in it differ from run to run.
+    """
 
     kind = "WORKER_LOST"
+    excerpt: str = ""
 
 
 class Timeout(CielError):
@@ -177,7 +182,9 @@ def _place_of(error: BaseException) -> list[Frame]:
 
 
 def _excerpt_of(error: BaseException) -> str:
-    """The line of a syntax error with a caret below the place."""
+    """What a lost worker printed, or the line of a syntax error with a caret below the place."""
+    if isinstance(error, WorkerLost):
+        return error.excerpt
     if not isinstance(error, SyntaxError) or not error.text:
         return ""
     line = error.text.rstrip()
@@ -198,6 +205,9 @@ def error_of(failure: Failure) -> BaseException:
     error.hint, error.task = failure.hint, failure.task
     if isinstance(error, TaskError):
         error.type_name = failure.type_name
+    if isinstance(error, WorkerLost) and failure.excerpt:
+        error.excerpt = failure.excerpt
+        add_note(error, failure.excerpt)
     frames = [(frame.file, frame.function, frame.line) for frame in failure.frames]
     return _originated(error, failure.task).with_traceback(chain(frames))
 
@@ -207,7 +217,8 @@ def _text_of(failure: Failure) -> str:
     text = failure.message
     if failure.kind == "TASK_ERROR" and failure.type_name:
         text = f"{failure.type_name}: {text}"
-    return f"{text}\n{failure.excerpt}" if failure.excerpt else text
+    is_text = failure.excerpt and failure.kind != WorkerLost.kind
+    return f"{text}\n{failure.excerpt}" if is_text else text
 
 
 def _originated(error: BaseException, task: str) -> BaseException:

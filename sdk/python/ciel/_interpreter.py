@@ -1,14 +1,24 @@
 """Refuses interpreters that cannot run tasks, with the reason, before anything else is loaded.
 
-It imports no other module of this package, so that the user sees the reason.
+It imports no other module of this package, and uses nothing newer than Python 3.6, so that the user
+sees the reason.
 `scripts/wheel/backend.py` makes the same check at build time.
 """
 
+import os
+import sys
 import sysconfig
+from typing import Optional, Tuple
+
+VERSION_MIN = (3, 11)
 
 
-def refusal(is_free_threaded: bool) -> str | None:
+def refusal(
+    is_free_threaded: bool, version: Tuple[int, int] = sys.version_info[:2]
+) -> Optional[str]:
     """Why this kind of interpreter is refused, and which to use; None if it is supported."""
+    if version < VERSION_MIN:
+        return "ciel needs CPython {}.{} or newer, this is {}.{}".format(*VERSION_MIN, *version)
     if not is_free_threaded:
         return None
     return (
@@ -21,5 +31,7 @@ def refusal(is_free_threaded: bool) -> str | None:
 def check() -> None:
     """Raises ImportError with the reason if this interpreter is refused."""
     reason = refusal(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+    if reason is not None and "CIEL_FD" in os.environ:
+        sys.exit(reason)  # a worker: the engine shows the last line to the user
     if reason is not None:
         raise ImportError(reason, name="ciel")

@@ -8,6 +8,7 @@ task is. Read next: `_worker.py` for a strand, `_scheduler.py` for turns, protoc
 from __future__ import annotations
 
 import _thread
+import faulthandler
 import os
 import signal
 import sys
@@ -37,6 +38,9 @@ DROPPED_MAX = 256
 FUNCTIONS_MAX = 512
 CANCEL_WAIT_MS = 20
 LOG_WARNING = 2
+STDERR = 2
+
+_exit = os._exit
 
 
 class Capture(Protocol):
@@ -132,7 +136,7 @@ class WorkerProcess:
     def leave(self) -> NoReturn:
         """Ends the process without running any more code of tasks."""
         self.connection.flush()
-        os._exit(0)
+        _exit(0)
 
     def function(self, header: bytes) -> Callable[..., Any]:
         """The function that a header names, imported once."""
@@ -271,7 +275,19 @@ class WorkerProcess:
         if error is not None:
             text = f"a process forked in {label} ended with {error!r}\n"
         os.write(2, text.encode())
-        os._exit(0 if error is None else 1)
+        _exit(0 if error is None else 1)
+
+    def exit(self, status: int) -> NoReturn:
+        """Stands for `os._exit` in code of tasks: leaves what was printed, and who called it."""
+        if not self.forked:
+            label = "a worker without a task"
+            if self.running is not None:
+                label = self.running.label
+                self.send(self.running)
+            self.connection.flush()
+            os.write(STDERR, f"os._exit({status}) was called in {label}\n".encode())
+            faulthandler.dump_traceback(STDERR, all_threads=False)
+        _exit(status)
 
     def on_interrupt(self, number: int, frame: Any) -> None:
         """The signal beside `cancel`: raises Cancelled in the strand that has its turn."""
@@ -295,4 +311,5 @@ def install(process: WorkerProcess) -> None:
     signal.signal(signal.SIGUSR2, process.on_interrupt)
     process.state.install()
     _once.install(process.apart)
+    os._exit = process.exit
     os.register_at_fork(after_in_child=process.on_forked)

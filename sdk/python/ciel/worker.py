@@ -6,6 +6,7 @@ engine is gone. It does not know tasks. Read next: `_worker_process.py`.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ciel._worker import WorkerStrand
 
+STDERR = 2
 PARKED_STRANDS_MAX = 1_000_000
 FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead"]
 
@@ -25,6 +27,8 @@ def main() -> None:
     descriptor = os.environ.pop("CIEL_FD", "")
     if not descriptor.isdigit():
         sys.exit("ciel.worker is started by ciel, with a socket in CIEL_FD")
+    # A crash leaves its stack on descriptor 2, which the engine keeps for the task's failure.
+    faulthandler.enable(STDERR)
     _set_path()
     from ciel import __version__, _worker_process, _native, _streams
 

@@ -134,6 +134,7 @@ def test_wheel_has_module_types_and_command(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     for name in ["ciel/__init__.py", "ciel/_native.abi3.so", "ciel/_native.pyi", "ciel/py.typed"]:
         assert name in names
+    assert len([name for name in names if name.endswith("data/share/man/man1/ciel.1")]) == 1
     assert [name for name in names if name.endswith(".so")] == ["ciel/_native.abi3.so"]
     assert not [name for name in names if "tests/" in name]
 
@@ -261,6 +262,7 @@ def test_interpreters_that_cannot_work_are_refused_with_a_reason() -> None:
     for bad in [("cpython", (3, 13), True), ("cpython", (3, 10), False), ("pypy", (3, 11), False)]:
         assert re.search(r"\b[Uu]se\b|newer", backend.refusal(*bad))
     assert backend.refusal("cpython", (3, 13), True) == _interpreter.refusal(True)
+    assert backend.refusal("cpython", (3, 10), False) == _interpreter.refusal(False, (3, 10))
 
 
 def test_import_by_a_free_threaded_python_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +270,27 @@ def test_import_by_a_free_threaded_python_says_why_not(monkeypatch: pytest.Monke
     monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
     with pytest.raises(ImportError, match="Use the ordinary build"):
         _interpreter.check()
+
+
+def test_older_python_is_refused_by_a_sentence_when_it_imports_or_runs_tasks(
+    command: Path, tmp_path: Path
+) -> None:
+    """The native half ended the import with `undefined symbol: PyType_GetName`."""
+    python = python_of("3.10")
+    if python is None:
+        pytest.skip("no CPython 3.10 here")
+    reason = "ciel needs CPython 3.11 or newer, this is 3.10"
+    package = {"PYTHONPATH": str(ROOT / "sdk" / "python")}
+    words: list[str | Path] = [python, "-c", "import ciel"]
+    done = subprocess.run(words, env=package, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == f"ImportError: {reason}"
+    job = tmp_path / "job.py"
+    job.write_text("def main():\n    return 1\n", encoding="utf-8")
+    words = [command, "run", "--quiet", f"--state={tmp_path / 'state'}", job]
+    package["CIEL_PYTHON"] = str(python)
+    done = subprocess.run(words, env=package, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "hint: Python tasks need CPython 3.11 or newer" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_free_threaded_python_is_refused_when_it_imports() -> None:

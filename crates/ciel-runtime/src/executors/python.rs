@@ -18,6 +18,9 @@ use super::{Executor, Launch, Replay};
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, code_folder, script_folder};
 use crate::settings::{self, Settings};
 
+const HINT: &str =
+    "Python tasks need CPython 3.11 or newer with the module ciel; --python FILE names one";
+
 pub(super) struct Python {
     name: Arc<str>,
     command: WorkerCommand,
@@ -114,6 +117,7 @@ fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
         title,
         words,
         environment,
+        hint: Some(HINT),
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct WorkerCommand {
     pub(crate) words: Vec<OsString>,
     /// Added to the environment.
     pub(crate) environment: Vec<(String, OsString)>,
+    /// What may help when the process ends before it is a worker.
+    pub(crate) hint: Option<&'static str>,
 }
 
 /// How a worker is had.
@@ -93,6 +95,7 @@ impl Worker for Plugin {
             title: self.file.to_string_lossy().into_owned(),
             words: vec![self.file.clone().into()],
             environment: Vec::new(),
+            hint: None,
         }
     }
 }

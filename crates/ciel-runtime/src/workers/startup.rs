@@ -146,6 +146,7 @@ async fn process(
             let mut error = why_not(&connection, why);
             error.message = format!("the executor {name} {}", error.message);
             error.excerpt = connection.last_lines();
+            error.hint = error.hint.or_else(|| command.hint.map(str::to_string));
             Err(match was_killed {
                 true => Unstarted::Killed(error),
                 false => Unstarted::Failed(error),

@@ -104,6 +104,20 @@ fn task_whose_worker_dies_is_lost_and_restarts_in_another() {
     );
 }
 
+/// The stack of a crash was shown among the messages of the run, and could not be found later.
+#[test]
+fn last_lines_of_a_worker_that_dies_are_in_the_log_of_its_task() {
+    let mut world = World::running(hello());
+    world.last_lines = "Fatal Python error: Segmentation fault".to_string();
+    world.give(0, Input::Closed);
+    let seen = world.look();
+    let lost = "[lost: its worker ended with exit status 1]";
+    assert!(
+        seen.starts_with(&format!("end: died, {lost}, [gone], [left], log stderr, ")),
+        "{seen}"
+    );
+}
+
 #[test]
 fn strand_parked_in_a_worker_that_dies_is_replayed_in_another() {
     let mut world = World::running(hello());

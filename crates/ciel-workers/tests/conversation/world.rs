@@ -270,6 +270,8 @@ pub struct World {
     done: Vec<String>,
     hello: Hello,
     spawns: u64,
+    /// What a worker that dies has printed last.
+    pub last_lines: String,
 }
 
 impl World {
@@ -306,6 +308,7 @@ impl World {
             done: Vec::new(),
             hello,
             spawns: 0,
+            last_lines: String::new(),
         };
         let root = Descriptor::plain("s", Class::Coordination, "root", b"".as_slice());
         world.submit(graph::Event::RootSubmitted {
@@ -418,7 +421,7 @@ impl World {
         let mut conversation = conversation.expect("it took the input");
         let gone = Gone {
             how: "ended with exit status 1".to_string(),
-            last_lines: String::new(),
+            last_lines: self.last_lines.clone(),
         };
         let mut effects = Vec::new();
         conversation.close(&reason, &gone, &mut self.machines, &mut effects);

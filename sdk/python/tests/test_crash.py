@@ -1,0 +1,90 @@
+"""A worker that dies leaves what its task printed, its Python stack, and who ended it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jobs
+import pytest
+
+JOB = """
+import ctypes
+import os
+import sys
+import threading
+import ciel
+
+def decode(how):
+    if how == "segfault":
+        ctypes.string_at(0)
+    elif how == "abort":
+        os.abort()
+    elif how == "in a thread":
+        thread = threading.Thread(target=os._exit, args=(4,))
+        thread.start()
+        thread.join()
+    elif how == "exit":
+        os._exit(3)
+
+@ciel.task
+def resize(how):
+    print("a line")
+    print("on standard error", file=sys.stderr)
+    print("no line", end="")
+    decode(how)
+
+@ciel.task
+def forks():
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def main(how):
+    if how == "forks":
+        return forks.spawn().result()
+    try:
+        resize.spawn(how).result()
+    except ciel.WorkerLost as error:
+        print(flush=True)
+        return [str(error), error.excerpt, error.__notes__[0]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "end", "cause"),
+    [
+        ("segfault", "was killed by SIGSEGV", "Segmentation fault"),
+        ("abort", "was killed by SIGABRT", "Aborted"),
+        ("exit", "ended with exit status 3", "os._exit(3) was called in resize@"),
+    ],
+)
+def test_crash_leaves_its_stack_in_the_error_and_in_the_log(
+    how: str, end: str, cause: str, tmp_path: Path
+) -> None:
+    """A segmentation fault ran four times and left neither a stack nor what was printed last."""
+    ended = jobs.run(tmp_path, JOB, how)
+    log = jobs.command(tmp_path, "logs", "resize").printed.decode()
+    message, excerpt, note = ended.value
+    assert message == f"its worker {end}" and note == excerpt
+    for text in (excerpt, ended.talk, log):
+        assert cause in text
+        assert 'job.py", line ' in text and " in decode" in text and " in resize" in text
+    assert "on standard error" in log
+    assert ended.lines[0] == "a line"
+
+
+def test_exit_of_the_process_keeps_a_line_that_has_not_ended(tmp_path: Path) -> None:
+    """Only lines that had ended were sent before the process was gone."""
+    assert jobs.run(tmp_path, JOB, "exit").lines[:2] == ["a line", "no line"]
+
+
+def test_thread_that_ends_the_process_is_named_by_its_task(tmp_path: Path) -> None:
+    message, excerpt, _ = jobs.run(tmp_path, JOB, "in a thread").value
+    assert message == "its worker ended with exit status 4"
+    assert "os._exit(4) was called in resize@" in excerpt
+
+
+def test_forked_child_that_ends_by_exit_leaves_nothing(tmp_path: Path) -> None:
+    ended = jobs.run(tmp_path, JOB, "forks")
+    assert ended.value == 7 and "os._exit" not in ended.talk

@@ -75,7 +75,7 @@ soak: build ## random runs of the simulator, SEEDS=100000 FIRST=0; INPUTS of rea
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
 	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
-		-p ciel-cli --test resume random_moments -- --nocapture
+		-p ciel-cli --test kills -- --nocapture
 
 doc: ## the pages of our crates from their sources, at target/doc
 	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

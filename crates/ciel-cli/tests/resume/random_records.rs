@@ -3,8 +3,8 @@
 //! Read first: `trial`; `support/trees.rs`, which writes the scripts; `programs.py` among the tests
 //! of the Python package, which makes the programs in Python.
 
-use crate::random::{Random, first_seed, kills};
 use crate::support::programs::{python, runs_python};
+use crate::support::random::{Random, first_seed, kills};
 use crate::support::{Tree, repository};
 use crate::trial::{Moment, Trial};
 

@@ -2,10 +2,12 @@
 //!
 //! It does not know what the job is. Read next: `stream`.
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 use super::stream::Stream;
+use super::terminal::terminal;
 use super::{kill, peak_kib, until};
 
 /// A command that runs.
@@ -41,13 +43,28 @@ impl Live {
         Live::start_into(command, Stdio::piped())
     }
 
+    /// Starts a command with a terminal as its standard output, which is read.
+    pub fn start_on_terminal(command: Command) -> Live {
+        let (ours, theirs) = terminal();
+        Live::start_reading(command, Stdio::from(theirs), ours)
+    }
+
     /// Starts a command with that standard output, which is read if it is a pipe made here.
-    pub fn start_into(mut command: Command, stdout: Stdio) -> Live {
+    pub fn start_into(command: Command, stdout: Stdio) -> Live {
+        Live::start_reading(command, stdout, std::io::empty())
+    }
+
+    /// Reads `otherwise` if that standard output is no pipe made here.
+    fn start_reading(
+        mut command: Command,
+        stdout: Stdio,
+        otherwise: impl Read + Send + 'static,
+    ) -> Live {
         command.stdout(stdout).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdout = match child.stdout.take() {
             Some(stdout) => Stream::read(stdout),
-            None => Stream::read(std::io::empty()),
+            None => Stream::read(otherwise),
         };
         let stderr = Stream::read(child.stderr.take().unwrap());
         let child = Some(child);
@@ -91,9 +108,14 @@ impl Live {
     }
 
     /// Waits for the end and for all output.
-    pub fn end(mut self) -> Ended {
+    pub fn end(self) -> Ended {
+        self.end_of("the command ends")
+    }
+
+    /// The same; a command that does not end fails the test with `what`.
+    pub fn end_of(mut self, what: &str) -> Ended {
         let mut child = self.child.take().expect("it ends once");
-        let status = until("the command ends", || {
+        let status = until(what, || {
             self.peak_kib = self.peak_kib.max(peak_kib(child.id()));
             child.try_wait().unwrap()
         });

@@ -13,14 +13,16 @@ mod gate;
 mod live;
 mod marks;
 pub mod programs;
+pub mod random;
 mod stream;
+mod terminal;
 mod trees;
 mod words;
 
 pub use disk::{DISK_KIB, SmallDisk};
 pub use gate::Gate;
 pub use live::{Ended, Live};
-pub use marks::{kill, marked, parent_of, peak_kib};
+pub use marks::{command_of, kill, marked, parent_of, peak_kib};
 pub use trees::Tree;
 pub use words::{appended, done, held, shell, shell_printing, task};
 

@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use super::random::Random;
 use super::words::{shell, shell_printing};
 
 /// Depth of the tree.
@@ -109,7 +110,7 @@ struct Body {
 impl Writer {
     fn new(seed: u64, failing: bool) -> Writer {
         Writer {
-            random: Random(seed),
+            random: Random::new(seed),
             failing,
             functions: Vec::new(),
             shells: 0,
@@ -268,18 +269,5 @@ impl Writer {
             }
             Err(_) => writeln!(self.output, "n{number} handled true").unwrap(),
         }
-    }
-}
-
-/// Numbers that depend on the seed only.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
     }
 }

@@ -23,12 +23,20 @@ pub struct KilledRun {
     pub processes: Vec<(u32, String)>,
 }
 
-/// Clears what killed runs have left in this folder; their histories stay. Costs one look for each
-/// run, and a walk through all processes for each that was killed.
+/// Clears what killed runs have left in this folder; their histories stay, and folders of runs that
+/// had not begun go. Costs a few looks for each run, and a walk through all processes for each that
+/// was killed.
 ///
 /// # Errors
 /// Those of listing the runs. What cannot be removed is left for `ciel clean`.
 pub fn clear(state: &StateFolder) -> Result<Vec<KilledRun>, StoreError> {
+    let killed = clear_furnished(state)?;
+    // What cannot be removed now is removed by `ciel clean`.
+    let _ = state.remove_unbegun();
+    Ok(killed)
+}
+
+fn clear_furnished(state: &StateFolder) -> Result<Vec<KilledRun>, StoreError> {
     let furnished = furnished_runs(state);
     if furnished.is_empty() {
         return Ok(Vec::new());

@@ -30,6 +30,7 @@ const TRASH_NAME: &str = "trash";
 pub(crate) const LOCK_NAME: &str = "lock";
 pub(crate) const DESCRIPTION_NAME: &str = "run.json";
 pub(crate) const ENDED_NAME: &str = "ended";
+pub(crate) const HISTORY_NAME: &str = "history";
 pub(crate) const OUTCOME_NAME: &str = "outcome";
 pub(crate) const JOURNAL_NAME: &str = "journal";
 
@@ -205,6 +206,21 @@ impl StateFolder {
     /// Removes those of these runs that have ended, and returns them; others are not changed.
     pub fn remove(&self, ids: &[String]) -> Result<Cleaned, StoreError> {
         self.remove_where(Cleaning::Ended, |id| ids.iter().any(|other| other == id))
+    }
+
+    /// Removes the folders of processes that died before their run had begun: without an end, a
+    /// history, and what a resume needs. Costs two looks for each run.
+    ///
+    /// # Errors
+    /// `OtherOwner`, `WritableByOthers`, `ReadOnly`, `System`.
+    pub fn remove_unbegun(&self) -> Result<(), StoreError> {
+        let mut unbegun = self.run_ids()?;
+        let has = |id: &str, name: &str| self.path().join(RUNS_NAME).join(id).join(name).exists();
+        unbegun.retain(|id| !has(id, ENDED_NAME) && !has(id, HISTORY_NAME));
+        match unbegun.is_empty() {
+            true => Ok(()),
+            false => self.remove(&unbegun).map(drop),
+        }
     }
 
     fn remove_where(

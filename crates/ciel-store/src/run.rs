@@ -17,8 +17,8 @@ use crate::directory::{Directory, check_name};
 use crate::disk;
 use crate::error::{StoreError, failure};
 use crate::folder::{
-    DESCRIPTION_NAME, ENDED_NAME, JOURNAL_NAME, LOCK_NAME, OUTCOME_NAME, StateFolder, has_record,
-    is_resumable, process_in,
+    DESCRIPTION_NAME, ENDED_NAME, HISTORY_NAME, JOURNAL_NAME, LOCK_NAME, OUTCOME_NAME, StateFolder,
+    has_record, is_resumable, process_in,
 };
 use crate::limits::{DESCRIPTION_BYTES_MAX, OUTCOME_BYTES_MAX, RUN_ID_BYTES_MAX};
 use crate::objects::FileObjects;
@@ -26,7 +26,6 @@ use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
 use crate::store::ObjectStore;
 
-const HISTORY_NAME: &str = "history";
 const DIGESTS_NAME: &str = "digests";
 const OUTPUT_NAME: &str = "stdout";
 const SINKS_NAME: &str = "sinks";

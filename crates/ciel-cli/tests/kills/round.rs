@@ -2,6 +2,7 @@
 //!
 //! It does not know what the job is. Read first: `jobs`, `sinks`, `victims`.
 
+use std::fs;
 use std::time::Duration;
 
 use crate::jobs::Known;
@@ -69,18 +70,21 @@ impl<'a> Round<'a> {
             let ended = live.end_of(&format!("it ends: {}", self.about()));
             let shown = self.sink.shown(&self.place, &ended);
             self.stderr += &format!("\n-- start\n{}", ended.stderr);
-            // One that was killed at its very end may have ended before.
-            if is_dead && ended.signal.is_some() {
-                self.shown.push(shown);
-                is_first = false;
-                continue;
+            let was_killed = is_dead && ended.signal.is_some();
+            if !was_killed || has_left(&self.place) {
+                self.expect_same(&shown, &ended, was_killed);
+                return self.tried();
             }
-            self.expect_same(&shown, &ended);
-            return Tried {
-                job: self.known.job.name.clone(),
-                sink: self.sink,
-                killed: self.killed.iter().map(|(victim, _)| *victim).collect(),
-            };
+            self.shown.push(shown);
+            is_first = false;
+        }
+    }
+
+    fn tried(&self) -> Tried {
+        Tried {
+            job: self.known.job.name.clone(),
+            sink: self.sink,
+            killed: self.killed.iter().map(|(victim, _)| *victim).collect(),
         }
     }
 
@@ -112,9 +116,17 @@ impl<'a> Round<'a> {
         victims[self.random.below(victims.len() as u64) as usize]
     }
 
-    fn expect_same(&self, shown: &str, ended: &Ended) {
+    /// A run that was killed after its last step has nothing more to show, and leaves to the next
+    /// run what it would have removed.
+    fn expect_same(&self, shown: &str, ended: &Ended, was_killed: bool) {
         let about = self.about();
-        self.known.expect_same(&self.place, shown, ended, &about);
+        self.known.expect_same(&self.place, shown, &about);
+        if was_killed {
+            self.place.await_nobody();
+        } else {
+            assert_eq!(ended.code, Some(0), "{about}");
+            self.known.expect_nothing_left(&self.place, &about);
+        }
         for before in &self.shown {
             assert!(shown.starts_with(before), "{about}\n{before}");
         }
@@ -128,4 +140,11 @@ impl<'a> Round<'a> {
             self.stderr
         )
     }
+}
+
+/// Whether a run has made its last step.
+fn has_left(place: &Place) -> bool {
+    let runs = fs::read_dir(place.path(".ciel/runs"));
+    let mut folders = runs.into_iter().flatten().map(|run| run.unwrap().path());
+    folders.any(|run| run.join("ended").exists() && !run.join("outcome").exists())
 }

@@ -17,6 +17,7 @@ mod read_only;
 mod removed;
 mod replaced;
 mod stalled;
+mod unbegun;
 
 use support::{Ended, Place};
 

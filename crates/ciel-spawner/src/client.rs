@@ -71,8 +71,17 @@ impl Spawner {
             cookie: cookie.clone(),
             environment: environment.to_vec(),
         };
-        spawner.submit(Frame::encode(&greeting)?, &[])?;
+        spawner.greet(&greeting)?;
         Ok(spawner)
+    }
+
+    /// Says for which run it works, and takes a spawner that is dead already for one that dies
+    /// later.
+    fn greet(&self, greeting: &Greeting) -> io::Result<()> {
+        match self.submit(Frame::encode(greeting)?, &[]) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            sent => sent,
+        }
     }
 
     /// The spawner's process.
@@ -187,4 +196,39 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The spawner was killed before it had its greeting, the first thing that is sent to it. That
+    /// was an error of `start`, and the task for which it was started failed with "cannot reach the
+    /// spawner: Broken pipe", where a spawner that is killed later costs time only.
+    #[test]
+    fn spawner_killed_before_its_greeting_is_started_and_then_seen_to_be_dead() {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let kind = SocketType::SEQPACKET;
+        let (socket, far) =
+            rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
+        drop(far);
+        let spawner = Spawner {
+            socket,
+            child: Command::new("true").spawn().unwrap(),
+            outgoing: Mutex::default(),
+            incoming: Mutex::new(Incoming {
+                receiver: Receiver::new(),
+                reports: VecDeque::new(),
+            }),
+        };
+        let greeting = Greeting {
+            cookie: Cookie::new("killed").unwrap(),
+            environment: Vec::new(),
+        };
+        spawner.greet(&greeting).unwrap();
+        let sent = spawner.send(&Request::KillTree { id: 1 }, &[]);
+        assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        let received = spawner.receive();
+        assert_eq!(received.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
 }

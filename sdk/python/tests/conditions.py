@@ -5,6 +5,7 @@ It knows nothing of what is waited for. Used by tests that look at processes and
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -21,3 +22,25 @@ def until(condition: Callable[[], bool]) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError("what the test waits for does not happen")
         pause.wait(PAUSE_S)
+
+
+class FileEvent:
+    """An event that any process can set and wait for: a file that exists."""
+
+    def __init__(self, path: str) -> None:
+        """Is not set; the file must not exist."""
+        self.path = path
+
+    def set(self) -> None:
+        """Lets all waiters continue."""
+        with open(self.path, "w", encoding="utf-8"):
+            pass
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
+        return os.path.exists(self.path)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it is set, for at most `DEADLINE_S`, whatever `timeout` is."""
+        until(self.is_set)
+        return True

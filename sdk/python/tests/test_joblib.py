@@ -6,6 +6,7 @@ Skipped where joblib is not installed.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,11 @@ import pytest
 joblib = pytest.importorskip("joblib", reason="joblib is not installed")
 pytest.importorskip("ciel.joblib")
 
-THEIRS = "ciel and (error_in_task or deadlock_with_generator or fastest_first or no_warning)"
-"""Joblib's tests of backends that are run, by parts of their names: one of each kind."""
+LEFT_OUT = {
+    "nested_loop and loky": "processes of loky have not imported ciel.joblib, as the page says",
+    "nested_loop and back_compat_backend": "runs its calls in processes of loky",
+}
+"""Joblib's tests of backends that are not run, by parts of their names, with the reason."""
 
 
 def square(number: int) -> int:
@@ -78,15 +82,17 @@ def test_a_session_can_be_given(tmp_path: Path) -> None:
 
 
 def test_the_tests_of_joblib_pass(tmp_path: Path) -> None:
-    """Joblib runs its tests of backends for every one that is registered."""
+    """Joblib has a test of each kind for every backend that is registered: all of them are run."""
+    theirs = " and ".join(["ciel", *(f"not ({left_out})" for left_out in LEFT_OUT)])
     (tmp_path / "registered.py").write_text("import ciel.joblib\n", encoding="utf-8")
     words = ["-q", "--no-header", "-p", "registered", "-p", "no:cacheprovider", "-W", "ignore"]
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, "-k", THEIRS,
+        [sys.executable, "-m", "pytest", *words, "-k", theirs,
          "--pyargs", "joblib.test.test_parallel"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout, done.stdout
+    count = re.search(r"(\d+) passed", done.stdout)
+    assert count is not None and int(count[1]) > 70, done.stdout

@@ -30,6 +30,7 @@ VERSIONS = ["3.11", "3.12", "3.13"]
 RUNNING = "%d.%d" % sys.version_info[:2]
 # What depends most on the interpreter; the whole suite runs with the one that runs this.
 LANGUAGE_TESTS = ["test_language.py", "test_values.py", "test_worker.py"]
+EXECUTOR_TESTS = "test_executor_cpython.py"
 COMMAND = "data/scripts/ciel"
 STARTS = 15
 # A script around the command would take ten times as long, as it starts a Python.
@@ -211,14 +212,34 @@ def test_language_works_with_each_python(
 ) -> None:
     if version not in environments:
         pytest.skip(f"no CPython {version} here")
+    run_tests(environments[version], LANGUAGE_TESTS, tmp_path)
+
+
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version != RUNNING])
+def test_cpythons_own_tests_of_executors_pass_with_each_python_that_ships_them(
+    version: str, environments: dict[str, Path], tmp_path: Path
+) -> None:
+    if version not in environments:
+        pytest.skip(f"no CPython {version} here")
     python = environments[version] / "bin" / "python"
+    package = "test.test_concurrent_futures"
+    asked = f"import importlib.util as u; print(u.find_spec({package!r}) is not None)"
+    if output_of([python, "-c", asked]).strip() != "True":
+        pytest.skip(f"CPython {version} comes without its tests here")
+    run_tests(environments[version], [EXECUTOR_TESTS], tmp_path)
+
+
+def run_tests(environment: Path, names: list[str], storage: Path) -> None:
+    """Runs files of these tests in another environment; none may fail, and some must pass."""
+    python = environment / "bin" / "python"
     versions = pinned("requirements-test.txt")
     tools = [f"{name}=={versions[name]}" for name in ("pytest", "hypothesis")]
     pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
     output_of([*pip, "--disable-pip-version-check", *tools])
-    files = [str(ROOT / "sdk/python/tests" / name) for name in LANGUAGE_TESTS]
+    files = [str(ROOT / "sdk/python/tests" / name) for name in names]
     words = ["-m", "pytest", "-q", "-k", "not million", "-p", "no:cacheprovider", *files]
-    own = {"PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path)}
+    own = {"PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": str(storage)}
+    own["CIEL_COMMAND"] = str(environment / "bin" / "ciel")
     told = output_of([python, *words], **own)
     assert " passed" in told.splitlines()[-1] and "failed" not in told.splitlines()[-1]
 

@@ -2,8 +2,9 @@
 //!
 //! A fenced block `skywriting` or `python` is a whole program; the block `output` after it is its
 //! standard output. `skywriting fails` and `python fails` mark a program whose job fails. Each is
-//! run in a folder of its own, on every core and once more with `--serial`. This file does not know
-//! what the programs mean; the pages are `README.md` and all of `docs/`.
+//! run in a folder of its own, on every core and once more with `--serial`. A block such as
+//! `python using joblib` is a program for another tool, and is run by that where it is installed.
+//! This file does not know what the programs mean; the pages are `README.md` and all of `docs/`.
 
 mod support;
 
@@ -26,6 +27,60 @@ struct Example {
 enum Language {
     Skywriting,
     Python,
+    For(Tool),
+}
+
+/// How a file of Snakemake is run, before its name.
+const SNAKEMAKE: [&str; 5] = ["-m", "snakemake", "--cores=2", "--quiet=all", "--snakefile"];
+
+/// Another tool, to which a page compares Ciel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Tool {
+    /// A Python package of that name.
+    Package(&'static str),
+    Snakemake,
+    Parallel,
+}
+
+impl Tool {
+    /// The tool that a fenced block names.
+    fn of(kind: &str) -> Option<Tool> {
+        match kind {
+            "python using joblib" => Some(Tool::Package("joblib")),
+            "python using dask" => Some(Tool::Package("dask")),
+            "python using ray" => Some(Tool::Package("ray")),
+            "snakefile using snakemake" => Some(Tool::Snakemake),
+            "sh using parallel" => Some(Tool::Parallel),
+            _ => None,
+        }
+    }
+
+    /// Why the tool cannot run here, if it cannot.
+    fn missing(self) -> Option<String> {
+        let module = match self {
+            Tool::Package(name) => name,
+            Tool::Snakemake => "snakemake",
+            Tool::Parallel => {
+                let tried = Command::new("parallel").arg("--version").output();
+                let is_installed = tried.is_ok_and(|output| output.status.success());
+                return (!is_installed).then(|| "GNU parallel is not installed".to_string());
+            }
+        };
+        let missing = format!("no {module} is installed for the Python of the tests");
+        (!can_import(module)).then_some(missing)
+    }
+
+    /// The command that runs the file of a program.
+    fn command(self, file: &str) -> Command {
+        let (program, words): (PathBuf, &[&str]) = match self {
+            Tool::Package(_) => (python(), &[]),
+            Tool::Snakemake => (python(), &SNAKEMAKE),
+            Tool::Parallel => ("sh".into(), &[]),
+        };
+        let mut command = Command::new(program);
+        command.args(words).arg(file);
+        command
+    }
 }
 
 impl Language {
@@ -36,14 +91,16 @@ impl Language {
             "skywriting fails" => Some((Language::Skywriting, true)),
             "python" => Some((Language::Python, false)),
             "python fails" => Some((Language::Python, true)),
-            _ => None,
+            _ => Tool::of(kind).map(|tool| (Language::For(tool), false)),
         }
     }
 
     fn file(self) -> &'static str {
         match self {
             Language::Skywriting => "program.sw",
-            Language::Python => "program.py",
+            Language::Python | Language::For(Tool::Package(_)) => "program.py",
+            Language::For(Tool::Snakemake) => "Snakefile",
+            Language::For(Tool::Parallel) => "program.sh",
         }
     }
 }
@@ -84,8 +141,9 @@ fn python() -> PathBuf {
     named.unwrap_or_else(|| root().join(".venv/bin/python3"))
 }
 
-fn has_python() -> bool {
-    let tried = Command::new(python()).args(["-c", "import ciel"]).output();
+fn can_import(module: &str) -> bool {
+    let import = format!("import {module}");
+    let tried = Command::new(python()).args(["-c", &import]).output();
     tried.is_ok_and(|output| output.status.success())
 }
 
@@ -142,10 +200,15 @@ fn run(example: &Example, options: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let file = example.language.file();
     std::fs::write(folder.path().join(file), &example.program).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_ciel"))
-        .arg("run")
-        .args(options)
-        .args(["--quiet", file])
+    let mut command = match example.language {
+        Language::For(tool) => tool.command(file),
+        _ => {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_ciel"));
+            command.arg("run").args(options).args(["--quiet", file]);
+            command
+        }
+    };
+    command
         .env("CIEL_PYTHON", python())
         .current_dir(folder.path())
         .stdin(Stdio::null())
@@ -172,7 +235,7 @@ fn complaint(example: &Example, options: &[&str]) -> Option<String> {
 
 #[test]
 fn programs_on_the_pages_give_the_outputs_shown() {
-    let has_python = has_python();
+    let has_python = can_import("ciel");
     let mut complaints = Vec::new();
     let mut count = 0;
     for path in pages() {
@@ -180,12 +243,21 @@ fn programs_on_the_pages_give_the_outputs_shown() {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
         for example in examples(&name, &page).unwrap() {
             count += 1;
-            if example.language == Language::Python && !has_python {
-                skipped(&example.place, "no Python here has the module ciel");
+            let missing = match example.language {
+                Language::Python if !has_python => {
+                    Some("no Python here has the module ciel".into())
+                }
+                Language::For(tool) => tool.missing(),
+                _ => None,
+            };
+            if let Some(missing) = missing {
+                skipped(&example.place, &missing);
                 continue;
             }
             complaints.extend(complaint(&example, &[]));
-            complaints.extend(complaint(&example, &["--serial"]));
+            if !matches!(example.language, Language::For(_)) {
+                complaints.extend(complaint(&example, &["--serial"]));
+            }
         }
     }
     assert!(count >= 10, "only {count} programs were found");

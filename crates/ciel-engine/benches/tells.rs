@@ -15,7 +15,8 @@ use ciel_coordinator::{Coordinator, Recorder};
 use ciel_engine::{Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Output, Policy, Step};
 use ciel_model::{
-    AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, Pool, Resources, TaskKey, Value,
+    AttemptNumber, Class, Content, Descriptor, Form, Handle, Input, Name, Pool, Resources, TaskKey,
+    Value,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
@@ -139,13 +140,24 @@ impl Job {
         let descriptor = Descriptor {
             inputs: inputs.into_iter().map(Input::value).collect(),
             replayable: true,
-            ..Descriptor::plain(
-                "p",
-                Class::Pooled(Pool::new("p", 1)),
-                "t",
-                b"payload".as_slice(),
-            )
+            ..pooled(b"payload")
         };
+        self.spawn_as(number, descriptor);
+    }
+
+    /// A call that no other one equals, and of which the result may be shared.
+    fn spawn_pure(&mut self, number: u32) {
+        let descriptor = pooled(&number.to_le_bytes());
+        self.spawn_as(
+            number,
+            Descriptor {
+                pure: true,
+                ..descriptor
+            },
+        );
+    }
+
+    fn spawn_as(&mut self, number: u32, descriptor: Descriptor) {
         let AttemptKey {
             task,
             number: attempt,
@@ -167,13 +179,34 @@ impl Job {
 
     /// Ends the task that has run for longest; false if none runs.
     fn end_one(&mut self) -> bool {
+        self.end_with(|_| Value::inline(Form::Json, b"7".as_slice()))
+    }
+
+    /// The same, with a file as its result.
+    fn end_with_file(&mut self) -> bool {
+        self.end_with(|attempt| {
+            let name = Name::of_root(&attempt.task.0.to_le_bytes());
+            let content = Content::File {
+                name,
+                length: 1 << 20,
+                digest: None,
+            };
+            Value {
+                form: Form::Json,
+                content,
+                references: Vec::new(),
+            }
+        })
+    }
+
+    fn end_with(&mut self, result: impl FnOnce(AttemptKey) -> Value<Handle>) -> bool {
         let Some((worker, attempt)) = self.running.pop_front() else {
             return false;
         };
         let end = Some(graph::Event::TaskFinished {
             task: attempt.task,
             attempt: attempt.number,
-            outputs: vec![Output::Value(Value::inline(Form::Json, b"7".as_slice()))],
+            outputs: vec![Output::Value(result(attempt))],
             printed: false,
         });
         let follows = None;
@@ -202,6 +235,10 @@ impl Job {
     }
 }
 
+fn pooled(payload: &[u8]) -> Descriptor {
+    Descriptor::plain("p", Class::Pooled(Pool::new("p", 1)), "t", payload.to_vec())
+}
+
 const fn attempt_of(task: u64) -> AttemptKey {
     AttemptKey {
         task: TaskKey(task),
@@ -226,4 +263,11 @@ fn main() {
         job.end_one();
     }
     job.show("spawn and end a chain of a million tasks");
+
+    let mut job = Job::new();
+    for number in 0..TASKS {
+        job.spawn_pure(number);
+        job.end_with_file();
+    }
+    job.show("spawn and end a million pure calls of which the results are files");
 }

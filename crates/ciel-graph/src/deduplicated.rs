@@ -24,7 +24,7 @@ impl Graph {
     ) -> bool {
         let task = &self.tasks[&key];
         let inputs = task.inputs.iter().map(|input| self.objects.target(*input));
-        let call = CallKey::of(&task.descriptor, inputs);
+        let call = Arc::new(CallKey::of(&task.descriptor, inputs));
         let Some(Call {
             task: leader,
             outputs,
@@ -51,22 +51,15 @@ impl Graph {
         true
     }
 
-    fn register_call(&mut self, call: CallKey, key: TaskKey) {
-        if self.calls.len() >= self.calls_purge_at {
-            let (tasks, objects) = (&self.tasks, &self.objects);
-            self.calls.retain(|_, call| {
-                tasks.contains_key(&call.task)
-                    || call
-                        .outputs
-                        .iter()
-                        .all(|output| objects.get(*output).is_some())
-            });
-            self.calls_purge_at = (self.calls.len() * 2).max(1024);
-        }
-        let call = Arc::new(call);
+    fn register_call(&mut self, call: Arc<CallKey>, key: TaskKey) {
         let outputs = self.tasks[&key].outputs.clone();
         let entry = Call { task: key, outputs };
-        self.calls.insert(call.clone(), entry);
+        let (tasks, objects) = (&self.tasks, &self.objects);
+        let can_be_shared = |_: &Arc<CallKey>, call: &Call| {
+            let exists = |output: &ObjectKey| objects.get(*output).is_some();
+            tasks.contains_key(&call.task) || call.outputs.iter().all(exists)
+        };
+        self.calls.insert_among(call.clone(), entry, can_be_shared);
         self.task_mut(key).call = Some(call);
     }
 

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, CallKey, Failure, FailureKind, Handle, KeyTable, Mark, Micros, ObjectKey,
-    SerialOrder, TaskKey,
+    AttemptNumber, CallKey, Failure, FailureKind, Handle, HashTrie, KeyTable, Mark, Micros,
+    ObjectKey, SerialOrder, TaskKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,8 +38,7 @@ pub struct Graph {
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
-    pub(crate) calls: FxHashMap<Arc<CallKey>, Call>,
-    pub(crate) calls_purge_at: usize,
+    pub(crate) calls: HashTrie<Arc<CallKey>, Call>,
     pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
     /// The references that running tasks watch.
     pub(crate) watches: FxHashMap<TaskKey, FxHashSet<Handle>>,
@@ -74,8 +73,7 @@ impl Graph {
             tasks: KeyTable::default(),
             objects: Objects::default(),
             next_task: 0,
-            calls: FxHashMap::default(),
-            calls_purge_at: 1024,
+            calls: HashTrie::default(),
             deadlines: BTreeSet::new(),
             watches: FxHashMap::default(),
             live: 0,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    Content, Digest, Failure, FileContent, Handle, KeyTable, Name, ObjectKey, TaskKey, Value,
+    Content, Digest, Failure, FileContent, Handle, HashTrie, KeyTable, Name, ObjectKey,
+    SegmentedQueue, TaskKey, Value,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -87,8 +88,8 @@ impl Released {
     }
 }
 
-/// Sources are not looked through below this.
-const SOURCES_MIN: usize = 64;
+/// Sources that are looked at when a file is let go of: more than it can add.
+const SOURCES_LOOK: usize = 2;
 
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(into = "saved::Saved", try_from = "saved::Saved")]
@@ -96,10 +97,9 @@ pub(crate) struct Objects {
     table: KeyTable<ObjectKey, Object>,
     next: u64,
     /// How many stored values are that file.
-    files: FxHashMap<Name, u32>,
+    files: HashTrie<Name, u32>,
     /// Files without holders, from which other objects were derived.
-    sources: Vec<Origin>,
-    sources_purge_at: usize,
+    sources: SegmentedQueue<Origin>,
 }
 
 impl Objects {
@@ -126,7 +126,10 @@ impl Objects {
         origin: Option<Origin>,
     ) -> ObjectState {
         if let Content::File { name, .. } = value.content {
-            *self.files.entry(name).or_default() += 1;
+            match self.files.get_mut(&name) {
+                Some(count) => *count += 1,
+                None => drop(self.files.insert(name, 1)),
+            }
         }
         ObjectState::Ready(Arc::new(Stored {
             name,
@@ -473,22 +476,22 @@ impl Objects {
         }
         self.files.remove(name);
         match origin.filter(Origin::is_needed) {
-            Some(origin) => self.sources.push(origin),
+            Some(origin) => self.sources.push_back(origin),
             None => released.files.push(*name),
         }
         self.purge_sources(released);
     }
 
-    /// Lets go of sources of which nothing is left that was made of them. Looked for rarely enough
-    /// that it costs each file a constant.
+    /// Lets go of sources of which nothing is left that was made of them. All are looked at in
+    /// turn, a few for each file.
     fn purge_sources(&mut self, released: &mut Released) {
-        if self.sources.len() < self.sources_purge_at {
-            return;
+        for _ in 0..SOURCES_LOOK.min(self.sources.len()) {
+            match self.sources.pop_front() {
+                Some(source) if source.is_needed() => self.sources.push_back(source),
+                Some(source) => released.files.push(source.0.name),
+                None => return,
+            }
         }
-        let unneeded = |source: &mut Origin| !source.is_needed();
-        let gone = self.sources.extract_if(.., unneeded);
-        released.files.extend(gone.map(|source| source.0.name));
-        self.sources_purge_at = (2 * self.sources.len()).max(SOURCES_MIN);
     }
 
     /// The files of all resolved objects, and of those from which others were derived.

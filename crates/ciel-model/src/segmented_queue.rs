@@ -1,4 +1,4 @@
-//! Queues that gqueue by segments, so that no push moves what is there.
+//! Queues that grow by segments, so that no push moves what is there.
 //!
 //! A ring that doubles copies all that it holds, and a strand may have a million children, a node a
 //! million ready tasks. Read next: `segmented`, for lists.
@@ -151,10 +151,18 @@ impl<T> SegmentedQueue<T> {
         all.filter(keep).for_each(|item| self.push_back(item));
     }
 
-    /// Gives back the slack of the gqueueing segment when nothing is added any more.
+    /// Gives back the slack of the growing segment when nothing is added any more.
     pub fn shrink(&mut self) {
         let last = self.rest.back_mut().unwrap_or(&mut self.front);
         last.shrink_to_fit();
+    }
+}
+
+impl<T> FromIterator<T> for SegmentedQueue<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> SegmentedQueue<T> {
+        let mut queue = SegmentedQueue::default();
+        items.into_iter().for_each(|item| queue.push_back(item));
+        queue
     }
 }
 

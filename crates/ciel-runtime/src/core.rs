@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Assignment, Entry, Graph, JobOutcome};
-use ciel_model::{Handle, Label, Micros, StrandKey, TaskKey};
+use ciel_model::{Handle, KeyTable, Label, Micros, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
@@ -54,7 +54,7 @@ pub(crate) struct Core {
     pub(crate) history: History,
     pub(crate) moments: Moments,
     /// Scripts that wait for references or for another turn.
-    pub(crate) scripts: FxHashMap<TaskKey, Box<Script>>,
+    pub(crate) scripts: KeyTable<TaskKey, Box<Script>>,
     /// Work that has a thread's place but not yet its thread.
     pub(crate) turns: Turns<Due>,
     pub(crate) ending: Option<JobOutcome>,
@@ -87,7 +87,7 @@ impl Core {
             engine: Engine::new(state, node),
             history: History::default(),
             moments: Moments::default(),
-            scripts: FxHashMap::default(),
+            scripts: KeyTable::default(),
             turns: Turns::new(),
             ending: None,
             closed: false,

@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ciel_model::{Content, Failure, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{Content, Failure, HashTrie, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -178,10 +178,11 @@ impl TryFrom<Saved> for Objects {
             objects,
         } = saved;
         let origins = restored(origins)?;
-        let mut files: FxHashMap<Name, u32> = FxHashMap::default();
+        let mut files: HashTrie<Name, u32> = HashTrie::default();
         let stored = stored.into_iter().map(|stored| {
             if let Content::File { name, .. } = stored.value.content {
-                *files.entry(name).or_default() += 1;
+                let count = files.get(&name).copied().unwrap_or(0);
+                files.insert(name, count + 1);
             }
             let origin = stored.origin.map(|place| at(&origins, place));
             Ok(Arc::new(Stored {
@@ -192,7 +193,7 @@ impl TryFrom<Saved> for Objects {
         });
         let stored = stored.collect::<Result<Vec<_>, Dangling>>()?;
         let sources = sources.into_iter().map(|place| at(&origins, place));
-        let sources = sources.collect::<Result<Vec<_>, Dangling>>()?;
+        let sources = sources.collect::<Result<_, Dangling>>()?;
         let table = objects.into_iter().map(|object| {
             let state = match object.state {
                 SavedState::Future {
@@ -225,7 +226,6 @@ impl TryFrom<Saved> for Objects {
             next,
             table: table.collect::<Result<_, Dangling>>()?,
             files,
-            sources_purge_at: 2 * sources.len(),
             sources,
         })
     }

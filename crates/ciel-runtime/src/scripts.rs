@@ -280,7 +280,7 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
         }
         Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(&mut script, &on))),
         Step::Cancels { on } => StretchEnd::Stays(cancel(&mut script, on)),
-        Step::Preempted => StretchEnd::Stays(Stay::Preempted),
+        Step::Preempted => StretchEnd::Stays(preempted(&script)),
     };
     tell(engine, hand, script, acts, told)
 }
@@ -298,11 +298,16 @@ fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
     script.attempt.block(on, Wait::ALL, keep)
 }
 
+/// A script has used up its fuel.
+fn preempted(script: &Script) -> Stay {
+    Stay::Preempted(script.machine.location().to_string())
+}
+
 /// A script cancels a reference, unless it did so in a run that it repeats.
 fn cancel(script: &mut Script, on: ScriptHandle) -> Stay {
     if let Some(ended) = script.recorded.pop_front() {
         script.cancelled(&ended);
-        return Stay::Preempted;
+        return preempted(script);
     }
     let wait = Wait {
         until: Until::Cancelled,
@@ -334,7 +339,8 @@ enum StretchEnd {
 /// Why a script that has not ended stops.
 enum Stay {
     Blocked(Blocked),
-    Preempted,
+    /// At that line.
+    Preempted(String),
 }
 
 fn tell(
@@ -346,10 +352,19 @@ fn tell(
 ) -> Next {
     let over = engine.now();
     let mut core = engine.lock();
-    let now = engine.now();
-    let on = tell_core(&mut core, now, &mut script, acts, told).and_then(|stay| match stay {
-        Stay::Blocked(blocked) => wait(&mut core, now, script, blocked),
-        Stay::Preempted => step_aside(&mut core, now, hand, script),
+    let mut now = engine.now();
+    let stay = tell_core(&mut core, now, &mut script, acts, told);
+    let mut checkpoint = None;
+    if wants_checkpoint(&core, &script, &stay) {
+        // What that takes grows with the state of the script.
+        engine.release(core, now);
+        checkpoint = Some(script.checkpoint());
+        core = engine.lock();
+        now = engine.now();
+    }
+    let on = stay.and_then(|stay| match stay {
+        Stay::Blocked(blocked) => wait(&mut core, now, script, blocked.event(checkpoint)),
+        Stay::Preempted(line) => step_aside(&mut core, now, hand, script, line),
     });
     let next = on.unwrap_or_else(|| {
         core.turns.put_down(over, hand);
@@ -386,11 +401,19 @@ fn tell_core(
     None
 }
 
+/// Whether the state of a script that is about to wait is to be kept.
+fn wants_checkpoint(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
+    match stay {
+        Some(Stay::Blocked(blocked)) => {
+            !blocked.is_timely() && core.wants_checkpoint(&script.assignment)
+        }
+        Some(Stay::Preempted(_)) | None => false,
+    }
+}
+
 /// Suspends the script; if everything it waits for is resolved, it continues.
-fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Blocked) -> Option<Next> {
-    let wanted = !blocked.is_timely() && core.wants_checkpoint(&script.assignment);
-    let checkpoint = wanted.then(|| script.checkpoint());
-    let reply = core.ask(now, blocked.event(checkpoint), Caller::Thread);
+fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Event) -> Option<Next> {
+    let reply = core.ask(now, blocked, Caller::Thread);
     match script.attempt.waited(reply) {
         Waited::Over { answers, ended } => Some(Next::Answered(script, answers, ended)),
         Waited::Suspended => {
@@ -407,10 +430,10 @@ fn step_aside(
     now: u64,
     hand: &mut ThreadState,
     script: Box<Script>,
+    line: String,
 ) -> Option<Next> {
     let attempt = script.attempt.key();
-    core.script_lines
-        .insert(attempt.task, script.machine.location().to_string());
+    core.script_lines.insert(attempt.task, line);
     core.scripts.insert(attempt.task, script);
     core.tell(now, Event::TaskPreempted { attempt });
     let mine = |due: &Due| matches!(due, Due::Next(script) if script.attempt.key() == attempt);

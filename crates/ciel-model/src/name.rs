@@ -65,7 +65,8 @@ impl Name {
 
     /// The first eight hexadecimal digits, as messages show them.
     pub fn short(self) -> String {
-        format!("{:08x}", self.0 >> 96)
+        let short = Digits::of(self);
+        short.as_str()[..SHORT_DIGITS].to_string()
     }
 
     fn derive(self, branch: Branch, index: u64) -> Name {
@@ -83,15 +84,36 @@ impl Name {
     }
 }
 
+/// Digits of a name that messages show.
+const SHORT_DIGITS: usize = 8;
+
+/// A name as text: every task that ends is written with three of them.
+struct Digits([u8; 32]);
+
+impl Digits {
+    fn of(name: Name) -> Digits {
+        let digit = |half: u8| b"0123456789abcdef"[usize::from(half & 0xf)];
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(name.0.to_be_bytes()) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte)]);
+        }
+        Digits(digits)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("digits are text")
+    }
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        f.write_str(Digits::of(*self).as_str())
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.short())
+        f.write_str(&Digits::of(*self).as_str()[..SHORT_DIGITS])
     }
 }
 
@@ -136,13 +158,28 @@ impl Label {
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.what, self.name.short())
+        f.write_str(&self.what)?;
+        f.write_str("@")?;
+        f.write_str(&Digits::of(self.name).as_str()[..SHORT_DIGITS])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_written_with_all_of_their_digits() {
+        for number in [0, 0xab, u128::MAX, 0x0123_4567_89ab_cdef << 60] {
+            let name = Name(number);
+            assert_eq!(name.to_string(), format!("{number:032x}"));
+            assert_eq!(name.to_string().parse(), Ok(name));
+            assert_eq!(name.short(), format!("{number:032x}")[..8]);
+            let what = "fib".into();
+            let label = Label { what, name };
+            assert_eq!(label.to_string(), format!("fib@{}", name.short()));
+        }
+    }
 
     #[test]
     fn names_of_different_branches_differ_and_repeat() {

@@ -17,7 +17,7 @@ use ciel_node::{AttemptKey, Node, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::executors::{Launch, Registry};
+use crate::executors::{Executor, Launch, Registry};
 use crate::history::History;
 use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
@@ -34,8 +34,8 @@ pub(crate) enum Due {
 
 /// Work for a thread.
 pub(crate) enum Turn {
-    /// A task to begin.
-    Begin(Box<Assignment>),
+    /// A task to begin, and its executor.
+    Begin(Box<Assignment>, Arc<dyn Executor>),
     /// A script that waited.
     Resume(Box<Assignment>, Box<Script>),
     /// A preempted script to continue with.
@@ -232,14 +232,15 @@ impl Core {
             return Turn::Resume(assignment, script);
         }
         let descriptor = &assignment.descriptor;
-        let may_block = match registry.find(&descriptor.executor).launch() {
+        let executor = registry.find(&descriptor.executor);
+        let may_block = match executor.launch() {
             Launch::Coroutine(coroutine) => coroutine.may_block(&descriptor.payload),
             Launch::Command(_) | Launch::Worker(_) => true,
         };
         if may_block {
             self.turns.may_take_long(hand);
         }
-        Turn::Begin(assignment)
+        Turn::Begin(assignment, executor)
     }
 
     /// Sends for the output thread if strands have changed so that it may have something to do.

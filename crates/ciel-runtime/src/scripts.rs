@@ -99,7 +99,7 @@ pub(crate) fn run_thread(engine: &Engine) {
 /// Does a turn. Gives the next one, if it was taken on the way.
 fn run_turn(engine: &Engine, hand: &mut ThreadState, turn: Turn) -> Option<Turn> {
     match turn {
-        Turn::Begin(assignment) => begin(engine, hand, assignment),
+        Turn::Begin(assignment, executor) => begin(engine, hand, assignment, &*executor),
         Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
         Turn::Next(script) => run_script(engine, hand, script),
     }
@@ -121,14 +121,18 @@ fn next_turn(engine: &Engine, hand: &mut ThreadState) -> Option<Turn> {
     }
 }
 
-fn begin(engine: &Engine, hand: &mut ThreadState, assignment: Box<Assignment>) -> Option<Turn> {
+fn begin(
+    engine: &Engine,
+    hand: &mut ThreadState,
+    assignment: Box<Assignment>,
+    executor: &dyn Executor,
+) -> Option<Turn> {
     let mut attempt = Attempt::new(&assignment);
-    let found = engine.registry.find(&assignment.descriptor.executor);
-    let begun = match found.launch() {
+    let begun = match executor.launch() {
         Launch::Coroutine(coroutine) => coroutine.begin(engine, assignment),
         Launch::Command(_) | Launch::Worker(_) => {
             // The executor did not exist when a run began that is resumed here.
-            let refused = engine.registry.unknown(found.name());
+            let refused = engine.registry.unknown(executor.name());
             Begun::Failed(Box::new(refused.failure(&assignment.label)))
         }
     };

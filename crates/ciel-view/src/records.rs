@@ -3,6 +3,7 @@
 //! The run's history holds them, one JSON value a line, and the control socket answers with them
 //! while the run lives. It does not know how they are shown. Read next: [`crate::history`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ciel_graph::{FunctionCounts, Happening, Moment, TaskSummary};
@@ -85,7 +86,7 @@ pub struct TaskRecord {
     /// The reasons for its state, one each.
     pub reasons: Vec<String>,
     /// What happened to it: microseconds since the run began, and what.
-    pub story: Vec<(u64, String)>,
+    pub story: Vec<(u64, Cow<'static, str>)>,
     /// How often it was begun.
     pub attempts: u32,
     /// Microseconds it ran, waiting not counted.
@@ -207,8 +208,8 @@ impl From<&TaskSummary> for TaskRecord {
         };
         TaskRecord {
             name: summary.label.name.to_string(),
-            what: summary.label.what.to_string(),
-            executor: summary.executor.to_string(),
+            what: String::from(&*summary.label.what),
+            executor: String::from(&*summary.executor),
             place: summary.site.to_string(),
             parent: summary.parent.as_ref().map(Label::to_string),
             state,
@@ -222,11 +223,9 @@ impl From<&TaskSummary> for TaskRecord {
 }
 
 /// A story as records have it.
-pub fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, String)> {
-    story
-        .iter()
-        .map(|(at, moment)| (*at, moment.words().to_string()))
-        .collect()
+pub fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, Cow<'static, str>)> {
+    let words = |(at, moment): &(u64, Moment)| (*at, moment.words().into());
+    story.iter().map(words).collect()
 }
 
 impl CountsRecord {
@@ -272,7 +271,8 @@ impl TaskRecord {
 
     /// `fib@3f9c12ab`.
     pub fn label(&self) -> String {
-        format!("{}@{}", self.what, self.name.get(..8).unwrap_or(&self.name))
+        let short = self.name.get(..8).unwrap_or(&self.name);
+        [&self.what, "@", short].concat()
     }
 
     /// Whether `text`, as typed by a person, may mean this task.

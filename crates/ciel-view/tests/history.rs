@@ -39,10 +39,7 @@ fn task(number: u64, state: TaskState) -> TaskRecord {
         what: "work".to_string(),
         executor: "python".to_string(),
         state,
-        story: vec![
-            (number, "spawned".to_string()),
-            (number + 5, "ended".to_string()),
-        ],
+        story: vec![(number, "spawned".into()), (number + 5, "ended".into())],
         attempts: 1,
         ..TaskRecord::default()
     };
@@ -194,9 +191,9 @@ fn resumed_run_replaces_what_its_former_process_knew() {
         .unwrap();
     let mut second = Writer::begin(home.path(), BOUNDS, &run("a")).unwrap();
     let mut again = task(1, TaskState::Finished);
-    again.story.push((70, "finished".to_string()));
+    again.story.push((70, "finished".into()));
     let mut failed = task(2, TaskState::Failed);
-    failed.story.push((80, "failed".to_string()));
+    failed.story.push((80, "failed".into()));
     second.task(again.clone()).unwrap();
     second.task(failed.clone()).unwrap();
     second.flush().unwrap();

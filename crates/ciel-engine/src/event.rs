@@ -197,6 +197,8 @@ pub enum Effect {
         worker: WorkerKey,
         /// The task.
         task: TaskKey,
+        /// Whether the task continues elsewhere; if not, it was cancelled.
+        moves: bool,
     },
     /// No one can name this object any more; its file can go.
     DropObject(Name),

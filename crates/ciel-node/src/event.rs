@@ -152,12 +152,14 @@ pub enum Action {
         /// The worker.
         worker: WorkerKey,
     },
-    /// The live copy of a task that is not wanted any more can go.
+    /// The live copy of a task is not wanted any more.
     DropParked {
         /// The worker that keeps it.
         worker: WorkerKey,
         /// The task.
         task: TaskKey,
+        /// Whether the task continues elsewhere; if not, it was cancelled.
+        moves: bool,
     },
     /// The live copy of a suspended task went with its worker.
     ContinuationLost {

@@ -352,7 +352,11 @@ impl Node {
 
     fn on_task_forgotten(&mut self, task: TaskKey, actions: &mut Vec<Action>) {
         if let Some(worker) = self.pools.home(task) {
-            actions.push(Action::DropParked { worker, task });
+            actions.push(Action::DropParked {
+                worker,
+                task,
+                moves: false,
+            });
             self.pools.forget(task);
             self.let_next_go(worker);
         }

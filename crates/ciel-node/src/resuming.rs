@@ -112,7 +112,11 @@ impl Node {
     /// A strand resumes elsewhere: its live copy is dropped, and it is replayed.
     fn move_away(&mut self, worker: WorkerKey, task: TaskKey, actions: &mut Vec<Action>) {
         self.pools.forget(task);
-        actions.push(Action::DropParked { worker, task });
+        actions.push(Action::DropParked {
+            worker,
+            task,
+            moves: true,
+        });
         actions.push(Action::ContinuationLost { task });
     }
 }

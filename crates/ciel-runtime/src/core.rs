@@ -169,7 +169,15 @@ impl Core {
                 attempt,
                 handle,
             },
-            Effect::DropParked { worker, task } => Order::DropParked { worker, task },
+            Effect::DropParked {
+                worker,
+                task,
+                moves,
+            } => Order::DropParked {
+                worker,
+                task,
+                moves,
+            },
             Effect::DropObject(name) => Order::DropObject(name),
             Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
                 unreachable!("the home is in this process, so it replies at once")

@@ -175,7 +175,11 @@ impl IoThread {
                 attempt,
                 handle,
             } => self.workers.notify(worker, attempt, handle),
-            Order::DropParked { worker, task } => self.workers.drop_parked(worker, task),
+            Order::DropParked {
+                worker,
+                task,
+                moves,
+            } => self.workers.drop_parked(worker, task, moves),
             Order::DropObject(name) => self.drop_object(name),
             Order::JournalFailed => self.on_journal_failed(),
             Order::WriteHistory => self.engine.write_history(),

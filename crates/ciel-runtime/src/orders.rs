@@ -35,8 +35,12 @@ pub(crate) enum Order {
         attempt: AttemptKey,
         handle: Handle,
     },
-    /// Forget a parked strand.
-    DropParked { worker: WorkerKey, task: TaskKey },
+    /// Forget a parked strand, which continues elsewhere or was cancelled.
+    DropParked {
+        worker: WorkerKey,
+        task: TaskKey,
+        moves: bool,
+    },
     /// Nothing more can be recorded.
     JournalFailed,
     /// A file of the store can go.

@@ -118,8 +118,8 @@ impl Conversation {
                 self.notify_watcher(&mut io, attempt, handle);
                 Ok(())
             }
-            Input::DropParked(task) => {
-                self.drop_parked(&mut io, task);
+            Input::DropParked { task, moves } => {
+                self.drop_parked(&mut io, task, moves);
                 self.rest()
             }
             Input::Dismiss => Err(WorkerExitReason::Dismissed),
@@ -144,7 +144,7 @@ impl Conversation {
             return self.rest();
         }
         io.tell(Attempt::new(&begun.assignment).left());
-        self.drop_parked(io, attempt.task);
+        self.drop_parked(io, attempt.task, false);
         self.rest()
     }
 
@@ -200,7 +200,7 @@ impl Conversation {
             }
             Err(failure) => {
                 requests::end(io.host, &mut task, Action::Fail(*failure));
-                forget(io, task);
+                self.unwind(io, task);
             }
         }
     }
@@ -228,10 +228,24 @@ impl Conversation {
     }
 
     /// A parked strand is not wanted any more.
-    fn drop_parked(&mut self, io: &mut Io<'_>, task: TaskKey) {
-        if let Some(task) = self.parked.remove(&task) {
-            forget(io, task);
+    fn drop_parked(&mut self, io: &mut Io<'_>, task: TaskKey, moves: bool) {
+        match self.parked.remove(&task) {
+            Some(task) if moves => forget(io, task),
+            Some(task) => self.unwind(io, task),
+            None => {}
         }
+    }
+
+    /// A strand that the worker keeps will not resume. It cleans up, if its worker can do that;
+    /// nothing that it sends meanwhile is heard.
+    fn unwind(&self, io: &mut Io<'_>, task: WorkerTask) {
+        if !self.features.unwind {
+            return forget(io, task);
+        }
+        let tag = task.tag;
+        task.close(io.host, io.effects);
+        let grace_ms = limits::KILL_GRACE_MS as u32;
+        io.send(tag, Cancel { grace_ms });
     }
 
     fn stop(&mut self, io: &mut Io<'_>, attempt: AttemptKey) {
@@ -393,7 +407,7 @@ impl Conversation {
         match end {
             TurnEnd::Parked => drop(self.parked.insert(task.assignment.task, task)),
             TurnEnd::Gone => task.close(io.host, io.effects),
-            TurnEnd::Unwanted => forget(io, task),
+            TurnEnd::Unwanted => self.unwind(io, task),
         }
         if let Reply::Begin(next) = reply {
             self.begin(io, *next);
@@ -433,7 +447,7 @@ impl Conversation {
     }
 }
 
-/// A strand that the worker keeps is not wanted any more.
+/// A strand that the worker keeps is discarded.
 fn forget(io: &mut Io<'_>, task: WorkerTask) {
     let tag = task.tag;
     task.close(io.host, io.effects);

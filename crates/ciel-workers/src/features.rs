@@ -8,9 +8,12 @@ const WATCHING: &str = "watching";
 const NO_SCRATCH: &str = "no_scratch";
 const INTERRUPT: &str = "interrupt";
 const AHEAD: &str = "ahead";
+const UNWIND: &str = "unwind";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 6] = [PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD];
+pub(crate) const OFFERED: [&str; 7] = [
+    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND,
+];
 
 /// What a worker and this engine both can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) struct Features {
     pub(crate) interrupt: bool,
     /// Starts may be sent before their time.
     pub(crate) ahead: bool,
+    /// A parked strand whose task is cancelled receives `cancel`, to clean up.
+    pub(crate) unwind: bool,
 }
 
 impl Features {
@@ -40,6 +45,7 @@ impl Features {
             no_scratch: names(NO_SCRATCH),
             interrupt: names(INTERRUPT),
             ahead: names(AHEAD),
+            unwind: names(UNWIND),
         }
     }
 }

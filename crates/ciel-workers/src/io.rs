@@ -24,7 +24,12 @@ pub enum Input {
     /// A reference that a running attempt watches is resolved.
     Notify(AttemptKey, Handle),
     /// The engine does not want a parked strand any more.
-    DropParked(TaskKey),
+    DropParked {
+        /// Its task.
+        task: TaskKey,
+        /// Whether the task continues elsewhere; if not, it was cancelled.
+        moves: bool,
+    },
     /// The engine does not want the worker any more.
     Dismiss,
     /// Time passed; see [`Conversation::next_deadline`](crate::Conversation::next_deadline).

@@ -11,7 +11,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, WaitError, error_of
@@ -23,7 +23,7 @@ from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
 if TYPE_CHECKING:
-    from ciel._native import Connection, Message, Result, Resume, Start
+    from ciel._native import Connection, Message, Output, Result, Resume, Start
 
 _clock = time.monotonic
 
@@ -302,6 +302,10 @@ class WaitingStrand(EngineStrand, TaskStrand):
                 raise Cancelled("the task was cancelled")
             self.process.put_off(message)
 
+    def sever(self) -> None:
+        """The task was cancelled while it waited: it can only clean up, and is not heard."""
+        self.connection = cast("Connection", Severed())
+
     def tidy(self) -> None:
         """Sends the output of the strand and of its commands."""
         captured = self.process.take_captured()
@@ -309,6 +313,20 @@ class WaitingStrand(EngineStrand, TaskStrand):
             self.pieces.append(captured)
         if self.pieces or self.errors:
             self.process.send(self)
+
+
+class Severed:
+    """Stands for the connection in a strand that was cancelled while it waited."""
+
+    def error(self, tag: int, failure: Failure) -> None:
+        """How the strand ends is known to the engine."""
+
+    def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
+        """As `error`."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Nothing else can be sent: what would act or wait raises Cancelled again."""
+        raise Cancelled("the task was cancelled")
 
 
 class Row:

@@ -1,8 +1,9 @@
 """A worker process: it receives the engine's messages and gives each strand its turn.
 
-A strand that waits is parked until the engine resumes or drops it. Dropped strands are kept for
-ever, since ending a greenlet would run clean-up code of the task. This module does not know what a
-task is. Read next: `_worker.py` for a strand, `_scheduler.py` for turns, protocol/PROTOCOL.md.
+A strand that waits is parked until the engine resumes, cancels or drops it. Dropped strands, which
+continue elsewhere, are kept for ever, since ending a greenlet would run clean-up code of the task.
+This module does not know what a task is. Read next: `_worker.py` for a strand, `_scheduler.py` for
+turns, protocol/PROTOCOL.md.
 """
 
 from __future__ import annotations
@@ -106,21 +107,35 @@ class WorkerProcess:
                 self._scheduler.resume(parked, message)
                 self.running = None
         elif isinstance(message, (Drop, Cancel)):
-            self._drop(message.tag)
+            parked = self._parked.pop(message.tag, None)
+            if parked is not None and type(message) is Cancel:
+                self._unwind(parked, message)
+            elif parked is not None:
+                self._drop(parked)
 
     def park(self, strand: WaitingStrand) -> Resume:
-        """Ends the turn; returns the answers of the engine."""
+        """Ends the turn; returns the answers of the engine, or raises Cancelled."""
         self._note_threads(strand)
         self._parked[strand.tag] = strand
-        resume: Resume = self._scheduler.park(strand)
-        return resume
+        message: Resume | Cancel = self._scheduler.park(strand)
+        if isinstance(message, Cancel):
+            raise Cancelled("the task was cancelled")
+        return message
 
-    def _drop(self, tag: int) -> None:
-        strand = self._parked.pop(tag, None)
-        if strand is not None:
-            strand.ended = True
-            self._dropped.append(strand)
-            self.used_up = self.used_up or len(self._dropped) > DROPPED_MAX
+    def _unwind(self, strand: WaitingStrand, cancel: Cancel) -> None:
+        """Raises Cancelled where the strand waits; a process that it does not give back ends."""
+        strand.sever()
+        # A thread of C, which needs no lock: code that never leaves C is ended, too.
+        faulthandler.dump_traceback_later(cancel.grace_ms / 1000, exit=True, file=STDERR)
+        self.running = strand
+        self._scheduler.resume(strand, cancel)
+        self.running = None
+        faulthandler.cancel_dump_traceback_later()
+
+    def _drop(self, strand: WaitingStrand) -> None:
+        strand.ended = True
+        self._dropped.append(strand)
+        self.used_up = self.used_up or len(self._dropped) > DROPPED_MAX
 
     def receive(self) -> Message:
         """The next message, for a strand that needs an answer at once; ends if there is none."""

@@ -71,6 +71,65 @@ def test_running_task_is_interrupted_and_waiters_get_cancelled(tmp_path: Path) -
     assert ended.value == [True, False, True, "it was cancelled"]
     assert ended.lines[:2] == ["slow begins", "after"]
 
+PARKED = """
+@ciel.task
+def parent():
+    try:
+        return slow.spawn().result()
+    except ciel.Cancelled as error:
+        mark("caught")
+        try:
+            value.spawn(1)
+        except ciel.Cancelled:
+            mark("refused")
+        print("never shown")
+        raise
+    finally:
+        mark("left")
+
+def main():
+    # Both slots are taken: `slow` begins when its parent has parked.
+    waiting = parent.spawn()
+    wait_for("slow0")
+    answer = waiting.cancel()
+    for name in ["cleaned0", "caught", "refused", "left"]:
+        wait_for(name)
+    return answer, value.spawn(2).result()
+"""
+
+
+def test_parked_task_that_is_cancelled_cleans_up_and_acts_no_more(tmp_path: Path) -> None:
+    # It was dropped where it waited: no `except`, no `finally`, no `with` of it ever ended.
+    ended = jobs.run(tmp_path, STARTED + PARKED)
+    assert ended.value == [True, 2]
+    assert ended.lines == ["slow begins", "[true,2]"]
+
+
+ENDLESS = """
+@ciel.task
+def endless():
+    try:
+        return slow.spawn().result()
+    finally:
+        mark("ending")
+        while True:
+            pass
+
+def main():
+    waiting = endless.spawn()
+    wait_for("slow0")
+    waiting.cancel()
+    wait_for("ending")
+    return value.spawn(2).result()
+"""
+
+
+def test_clean_up_that_does_not_end_costs_its_process_after_a_second(tmp_path: Path) -> None:
+    ended = jobs.run(tmp_path, STARTED + ENDLESS)
+    assert ended.value == 2
+    assert "Timeout (0:00:01)!" in ended.talk
+    assert "in endless" in ended.talk
+
 
 SERIAL = """
 def main():

@@ -67,9 +67,15 @@ impl Site {
                 self.lines.remove(&worker);
                 call.effects.push(Effect::StopWorker { worker });
             }
-            Action::DropParked { worker, task } => {
-                call.effects.push(Effect::DropParked { worker, task })
-            }
+            Action::DropParked {
+                worker,
+                task,
+                moves,
+            } => call.effects.push(Effect::DropParked {
+                worker,
+                task,
+                moves,
+            }),
             Action::ContinuationLost { task } => {
                 call.to_home.push(ToHome::ContinuationLost { task })
             }

@@ -261,7 +261,7 @@ fn done(effect: &Effect) -> Option<String> {
         } => {
             format!("notify {} in worker{}", attempt.task.0, worker.0)
         }
-        Effect::DropParked { worker, task } => format!("drop {} in worker{}", task.0, worker.0),
+        Effect::DropParked { worker, task, .. } => format!("drop {} in worker{}", task.0, worker.0),
         Effect::DropObject(_) => "drop object".to_string(),
         Effect::DeadlineMoved => "deadline".to_string(),
         Effect::AttemptFailed { left, .. } => format!("failed, {left} left"),

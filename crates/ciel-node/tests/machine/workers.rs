@@ -86,7 +86,7 @@ fn forgotten_strand_is_dropped_where_it_is_parked() {
     world.parked(1);
     assert_eq!(
         world.tell(Event::TaskForgotten { task: TaskKey(1) }),
-        "drop0(1)"
+        "cancel0(1)"
     );
     assert_eq!(
         world.tell(Event::WorkerGone {
@@ -109,7 +109,7 @@ fn withdrawn_strand_is_dropped_where_it_is_parked() {
         world.tell(Event::TaskWithdrawn {
             attempt: attempt_of(1)
         }),
-        "drop0(1)"
+        "cancel0(1)"
     );
     assert_eq!(world.left(2), "");
 }
@@ -260,7 +260,7 @@ fn withdrawn_strand_lets_the_next_one_of_its_worker_go_first() {
         world.tell(Event::TaskWithdrawn {
             attempt: attempt_of(1)
         }),
-        "drop0(1)"
+        "cancel0(1)"
     );
     assert_eq!(world.left(0), "2:worker0");
 }

@@ -214,7 +214,16 @@ pub fn word(action: &Action) -> String {
         Action::Refuse { attempt, .. } => format!("{}:refused", attempt.task.0),
         Action::StartWorker { worker, pool } => format!("start{}({pool})", worker.0),
         Action::StopWorker { worker } => format!("stop{}", worker.0),
-        Action::DropParked { worker, task } => format!("drop{}({})", worker.0, task.0),
+        Action::DropParked {
+            worker,
+            task,
+            moves: true,
+        } => format!("drop{}({})", worker.0, task.0),
+        Action::DropParked {
+            worker,
+            task,
+            moves: false,
+        } => format!("cancel{}({})", worker.0, task.0),
         Action::ContinuationLost { task } => format!("lost{}", task.0),
     }
 }

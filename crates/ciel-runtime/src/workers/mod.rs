@@ -123,9 +123,9 @@ impl Workers {
         self.command(worker, Input::Notify(attempt, handle));
     }
 
-    /// Forgets a parked strand.
-    pub(crate) fn drop_parked(&self, worker: WorkerKey, task: TaskKey) {
-        self.command(worker, Input::DropParked(task));
+    /// Forgets a parked strand, which moves elsewhere or was cancelled.
+    pub(crate) fn drop_parked(&self, worker: WorkerKey, task: TaskKey, moves: bool) {
+        self.command(worker, Input::DropParked { task, moves });
     }
 
     /// Ends all workers and waits until they are gone.

@@ -237,7 +237,7 @@ async fn handshake(
             Input::Ticked => break Err(Unfit::silent()),
             Input::Closed => return Err(NoWorker::Ended),
             Input::Dismiss => return Err(NoWorker::Dismissed),
-            Input::Begin(_) | Input::Stop(_) | Input::Notify(..) | Input::DropParked(_) => {}
+            Input::Begin(_) | Input::Stop(_) | Input::Notify(..) | Input::DropParked { .. } => {}
         }
     };
     accepted.map_err(|mut unfit| {

@@ -143,11 +143,26 @@ fn worker_that_runs_one_task_ends_after_it() {
     assert_eq!(seen, "[retired], [finished], end: dismissed, [gone]");
 }
 
-#[test]
-fn strand_that_nobody_wants_is_dropped_where_it_is_parked() {
-    let mut world = World::running(hello());
+/// What the worker of a parked strand receives when the task is cancelled, with what it spawned.
+fn cancelled_while_parked(hello: Hello) -> String {
+    let mut world = World::running(hello);
     world.send(0, define(5, "p", 1));
     world.send(1, spawn(0, 0, 5, &[]));
     world.send(1, park(1, &[0]));
-    assert_eq!(world.cancel(1), "cancel 2, interrupt, drop 1");
+    world.cancel(1)
+}
+
+#[test]
+fn strand_that_nobody_wants_is_dropped_where_it_is_parked() {
+    let seen = cancelled_while_parked(hello());
+    assert_eq!(seen, "cancel 2, interrupt, drop 1");
+}
+
+#[test]
+fn strand_that_is_cancelled_where_it_is_parked_cleans_up_if_its_worker_can() {
+    // It was dropped always: no `finally` of a task that waited was ever run.
+    let mut hello = hello();
+    hello.features.push("unwind".to_string());
+    let seen = cancelled_while_parked(hello);
+    assert_eq!(seen, "cancel 2, interrupt, cancel 1");
 }

@@ -80,7 +80,11 @@ impl Machines {
                 attempt,
                 handle,
             } => (worker, Input::Notify(attempt, handle)),
-            Order::DropParked { worker, task } => (worker, Input::DropParked(task)),
+            Order::DropParked {
+                worker,
+                task,
+                moves,
+            } => (worker, Input::DropParked { task, moves }),
             _ => return,
         };
         self.commands.push_back((worker, input));

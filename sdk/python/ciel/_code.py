@@ -21,7 +21,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ciel._call import Definition, TaskFunction, named
-from ciel._errors import CielError, CielWarning, NonDeterministic, Refused
+from ciel._errors import CielError, CielWarning, NonDeterministic, Refused, place_here
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
 from ciel._globals import check_unchanged, is_project, readings_of, take_readings
@@ -147,11 +147,13 @@ def _made(function: Callable[..., Any], label: str) -> Identity:
         raise explained(f"function {label}", function, error) from None
     if len(data) > CAPTURED_BYTES_MAX:
         path, size = largest(function, CAPTURED_BYTES_MAX)
-        warnings.warn(
+        file, _, line = place_here().rpartition(":")
+        warnings.warn_explicit(
             f"task {label} captures {size >> 20} MiB:{path or ' its own code'}; pass the value as "
             "an argument, or ciel.put it once",
             CielWarning,
-            stacklevel=6,
+            file or "unknown",
+            int(line or 0),
         )
     return Identity(function, label, data)
 

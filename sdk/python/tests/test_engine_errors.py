@@ -228,9 +228,10 @@ def main():
 
 
 def test_large_capture_warns_once_with_its_path(folder: Path) -> None:
+    """The warning named a line of this package in place of that of the spawn."""
     ended = jobs.run(folder, LARGE)
     assert ended.value == 3
     assert ended.talk.count(" MiB: captured") == 1
-    told = r"task \S*look captures \d+ MiB: captured 'table'\['rows'\]"
+    told = r"job\.py:11: CielWarning: task \S*look captures \d+ MiB: captured 'table'\['rows'\]"
     assert re.search(told, ended.talk)
     assert "ciel.put it once" in ended.talk

@@ -54,11 +54,17 @@ pub const SCRIPT_LOAD_BYTES_MAX: u64 = 16 << 20;
 /// Instructions a script runs before others get a turn.
 pub const SCRIPT_FUEL: u64 = 50_000;
 
-/// Bytes of standard error kept for a failure message.
+/// Inputs of a command that its failure shows.
+pub const FAILURE_INPUTS_MAX: usize = 8;
+
+/// Bytes of standard output and of standard error, each, kept for the failure of a command.
 pub const ERROR_TAIL_BYTES_MAX: usize = 4096;
 
 /// Lines of standard error shown in a failure message.
 pub const ERROR_TAIL_LINES_MAX: usize = 20;
+
+/// Bytes of a failed command's standard output kept for `ciel logs` if they were to be an output.
+pub const OUTPUT_LOG_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes of standard error of one task kept for `ciel logs`.
 pub const LOG_BYTES_MAX: usize = 1 << 20;

@@ -10,6 +10,7 @@ mod blocked;
 mod catch_panic;
 mod choice;
 mod cleanup;
+mod command_failure;
 mod control;
 mod core;
 mod death;

@@ -75,6 +75,11 @@ impl Pipes {
             .is_some_and(|output| !output.kept.is_empty())
     }
 
+    /// The end of standard output that went out while the task ran, if it did so.
+    pub(crate) fn output_end(&self) -> Option<String> {
+        self.output.as_ref().map(TaskPipe::end)
+    }
+
     /// The failure if the output of a replayed task differed.
     pub(crate) fn differs(&self) -> Option<String> {
         self.output.as_ref()?.differs.clone()
@@ -199,12 +204,10 @@ impl TaskPipe {
         self.line.drain(..count);
     }
 
-    /// The last lines, for a failure.
-    pub(crate) fn last_lines(&self) -> String {
-        let tail: Vec<u8> = self.kept.iter().copied().collect();
-        let text = String::from_utf8_lossy(&tail);
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(limits::ERROR_TAIL_LINES_MAX)..].join("\n")
+    /// The last bytes as text, for a failure.
+    pub(crate) fn end(&self) -> String {
+        let (before, after) = self.kept.as_slices();
+        String::from_utf8_lossy(&[before, after].concat()).into_owned()
     }
 }
 

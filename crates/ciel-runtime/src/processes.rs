@@ -16,10 +16,12 @@ use ciel_node::AttemptKey;
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::command_failure::{self, Remains};
 use crate::death;
 use crate::engine::Engine;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
+use crate::executors::words;
 use crate::failures;
 use crate::objects;
 use crate::output;
@@ -309,13 +311,13 @@ fn conclude(
             return Ok(Conclusion::Lost(failure));
         }
         ProcessEnd::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
-        ProcessEnd::TooLarge { bytes } => return Err(Box::new(too_large(assignment, bytes))),
+        ProcessEnd::TooLarge { bytes } => {
+            desk.keep_printed(&plan.stdout);
+            return Err(Box::new(too_large(assignment, bytes)));
+        }
     };
     if status != Status::Code(0) {
-        desk.keep_printed();
-        let failure = bad_status(label, plan, status, pipes);
-        desk.heed_inputs();
-        return Err(Box::new(failure));
+        return Err(Box::new(failed(assignment, plan, desk, pipes, status)));
     }
     if let Some(told) = pipes.differs() {
         return Err(Box::new(failures::differs(assignment, told)));
@@ -323,7 +325,7 @@ fn conclude(
     let outputs = gather(engine, assignment, desk)?;
     let printed = match plan.stdout {
         Stdout::Printed if assignment.descriptor.options.lazy => {
-            desk.keep_printed();
+            desk.keep_printed(&plan.stdout);
             Printed::Nothing
         }
         Stdout::Printed if pipes.has_printed() => Printed::Already,
@@ -381,6 +383,30 @@ fn warn_of_left(engine: &Engine, label: &Label, left: &[Left], count: u32) {
     engine.warn(Some(label), &message);
 }
 
+/// The failure of a command that ended badly, with what it left; its inputs are looked at.
+fn failed(
+    assignment: &Assignment,
+    plan: &Plan,
+    desk: &TaskWorkspace<'_>,
+    pipes: &Pipes,
+    status: Status,
+) -> Failure {
+    let printed = desk.keep_printed(&plan.stdout);
+    let arguments = serde_json::from_slice(&assignment.descriptor.payload)
+        .expect("payloads of processes are written by the engine");
+    let inputs = words::named_inputs(&arguments).into_iter();
+    let remains = Remains {
+        status,
+        inputs: inputs
+            .map(|(name, value)| (name, desk.described(value)))
+            .collect(),
+        stdout: pipes.output_end().unwrap_or(printed),
+        stderr: pipes.errors.end(),
+    };
+    desk.heed_inputs();
+    command_failure::failure(&assignment.label, plan, remains)
+}
+
 fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> Failure {
     let failure = Failure::new(FailureKind::TaskError, label.clone(), refusal.to_string());
     match refusal.hint() {
@@ -403,49 +429,4 @@ fn too_large(assignment: &Assignment, bytes: u64) -> Failure {
     );
     Failure::new(FailureKind::OutOfMemory, assignment.label.clone(), message)
         .with_hint("declare more with the option memory")
-}
-
-fn bad_status(label: &Label, plan: &Plan, status: Status, pipes: &Pipes) -> Failure {
-    let command = plan
-        .program
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>();
-    let command = shortened(&command.join(" "));
-    let (message, hint) = match status {
-        Status::Code(code) => (
-            format!("`{command}` ended with exit status {code}"),
-            hint_of(code),
-        ),
-        Status::Signal(number, dumped) => {
-            let name = crate::workspace::signal_name(number);
-            let core = if dumped { ", core dumped" } else { "" };
-            let hint = (number == libc::SIGKILL)
-                .then(|| "Ciel did not kill it: perhaps the machine ran out of memory".to_string());
-            (format!("`{command}` was killed by {name}{core}"), hint)
-        }
-    };
-    let mut failure = Failure::new(FailureKind::TaskError, label.clone(), message);
-    failure.excerpt = pipes.errors.last_lines();
-    failure.hint = hint;
-    failure
-}
-
-fn hint_of(code: i32) -> Option<String> {
-    match code {
-        126 => Some("the shell found the command but could not run it".to_string()),
-        127 => Some("the shell did not find the command".to_string()),
-        _ => None,
-    }
-}
-
-fn shortened(text: &str) -> String {
-    let flat: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    match flat.char_indices().nth(80) {
-        Some((cut, _)) => format!("{}…", &flat[..cut]),
-        None => flat,
-    }
 }

@@ -6,12 +6,16 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::{Failure, Form, Handle, Refused, Value, limits};
+use ciel_model::{Content, Failure, Form, Handle, Refused, Value, limits};
 
 use crate::engine::Engine;
-use crate::executors::command::Workspace;
+use crate::executors::command::{Stdout, Workspace};
 use crate::objects::{self, ObjectError, PlainError};
 use crate::output;
+use crate::references::reference;
+
+/// Characters of an input in a message.
+const INPUT_CHARACTERS_MAX: usize = 40;
 
 /// The files of one attempt; they go when it is dropped.
 pub(crate) struct TaskWorkspace<'a> {
@@ -83,18 +87,47 @@ impl<'a> TaskWorkspace<'a> {
             .map_err(|trouble| self.failed(trouble))
     }
 
-    /// Keeps the end of what a failed attempt printed for `ciel logs`.
-    pub(crate) fn keep_printed(&self) {
-        let Ok(path) = self.printed_path() else {
-            return;
+    /// Keeps the end of what an attempt wrote to standard output for `ciel logs`, and returns the
+    /// end of that as text, at most [`limits::ERROR_TAIL_BYTES_MAX`].
+    pub(crate) fn keep_printed(&self, stdout: &Stdout) -> String {
+        let (path, bytes_max) = match stdout {
+            Stdout::Printed => (self.printed_path(), limits::LOG_BYTES_MAX),
+            Stdout::Output(index) => (self.output_path(*index), limits::OUTPUT_LOG_BYTES_MAX),
         };
         let scratch = self.engine.folder.scratch();
-        let end = scratch.end(&path, limits::LOG_BYTES_MAX);
-        if let Some(end) = end.filter(|end| !end.is_empty()) {
-            self.engine
-                .lock()
-                .history
-                .log(&self.assignment.label, "stdout", &end);
+        let end = path.ok();
+        let end = end.and_then(|path| scratch.end(&path, bytes_max));
+        let Some(end) = end.filter(|end| !end.is_empty()) else {
+            return String::new();
+        };
+        let label = &self.assignment.label;
+        self.engine.lock().history.log(label, "stdout", &end);
+        let last = end.len().saturating_sub(limits::ERROR_TAIL_BYTES_MAX);
+        String::from_utf8_lossy(&end[last..]).into_owned()
+    }
+
+    /// An input in a few words, for messages: the beginning of its text, or its length.
+    pub(crate) fn described(&self, input: &serde_json::Value) -> String {
+        let Some(index) = reference(input) else {
+            return shortened(&input.to_string(), INPUT_CHARACTERS_MAX);
+        };
+        let Some(value) = self.inputs.get(index) else {
+            return "nothing".to_string();
+        };
+        let length = match &value.content {
+            Content::File { length, .. } => *length,
+            Content::Inline(bytes) => bytes.len() as u64,
+        };
+        let text = match (&value.content, &value.form) {
+            (Content::File { .. }, _) | (_, Form::Pickle) => None,
+            (Content::Inline(_), _) => objects::plain_bytes(self.engine, value).ok(),
+        };
+        match text.as_deref().map(std::str::from_utf8) {
+            Some(Ok(text)) if value.form == Form::Bytes || value.form == Form::Text => {
+                shortened(&format!("{text:?}"), INPUT_CHARACTERS_MAX)
+            }
+            Some(Ok(text)) => shortened(text, INPUT_CHARACTERS_MAX),
+            _ => format!("{length} bytes"),
         }
     }
 
@@ -255,6 +288,16 @@ pub(crate) fn c_string(word: &OsStr) -> CString {
         .filter(|byte| *byte != 0)
         .collect();
     CString::new(bytes).expect("zero bytes are filtered out")
+}
+
+/// On one line, at most so many characters.
+pub(crate) fn shortened(text: &str, characters_max: usize) -> String {
+    let flat = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut short: String = flat.take(characters_max).collect();
+    if text.chars().nth(characters_max).is_some() {
+        short.push('…');
+    }
+    short
 }
 
 /// `SIGSEGV` for 11.

@@ -27,6 +27,7 @@ from ciel._errors import (  # noqa: E402  (an interpreter is refused before anyt
     Cancelled,
     CielError,
     CielWarning,
+    CommandError,
     DiskFull,
     NonDeterministic,
     NoRun,
@@ -69,6 +70,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Cancelled",
     "CielError",
+    "CommandError",
     "CielWarning",
     "DiskFull",
     "Executor",

@@ -8,11 +8,13 @@ next: `_carried.py`.
 
 from __future__ import annotations
 
+import json
 import linecache
 import os
 import reprlib
 import sys
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from ciel._carried import Place, carried, chain, restored
@@ -53,6 +55,23 @@ class TaskError(CielError):
 
     kind = "TASK_ERROR"
     type_name: str = ""
+
+
+class CommandError(TaskError):
+    """A command failed; the attributes say what it was and what it left.
+
+    `exit_status` is `None` if a signal killed it; `signal` is then its name, such as `SIGTERM`, and
+    else empty. `command` is the command as it was written; `inputs` has its first inputs by name,
+    each in a few words. `stdout` and `stderr` are the ends of what it wrote, at most 4096 bytes of
+    each; `ciel logs` shows more.
+    """
+
+    exit_status: int | None = None
+    signal: str = ""
+    command: str = ""
+    inputs: Mapping[str, str] = MappingProxyType({})
+    stdout: str = ""
+    stderr: str = ""
 
 
 class WorkerLost(CielError):
@@ -201,15 +220,27 @@ def error_of(failure: Failure) -> BaseException:
             return _originated(restored(data), failure.task)
         except Exception:  # a class of the user may raise anything
             pass
-    error = _KINDS.get(failure.kind, TaskError)(_text_of(failure))
+    kind = CommandError if failure.language == "command" else _KINDS.get(failure.kind, TaskError)
+    error = kind(_text_of(failure))
     error.hint, error.task = failure.hint, failure.task
     if isinstance(error, TaskError):
         error.type_name = failure.type_name
+    if isinstance(error, CommandError) and form == "json":
+        _describe(error, json.loads(data))
     if isinstance(error, WorkerLost) and failure.excerpt:
         error.excerpt = failure.excerpt
         add_note(error, failure.excerpt)
     frames = [(frame.file, frame.function, frame.line) for frame in failure.frames]
     return _originated(error, failure.task).with_traceback(chain(frames))
+
+
+def _describe(error: CommandError, fields: dict[str, Any]) -> None:
+    """Sets the attributes of a failed command from its fields."""
+    error.exit_status = fields.get("exit_status")
+    error.signal = fields.get("signal") or ""
+    error.command = fields.get("command", "")
+    error.inputs = fields.get("inputs", {})
+    error.stdout, error.stderr = fields.get("stdout", ""), fields.get("stderr", "")
 
 
 def _text_of(failure: Failure) -> str:

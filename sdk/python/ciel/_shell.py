@@ -89,8 +89,8 @@ def shell(strand: Callable[[], Strand]) -> Shell:
 
         Raises CielError at once if the command uses an undefined name, or if an argument is neither
         a placeholder of the command nor an option; TypeError or ValueError for an option with a
-        wrong value. A command that fails raises TaskError at `result()`, with its exit status and
-        the last lines of its standard error.
+        wrong value. A command that fails raises CommandError at `result()`, with its exit status,
+        its inputs and the ends of what it wrote as attributes.
         """
         given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
         return spawn_command(strand(), command, words, **given)

@@ -64,6 +64,41 @@ def test_command_that_fails_raises_with_its_status(session: ciel.Session) -> Non
     assert "exit status 3" in str(caught.value) and "no room" in str(caught.value)
 
 
+def test_failed_command_says_what_it_was_given_and_what_it_left(session: ciel.Session) -> None:
+    """The message had `echo "${ciel_0}"`, so nobody could see which of many commands had failed;
+    exit status and standard error were parts of a text only.
+    """
+    source = session.sh("printf 'b\\na\\n'")
+    command = "echo half; sort {source}; echo bad {n} >&2; exit {n}"
+    with pytest.raises(ciel.CommandError) as caught:
+        session.sh(command, source=source, n=7).result()
+    error = caught.value
+    assert isinstance(error, ciel.TaskError)
+    assert (error.exit_status, error.signal, error.command) == (7, "", command)
+    assert error.inputs == {"source": '"b\\na\\n"', "n": "7"}
+    assert (error.stdout, error.stderr) == ("half\na\nb\n", "bad 7\n")
+    assert "ended with exit status 7, with " in str(error) and "n = 7" in str(error)
+    assert command in str(error)
+
+
+def test_failed_command_keeps_its_attributes_through_tasks(session: ciel.Session) -> None:
+    def inner() -> bytes:
+        return ciel.sh("kill -TERM $$").result()
+
+    with pytest.raises(ciel.CommandError) as caught:
+        session.submit(inner).result()
+    assert (caught.value.exit_status, caught.value.signal) == (None, "SIGTERM")
+
+
+def test_failed_command_shows_ends_of_what_is_long(session: ciel.Session) -> None:
+    with pytest.raises(ciel.CommandError) as caught:
+        session.sh("seq 100000; seq 2000 >&2; test {n} = short", n="9" * 1000).result()
+    error = caught.value
+    assert error.stdout.endswith("\n100000\n") and len(error.stdout) == 4096
+    assert error.stderr.endswith("\n2000\n") and len(error.stderr) == 4096
+    assert len(error.inputs["n"]) < 50
+
+
 def test_folder_that_is_not_there_is_told(session: ciel.Session, tmp_path: Path) -> None:
     with pytest.raises(ciel.CielError, match="nowhere"):
         session.sh("true", cwd=tmp_path / "nowhere").result()

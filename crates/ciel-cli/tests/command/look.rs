@@ -46,6 +46,21 @@ fn live_run_is_explained_and_so_is_the_ended_one() {
     shows!("why_no_runs", folder.ciel(&["why", "sh"]));
 }
 
+/// What a command had written was lost if it failed and its standard output was to be its output.
+#[test]
+fn standard_output_of_a_failed_command_is_kept_also_if_it_was_to_be_an_output() {
+    let folder = Folder::with_job(
+        "return text(spawn_exec(\"shell\", {\"command\": \"echo half {n}; exit 3\", \
+         \"inputs\": {\"n\": \"Ann\"}}, 1)[0]);",
+    );
+    let ended = folder.ciel(&["run", "-q", "job.sw"]);
+    assert_eq!(ended.code, Some(1));
+    let message = "`sh -c echo half {n}; exit 3` ended with exit status 3, with n = \"Ann\"";
+    assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    let logs = folder.ciel(&["logs", "echo"]);
+    assert!(logs.stdout.contains("half Ann\n"), "{}", logs.stdout);
+}
+
 #[test]
 fn looks_are_told_as_json() {
     let folder = Folder::with_job(WAITING);

@@ -45,6 +45,7 @@ impl CommandLine for Environ {
         environment.push(("OUTPUT_FILES".to_string(), outputs.into()));
         Ok(Plan {
             program,
+            written: None,
             stdin: Vec::new(),
             stdout: Stdout::Printed,
             environment,

@@ -21,7 +21,7 @@ mod stdinout;
 mod sync;
 mod template;
 mod unknown;
-mod words;
+pub(crate) mod words;
 pub(crate) mod worker;
 
 use std::path::Path;

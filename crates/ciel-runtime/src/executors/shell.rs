@@ -55,6 +55,7 @@ impl CommandLine for Shell {
             .chain([script.into()]);
         Ok(Plan {
             program: program.collect(),
+            written: Some(command.clone()),
             stdin,
             stdout,
             environment,

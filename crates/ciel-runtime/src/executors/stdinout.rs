@@ -33,6 +33,7 @@ impl CommandLine for Stdinout {
         }
         Ok(Plan {
             program: words::command_line(arguments, desk)?,
+            written: None,
             stdin: words::inputs(arguments, "inputs")?,
             stdout: Stdout::Output(0),
             environment: words::variables(arguments, desk)?,

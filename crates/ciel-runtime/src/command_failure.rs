@@ -1,0 +1,182 @@
+//! The failure of a command: what it was, what it was given, and the ends of what it wrote.
+//!
+//! The message is for people. Programs read the same as fields: they are the `value` of the
+//! failure, and its language is [`LANGUAGE`]. This module does not know how a process is watched.
+//! Read next: `processes`.
+
+use std::sync::Arc;
+
+use ciel_model::{Failure, FailureDetails, FailureKind, Label, limits};
+use ciel_spawner::Status;
+use serde_json::{Map, Value, json};
+
+use crate::executors::command::Plan;
+use crate::workspace::{shortened, signal_name};
+
+/// The language of such a failure, by which readers recognise its fields.
+const LANGUAGE: &str = "command";
+
+/// Characters of a command in a message.
+const COMMAND_CHARACTERS_MAX: usize = 80;
+
+/// What a command left when it failed.
+pub(crate) struct Remains {
+    pub(crate) status: Status,
+    /// Its inputs by name, each in a few words.
+    pub(crate) inputs: Vec<(String, String)>,
+    /// The end of its standard output; at most [`limits::ERROR_TAIL_BYTES_MAX`].
+    pub(crate) stdout: String,
+    /// The end of its standard error; as long.
+    pub(crate) stderr: String,
+}
+
+/// The failure of a command that ended with another exit status than 0.
+pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
+    let command = shortened(&shown(plan), COMMAND_CHARACTERS_MAX);
+    let (ended, hint) = match remains.status {
+        Status::Code(code) => (format!("ended with exit status {code}"), hint_of(code)),
+        Status::Signal(number, dumped) => {
+            let core = if dumped { ", core dumped" } else { "" };
+            let hint = (number == libc::SIGKILL)
+                .then(|| "Ciel did not kill it: perhaps the machine ran out of memory".to_string());
+            (format!("was killed by {}{core}", signal_name(number)), hint)
+        }
+    };
+    let message = format!("`{command}` {ended}{}", with(&remains.inputs));
+    let mut failure = Failure::new(FailureKind::TaskError, label.clone(), message);
+    failure.excerpt = last_lines(&remains.stderr);
+    failure.hint = hint;
+    failure.value = Some(fields(plan, remains).to_string());
+    failure.told = Some(Arc::new(FailureDetails {
+        language: LANGUAGE.to_string(),
+        ..FailureDetails::default()
+    }));
+    failure
+}
+
+/// The fields that programs read.
+fn fields(plan: &Plan, remains: Remains) -> Value {
+    let (exit_status, signal) = match remains.status {
+        Status::Code(code) => (Some(code), None),
+        Status::Signal(number, _) => (None, Some(signal_name(number))),
+    };
+    let inputs = remains.inputs.into_iter();
+    let inputs: Map<String, Value> = inputs
+        .take(limits::FAILURE_INPUTS_MAX)
+        .map(|(name, text)| (name, text.into()))
+        .collect();
+    let command = plan.written.clone().unwrap_or_else(|| shown(plan));
+    json!({
+        "exit_status": exit_status,
+        "signal": signal,
+        "command": shortened(&command, limits::ERROR_TAIL_BYTES_MAX),
+        "inputs": inputs,
+        "stdout": remains.stdout,
+        "stderr": remains.stderr,
+    })
+}
+
+/// The words of the program, with a script as its user wrote it.
+fn shown(plan: &Plan) -> String {
+    let words = plan.program.iter().map(|word| word.to_string_lossy());
+    let mut words: Vec<_> = words.collect();
+    if let (Some(written), Some(last)) = (&plan.written, words.last_mut()) {
+        *last = written.into();
+    }
+    words.join(" ")
+}
+
+/// `, with n = 3, text = "abc"`.
+fn with(inputs: &[(String, String)]) -> String {
+    let count = inputs.len().min(limits::FAILURE_INPUTS_MAX);
+    let mut parts: Vec<String> = inputs[..count]
+        .iter()
+        .map(|(name, text)| format!("{name} = {text}"))
+        .collect();
+    if inputs.len() > count {
+        parts.push(format!("and {} more", inputs.len() - count));
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(", with {}", parts.join(", ")),
+    }
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(limits::ERROR_TAIL_LINES_MAX)..].join("\n")
+}
+
+fn hint_of(code: i32) -> Option<String> {
+    match code {
+        126 => Some("the shell found the command but could not run it".to_string()),
+        127 => Some("the shell did not find the command".to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executors::command::Stdout;
+    use ciel_model::Name;
+
+    fn failed(status: Status, inputs: usize) -> Failure {
+        let label = Label {
+            what: "sh".into(),
+            name: Name(1),
+        };
+        let plan = Plan {
+            program: vec!["sh".into(), "-c".into(), "cat \"${ciel_0}\"".into()],
+            written: Some("cat {f}".to_string()),
+            stdin: Vec::new(),
+            stdout: Stdout::Output(0),
+            environment: Vec::new(),
+            folder: None,
+        };
+        let remains = Remains {
+            status,
+            inputs: (0..inputs)
+                .map(|at| (format!("f{at}"), at.to_string()))
+                .collect(),
+            stdout: "half\n".to_string(),
+            stderr: "no such file\n".to_string(),
+        };
+        failure(&label, &plan, remains)
+    }
+
+    #[test]
+    fn command_is_shown_as_written_and_not_with_the_variables_of_its_script() {
+        let failure = failed(Status::Code(1), 1);
+        assert_eq!(
+            failure.message,
+            "`sh -c cat {f}` ended with exit status 1, with f0 = 0"
+        );
+        assert_eq!(failure.excerpt, "no such file");
+    }
+
+    #[test]
+    fn fields_say_what_the_message_says() {
+        let fields = |failure: Failure| -> Value {
+            serde_json::from_str(&failure.value.expect("a command has fields")).unwrap()
+        };
+        assert_eq!(
+            fields(failed(Status::Code(7), 1)),
+            json!({
+                "exit_status": 7, "signal": null, "command": "cat {f}", "inputs": {"f0": "0"},
+                "stdout": "half\n", "stderr": "no such file\n",
+            })
+        );
+        let killed = fields(failed(Status::Signal(libc::SIGTERM, false), 0));
+        assert_eq!(killed["exit_status"], Value::Null);
+        assert_eq!(killed["signal"], "SIGTERM");
+    }
+
+    #[test]
+    fn inputs_of_a_message_are_bounded() {
+        let failure = failed(Status::Code(1), 3_000);
+        let hidden = 3_000 - limits::FAILURE_INPUTS_MAX;
+        assert!(failure.message.ends_with(&format!(", and {hidden} more")));
+        assert!(failure.value.expect("a command has fields").len() < 1_000);
+    }
+}

@@ -225,6 +225,28 @@ fn follower_that_the_home_refuses_stops_and_its_slot_is_free_when_it_has_left() 
 }
 
 #[test]
+fn follower_whose_attempt_has_waited_elsewhere_meanwhile_does_not_continue_from_its_start() {
+    // The message that it has begun was on its way for so long that the attempt ran at another
+    // site, waited there, and was offered to this one again: the home took the one for the other.
+    let mut alone = with_a_start_ahead();
+    assert_eq!(alone.exit(1, 0, Some(2)), "finished 1, placed 2");
+    assert_eq!(alone.receive([offer(2)]), "");
+    let mut again = assignment(2);
+    again.entry = Entry::Replay {
+        inputs: Vec::new(),
+        facts: Vec::new(),
+    };
+    let told = alone.receive([ToSite::Begin(again)]);
+    assert_eq!(told, "reply FollowerStopped to 1, lost 2");
+    let left = Event::TurnEnded {
+        attempt: attempt_of(1),
+        end: None,
+    };
+    assert_eq!(alone.tell(left, Caller::Nobody), "");
+    assert_eq!(alone.receive([offer(3)]), "placed 3");
+}
+
+#[test]
 fn attempt_that_is_stopped_before_the_home_has_confirmed_its_slot_leaves_it_at_once() {
     // Its first worker had died while the home confirmed it there, and it got a slot in another
     // one, which was requested to stop what it had never begun.

@@ -2,7 +2,7 @@
 //!
 //! Read next: `succession`.
 
-use ciel_graph::{self as graph, Assignment};
+use ciel_graph::{self as graph, Assignment, Entry};
 use ciel_model::{Failure, FailureKind, Handle};
 use ciel_node::{self as node, AttemptKey, Slot, WorkerKey};
 
@@ -130,7 +130,7 @@ impl Site {
     /// An attempt of which nothing is in a slot any more has lost its worker meanwhile.
     fn begin(&mut self, call: &mut Call<'_>, assignment: Box<Assignment>) {
         let attempt = attempt_of(&assignment);
-        self.pass_slot_on(attempt);
+        self.settle_follower(call, &assignment);
         let Some(slot) = self.slots.get_mut(&attempt) else {
             return call.to_home.push(lost(&assignment));
         };
@@ -146,6 +146,17 @@ impl Site {
                 self.note_begin(call.now, worker);
                 call.begun.push((worker, Begun { assignment, ahead }));
             }
+        }
+    }
+
+    /// What a worker has begun by itself began from its start: if the attempt has run elsewhere
+    /// meanwhile, and has waited there, it does not continue so.
+    fn settle_follower(&mut self, call: &mut Call<'_>, assignment: &Assignment) {
+        let attempt = attempt_of(assignment);
+        if matches!(assignment.entry, Entry::Start(_)) {
+            self.pass_slot_on(attempt);
+        } else if let Some(before) = self.followers.remove(&attempt) {
+            self.refuse_follower(call, before);
         }
     }
 

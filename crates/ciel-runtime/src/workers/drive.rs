@@ -13,10 +13,10 @@ use ciel_workers::{Conversation, Effect, Gone, Input, Show, WorkerExitReason, sh
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use super::Workers;
 use super::connection::Connection;
 use super::host::WorkerHost;
 use super::startup::{Started, refuse_tasks, started};
+use super::{FAILED_STARTS_MAX, Workers};
 
 /// The life of one worker.
 pub(super) async fn run(
@@ -39,7 +39,8 @@ pub(super) async fn run(
         Err(Some(why)) => {
             let again = workers.given_up(pool).is_none();
             if again {
-                workers.start_failed(pool, workers.failed_starts(pool), &why);
+                let before = workers.failed_starts(pool);
+                workers.start_failed(pool, before, FAILED_STARTS_MAX, &why);
             }
             refuse_tasks(workers, worker, &why, again, commands).await;
         }

@@ -31,6 +31,9 @@ use crate::spawning::Spawning;
 /// Starts of an executor that may fail in a row before it is not started again in this run.
 const FAILED_STARTS_MAX: u32 = 3;
 
+/// The same if the last of them was killed: the first start, and three more.
+const KILLED_STARTS_MAX: u32 = 4;
+
 /// Why an executor cannot be started.
 #[derive(Clone, Debug)]
 pub(super) struct StartError {
@@ -38,6 +41,15 @@ pub(super) struct StartError {
     pub(super) message: String,
     pub(super) excerpt: String,
     pub(super) hint: Option<String>,
+}
+
+/// Starts of the workers of one pool that have failed in a row.
+struct FailedStarts {
+    count: u32,
+    /// After as many no more are tried.
+    max: u32,
+    /// Why the last one failed.
+    why: StartError,
 }
 
 impl StartError {
@@ -58,7 +70,7 @@ pub(crate) struct Workers {
     pub(super) rules: Rules,
     connections: RefCell<FxHashMap<WorkerKey, UnboundedSender<Input>>>,
     /// Pools whose last starts have failed: how many, and why the last.
-    failed_starts: RefCell<FxHashMap<Pool, (u32, StartError)>>,
+    failed_starts: RefCell<FxHashMap<Pool, FailedStarts>>,
     /// Bytes of standard error that tasks have shown, so that a replay does not show them again.
     shown: RefCell<FxHashMap<TaskKey, u64>>,
     /// The last tag that was given to a start.
@@ -164,22 +176,23 @@ impl Workers {
     /// Why no worker of `pool` is started any more, if so.
     pub(super) fn given_up(&self, pool: &Pool) -> Option<StartError> {
         let failed = self.failed_starts.borrow();
-        let (count, why) = failed.get(pool)?;
-        (*count >= FAILED_STARTS_MAX).then(|| why.clone())
+        let failed = failed.get(pool)?;
+        (failed.count >= failed.max).then(|| failed.why.clone())
     }
 
     /// How many starts of workers of `pool` have failed in a row.
     pub(super) fn failed_starts(&self, pool: &Pool) -> u32 {
         let failed = self.failed_starts.borrow();
-        failed.get(pool).map_or(0, |(count, _)| *count)
+        failed.get(pool).map_or(0, |failed| failed.count)
     }
 
     /// A worker of `pool` could not be started; `before` starts are known to have failed
-    /// before it, so those with one cause can count once.
-    pub(super) fn start_failed(&self, pool: &Pool, before: u32, why: &StartError) {
+    /// before it, so those with one cause can count once. After `max` no more are tried.
+    pub(super) fn start_failed(&self, pool: &Pool, before: u32, max: u32, why: &StartError) {
         let count = self.failed_starts(pool).max(before + 1);
-        let mut failed = self.failed_starts.borrow_mut();
-        failed.insert(pool.clone(), (count, why.clone()));
+        let why = why.clone();
+        let failed = FailedStarts { count, max, why };
+        self.failed_starts.borrow_mut().insert(pool.clone(), failed);
     }
 
     /// A task of `pool` succeeded.

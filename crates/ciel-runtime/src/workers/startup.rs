@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use super::connection::{Connection, ProcessEnd};
-use super::{StartError, Workers};
+use super::{KILLED_STARTS_MAX, StartError, Workers};
 use crate::executors::worker::{WorkerCommand, WorkerStart};
 
 /// In place of a worker that cannot be started: fails the tasks that are given to it. If another
@@ -94,7 +94,7 @@ pub(super) async fn started(
             Err(Unstarted::Dismissed) => return Err(None),
             Err(Unstarted::Failed(why)) => return Err(Some(why)),
             Err(Unstarted::Killed(why)) => {
-                workers.start_failed(pool, before, &why);
+                workers.start_failed(pool, before, KILLED_STARTS_MAX, &why);
                 if let Some(why) = workers.given_up(pool) {
                     return Err(Some(why));
                 }

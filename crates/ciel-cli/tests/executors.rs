@@ -301,8 +301,8 @@ fn place_with_slow_starts() -> Place {
 fn spawner_killed_while_workers_start_costs_no_task_an_attempt() {
     // With four workers in the midst of their start, one death of the spawner counted as four
     // failed starts and as three losses of one task: the job failed with WorkerLost, and what was
-    // finished was lost with it. And the third death ended the job, although a start may be repeated
-    // three times: of 250 random kills on a busy machine one series ended so.
+    // finished was lost with it. And the third death ended the job, although a start may be
+    // repeated three times: of 250 random kills on a busy machine one series ended so.
     let place = place_with_slow_starts();
     let gate = place.gate("gate");
     let script = "sum = 0; all = [];

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ciel_view::{Durable, GivenOptions, RunDescription};
 
-use crate::options::{Durability, ErrorOrder, ResumeOptions, RunOptions};
+use crate::options::{CommandShell, Durability, ErrorOrder, ResumeOptions, RunOptions};
 
 /// The options of `ciel run`, but for those that `ciel resume` takes itself.
 pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOptions {
@@ -31,6 +31,10 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         stderr: match given.ordered_errors {
             true => ErrorOrder::Ordered,
             false => ErrorOrder::Live,
+        },
+        shell: match given.strict_shell {
+            true => CommandShell::Strict,
+            false => CommandShell::Sh,
         },
         output: given.output,
         overwrite: given.overwrite,
@@ -64,6 +68,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         timeout_us: options.timeout,
         job_timeout_us: options.job_timeout,
         ordered_errors: options.stderr == ErrorOrder::Ordered,
+        strict_shell: options.shell == CommandShell::Strict,
         output: options.output.clone(),
         overwrite: options.overwrite,
         packages: options.package.iter().cloned().collect(),
@@ -113,6 +118,8 @@ mod tests {
             "1h",
             "--stderr",
             "ordered",
+            "--shell",
+            "strict",
             "-o",
             "out.txt",
             "--overwrite",

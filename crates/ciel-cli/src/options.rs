@@ -198,6 +198,14 @@ pub struct RunOptions {
         hide_possible_values = true
     )]
     pub stderr: ErrorOrder,
+    /// Shell that runs commands: sh, or bash -euo pipefail (strict)
+    #[arg(
+        long,
+        value_name = "sh|strict",
+        default_value = "sh",
+        hide_possible_values = true
+    )]
+    pub shell: CommandShell,
     /// Write the job's output to FILE; a file that holds the start of the output is continued
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -308,6 +316,13 @@ pub enum Shell {
     Bash,
     Zsh,
     Fish,
+}
+
+/// What runs the commands of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CommandShell {
+    Sh,
+    Strict,
 }
 
 /// How the standard error of tasks is shown.

@@ -10,7 +10,7 @@ use ciel_runtime::{Job, Observer, Outcome, Report, Resume, RunError, Settings};
 
 use crate::cli_error::{CliError, JOB_FAILED};
 use crate::observer::CommandObserver;
-use crate::options::{ErrorOrder, RunOptions, Shared};
+use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
 use crate::{SPAWNER, given, paint, python, script, sink, trace};
@@ -152,6 +152,7 @@ pub fn settings(
         timeout_us: options.timeout,
         job_timeout_us: options.job_timeout,
         ordered_errors: options.stderr == ErrorOrder::Ordered,
+        strict_shell: options.shell == CommandShell::Strict,
         state: shared.state.clone(),
         heap_bytes_max: options.heap,
         spawner: (PathBuf::from(OWN_FILE), vec![SPAWNER.into()]),

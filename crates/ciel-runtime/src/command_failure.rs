@@ -127,6 +127,7 @@ mod tests {
             name: Name(1),
         };
         let plan = Plan {
+            outer: Vec::new(),
             program: vec!["sh".into(), "-c".into(), "cat \"${ciel_0}\"".into()],
             written: Some("cat {f}".to_string()),
             stdin: Vec::new(),

@@ -180,9 +180,8 @@ fn start_request(
     stdin: Option<std::path::PathBuf>,
     desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Start> {
-    let program = plan
-        .program
-        .iter()
+    let words = plan.outer.iter().chain(&plan.program);
+    let program = words
         .map(|word| crate::workspace::c_string(word.as_ref()))
         .collect();
     let task = format!("{}.{}", assignment.label.name, assignment.attempt.0);

@@ -39,6 +39,8 @@ pub struct Settings {
     pub job_timeout_us: Option<u64>,
     /// Standard error in serial order instead of live and tagged.
     pub ordered_errors: bool,
+    /// Commands that do not say it themselves are run by `bash -euo pipefail`.
+    pub strict_shell: bool,
     /// The state folder.
     pub state: PathBuf,
     /// Bytes of a script's heap.

@@ -55,6 +55,9 @@ pub struct GivenOptions {
     pub job_timeout_us: Option<u64>,
     /// Standard error in serial order.
     pub ordered_errors: bool,
+    /// Commands are run by the strict shell.
+    #[serde(default)]
+    pub strict_shell: bool,
     /// The file that takes the output.
     pub output: Option<PathBuf>,
     /// Whatever that file held is replaced.

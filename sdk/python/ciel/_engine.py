@@ -40,6 +40,7 @@ class EngineOptions:
     stderr: str
     progress: bool
     resources: Mapping[str, int] | None
+    shell: str
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
@@ -47,6 +48,8 @@ class EngineOptions:
             raise ValueError(f"jobs is the number of cores to use, at least 1, not {self.jobs!r}")
         if self.stderr not in ("live", "ordered"):
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
+        if self.shell not in ("sh", "strict"):
+            raise ValueError(f"shell is 'sh' or 'strict', not {self.shell!r}")
         if self.serial and self.jobs is not None:
             raise ValueError("a serial run has one task at a time: leave jobs out")
 
@@ -60,7 +63,7 @@ class EngineOptions:
         words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
         words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
-        return [*words, f"--stderr={self.stderr}"]
+        return [*words, f"--stderr={self.stderr}", f"--shell={self.shell}"]
 
 
 class Engine:

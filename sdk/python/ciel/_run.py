@@ -33,6 +33,7 @@ def run(
     stderr: str = "live",
     progress: bool = False,
     resources: Mapping[str, int] | None = None,
+    shell: str = "sh",
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
@@ -44,7 +45,7 @@ def run(
     """
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
-        state=state, stderr=stderr, progress=progress, resources=resources,
+        state=state, stderr=stderr, progress=progress, resources=resources, shell=shell,
     )  # fmt: skip
     try:
         value: Any = session.submit(as_plain(main), *args, **kwargs).result()

@@ -43,7 +43,8 @@ class Session:
     `retries` and `timeout` (seconds) are the defaults of tasks without these options; `state` is
     the state folder, `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether
     other submits continue after a failure; `progress` shows a progress line on a terminal;
-    `resources` are further resources of the machine, by name, that tasks may request.
+    `resources` are further resources of the machine, by name, that tasks may request; `shell` is
+    "sh" or "strict" (`bash -euo pipefail`) for commands that do not say it themselves.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Session:
         stderr: str = "live",
         progress: bool = False,
         resources: Mapping[str, int] | None = None,
+        shell: str = "sh",
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -66,7 +68,7 @@ class Session:
                 hint="spawn tasks there; start runs outside of tasks",
             )
         options = EngineOptions(
-            jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources
+            jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources, shell
         )
         self._process = SessionProcess(options)
 

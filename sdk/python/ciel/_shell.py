@@ -24,7 +24,8 @@ _PREFIX = "out."
 _ONLY = "out"
 _INPUT = "in."
 _OPTIONS = frozenset(OptionNames.__annotations__)
-_ARGUMENTS = frozenset({"stdin", "env", "cwd", "outputs", "options"})
+_SURROUNDINGS = frozenset({"shell", "conda", "container"})
+_ARGUMENTS = frozenset({"stdin", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
 
 
 class Shell(Protocol):
@@ -42,6 +43,9 @@ class Shell(Protocol):
         outputs: None = ...,
         options: Options | None = ...,
         live: bool = ...,
+        shell: str = ...,
+        conda: str | os.PathLike[str] = ...,
+        container: str | Sequence[str] = ...,
         **words: Any,
     ) -> Future[bytes]: ...
     @overload
@@ -56,6 +60,9 @@ class Shell(Protocol):
         outputs: Sequence[str],
         options: Options | None = ...,
         live: bool = ...,
+        shell: str = ...,
+        conda: str | os.PathLike[str] = ...,
+        container: str | Sequence[str] = ...,
         **words: Any,
     ) -> dict[str, Future[bytes]]: ...
 
@@ -83,6 +90,10 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
         dictionary of futures. `stdin` is a future, bytes, text, or a list of them; `env` adds
         variables; `cwd` is the working folder.
+
+        `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
+        path of a Conda environment, which is activated for the command. `container` holds the words
+        that start a container, such as `"docker run --rm image"`: the command follows them.
 
         Options are passed by name, too: `timeout=60, retries=2`; they take precedence over
         `options`. A name that the command uses as a placeholder is always an input.
@@ -118,7 +129,8 @@ def spawn_command(
     named = _placeholders(command)
     used = named | {name.removeprefix(_INPUT) for name in named}
     inputs = {word: value for word, value in words.items() if word in used}
-    changes = {word: value for word, value in words.items() if word not in used}
+    where = {word: words[word] for word in _SURROUNDINGS & words.keys() - used}
+    changes = {word: words[word] for word in words if word not in inputs and word not in where}
     names = _outputs_of(named, inputs, outputs)
     _check_options(changes, used)
     asked = (options if options is not None else Options()).changed(**changes)
@@ -135,10 +147,23 @@ def spawn_command(
         arguments["environment"] = {name: _word(strand, name, env[name]) for name in env}
     if cwd is not None:
         arguments["folder"] = os.fspath(cwd)
+    arguments.update(_surroundings(where))
     label = asked.name or _label(command)
     made = strand.spawn_executor("shell", arguments, max(len(names), 1), asked, label)
     strand.note(made)
     return made[0] if outputs is None else dict(zip(names, made, strict=True))
+
+
+def _surroundings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The shell, environment or container of a command, as the executor takes them."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if asked.get("shell", "sh") not in ("sh", "strict"):
+        raise ValueError(f"shell is 'sh' or 'strict', not {asked['shell']!r}")
+    if "conda" in asked:
+        asked["conda"] = os.fspath(asked["conda"])
+    if not isinstance(asked.get("container", ""), str):
+        asked["container"] = [os.fspath(word) for word in asked["container"]]
+    return asked
 
 
 def _placeholders(command: str) -> set[str]:

@@ -157,7 +157,7 @@ def test_placeholder_with_the_name_of_an_option_is_an_input(session: ciel.Sessio
     [
         ({"timout": 1}, "no option 'timout' hint: did you mean 'timeout'?"),
         ({"sourse": "a"}, "no option 'sourse' hint: did you mean 'source'?"),
-        ({"speed": 1}, "no option 'speed' hint: options: cores, cwd, env, lazy, live, memory,"),
+        ({"speed": 1}, "no option 'speed' hint: options: conda, container, cores, cwd, env, lazy,"),
     ],
 )
 def test_word_that_is_neither_input_nor_option_is_refused(
@@ -202,3 +202,57 @@ def test_other_executors_are_spawned_by_name(session: ciel.Session) -> None:
         return made.decode()
 
     assert session.submit(ordered).result() == "a\nb\n"
+
+
+def test_strict_command_fails_with_a_part_of_its_pipe(session: ciel.Session) -> None:
+    """The failure of all but the last command of a pipe was lost."""
+    assert session.sh("false | cat").result() == b""
+    with pytest.raises(ciel.CommandError) as caught:
+        session.sh("false | cat", shell="strict").result()
+    assert caught.value.exit_status == 1 and caught.value.command == "false | cat"
+
+
+def test_shell_of_a_run_is_that_of_its_commands() -> None:
+    def main() -> bytes:
+        assert ciel.sh("false | cat", shell="sh").result() == b""
+        return ciel.sh("false | cat").result()
+
+    with pytest.raises(ciel.CommandError):
+        ciel.run(main, shell="strict")
+
+
+@pytest.mark.parametrize("how", [ciel.run, ciel.Session])
+def test_shell_that_is_none_is_refused_at_once(how: Any) -> None:
+    with pytest.raises(ValueError, match="shell is 'sh' or 'strict', not 'zsh'"):
+        how(shell="zsh") if how is ciel.Session else how(print, shell="zsh")
+
+
+def test_command_with_an_unknown_shell_is_refused_at_once(session: ciel.Session) -> None:
+    with pytest.raises(ValueError, match="shell is 'sh' or 'strict', not 'zsh'"):
+        session.sh("true", shell="zsh")
+
+
+def test_container_gets_the_command_and_its_variables(session: ciel.Session) -> None:
+    clean = ["env", "-i", "PATH=/usr/bin:/bin"]
+    for words in (clean, " ".join(clean)):
+        made = session.sh(
+            "cat {data}; echo $LEVEL {x} ${HOME-none}",
+            data=b"1\n", x="a  b", env={"LEVEL": 2}, container=words,
+        )  # fmt: skip
+        assert made.result() == b"1\n2 a  b none\n"
+
+
+def test_conda_environment_is_active(session: ciel.Session, tmp_path: Path) -> None:
+    for folder in ("conda-meta", "bin"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "bin" / "tool").write_text("#!/bin/sh\necho tool of $CONDA_PREFIX\n")
+    (tmp_path / "bin" / "tool").chmod(0o755)
+    found = session.sh("tool", conda=tmp_path, shell="strict").result()
+    assert found == f"tool of {tmp_path}\n".encode()
+    with pytest.raises(ciel.Refused, match="is not a Conda environment"):
+        session.sh("true", conda=tmp_path / "nowhere").result()
+
+
+def test_placeholder_named_as_an_argument_for_the_shell_is_an_input(session: ciel.Session) -> None:
+    found = session.sh("echo {container} {in.shell}", container="ship", shell="sea").result()
+    assert found == b"ship sea\n"

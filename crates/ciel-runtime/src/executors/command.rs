@@ -24,6 +24,8 @@ pub(crate) enum Stdout {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) program: Vec<OsString>,
+    /// Words that come before the program: those of its container or environment.
+    pub(crate) outer: Vec<OsString>,
     /// The last word of the program as the user wrote it, if that differs.
     pub(crate) written: Option<String>,
     /// Inputs that follow each other on standard input.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::ENVIRON;
-use super::words;
+use super::{surroundings, words};
 
 pub(super) struct Environ;
 
@@ -44,6 +44,7 @@ impl CommandLine for Environ {
         environment.push(("INPUT_FILES".to_string(), inputs.into()));
         environment.push(("OUTPUT_FILES".to_string(), outputs.into()));
         Ok(Plan {
+            outer: surroundings::before(arguments, &mut environment)?,
             program,
             written: None,
             stdin: Vec::new(),

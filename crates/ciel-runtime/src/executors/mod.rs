@@ -18,6 +18,7 @@ pub(crate) mod session;
 mod shell;
 pub(crate) mod skywriting;
 mod stdinout;
+mod surroundings;
 mod sync;
 mod template;
 mod unknown;
@@ -130,7 +131,8 @@ impl Registry {
         let mut known = FxHashMap::default();
         add_command(&mut known, stdinout::Stdinout);
         add_command(&mut known, environ::Environ);
-        add_command(&mut known, shell::Shell);
+        let is_strict = settings.strict_shell;
+        add_command(&mut known, shell::Shell { is_strict });
         add(&mut known, glob::executor());
         add(&mut known, grab::executor());
         add(&mut known, sync::executor());

@@ -1,4 +1,5 @@
-//! `shell`: a command for `sh` in which `{in.NAME}` and `{out.NAME}` stand for files and values.
+//! `shell`: a command for `sh`, or for a strict `bash`, in which `{in.NAME}` and `{out.NAME}` stand
+//! for files and values.
 //!
 //! Nothing is ever pasted into the command: each placeholder becomes a variable of the
 //! environment, so no content can break out of its place. Read next: `template`.
@@ -11,9 +12,19 @@ use serde_json::Value;
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
 use super::template::Template;
-use super::words;
+use super::{surroundings, words};
 
-pub(super) struct Shell;
+/// The words before a script for `sh`.
+const SH: &[&str] = &["sh", "-c"];
+
+/// The words before a script that fails with its first command, part of a pipe or unset variable
+/// that does.
+const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
+
+pub(super) struct Shell {
+    /// Whether commands that do not say it themselves are run by the strict shell.
+    pub(super) is_strict: bool,
+}
 
 impl CommandLine for Shell {
     fn name(&self) -> &'static str {
@@ -44,23 +55,43 @@ impl CommandLine for Shell {
         let mut environment = template.variables;
         environment.extend(words::variables(arguments, desk)?);
         let folder = words::folder(arguments, desk)?;
+        let words = self.shell(arguments)?.iter().map(OsString::from);
+        let program = words.chain([script.into()]).collect();
         let stdout = match names.is_empty() && outputs == 1 {
             true => Stdout::Output(0),
             false => Stdout::Printed,
         };
         let stdin = words::inputs(arguments, "stdin")?;
-        let program = ["sh", "-c"]
-            .map(OsString::from)
-            .into_iter()
-            .chain([script.into()]);
         Ok(Plan {
-            program: program.collect(),
+            outer: surroundings::before(arguments, &mut environment)?,
+            program,
             written: Some(command.clone()),
             stdin,
             stdout,
             environment,
             folder,
         })
+    }
+}
+
+impl Shell {
+    /// The words before the script.
+    fn shell(&self, arguments: &Value) -> Result<&'static [&'static str], Refused> {
+        let asked = match arguments.get("shell") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(asked)) => Some(asked.as_str()),
+            Some(other) => return Err(words::wrong("shell", "\"sh\" or \"strict\"", other)),
+        };
+        match asked {
+            None if self.is_strict => Ok(STRICT),
+            None | Some("sh") => Ok(SH),
+            Some("strict") => Ok(STRICT),
+            Some(_) => Err(words::wrong(
+                "shell",
+                "\"sh\" or \"strict\"",
+                &arguments["shell"],
+            )),
+        }
     }
 }
 
@@ -119,13 +150,15 @@ mod tests {
         }
     }
 
+    const SHELL: Shell = Shell { is_strict: false };
+
     fn plan(
         command: &str,
         inputs: Value,
         outputs: &[&str],
     ) -> Result<(String, Vec<OsString>), Refused> {
         let arguments = json!({"command": command, "inputs": inputs, "outputs": outputs});
-        let plan = Shell.plan(&arguments, outputs.len() as u32, &mut Paths)?;
+        let plan = SHELL.plan(&arguments, outputs.len() as u32, &mut Paths)?;
         let values = plan
             .environment
             .into_iter()
@@ -227,7 +260,7 @@ mod tests {
             "environment": {"LEVEL": 3, "NAME": {"$ref": 1}},
             "folder": "src",
         });
-        let plan = Shell.plan(&arguments, 1, &mut Paths).expect("good");
+        let plan = SHELL.plan(&arguments, 1, &mut Paths).expect("good");
         let asked = [("LEVEL", "3"), ("NAME", "text 1")];
         let asked = asked.map(|(name, value)| (name.to_string(), OsString::from(value)));
         assert_eq!(plan.environment, asked);
@@ -235,10 +268,31 @@ mod tests {
     }
 
     #[test]
+    fn shell_is_the_one_of_the_task_or_else_that_of_the_job() {
+        let plain = ["sh", "-c", "a"].as_slice();
+        let strict = ["bash", "-euo", "pipefail", "-c", "a"].as_slice();
+        for (is_strict, asked, program) in [
+            (false, json!(null), plain),
+            (true, json!(null), strict),
+            (false, json!("strict"), strict),
+            (true, json!("sh"), plain),
+        ] {
+            let arguments = json!({"command": "a", "shell": asked});
+            let plan = Shell { is_strict }.plan(&arguments, 1, &mut Paths);
+            assert_eq!(plan.expect("good").program, program);
+        }
+        for asked in [json!("zsh"), json!(true)] {
+            let arguments = json!({"command": "a", "shell": asked});
+            let refused = SHELL.plan(&arguments, 1, &mut Paths).expect_err("bad");
+            assert!(refused.message.contains("must be \"sh\" or \"strict\""));
+        }
+    }
+
+    #[test]
     fn variable_with_an_impossible_name_is_refused() {
         for name in ["", "A=B", "2x", "a b"] {
             let arguments = json!({"command": "make", "environment": {name: "x"}});
-            let refused = Shell.plan(&arguments, 1, &mut Paths).expect_err("bad");
+            let refused = SHELL.plan(&arguments, 1, &mut Paths).expect_err("bad");
             assert!(refused.message.contains("variable"), "{refused:?}");
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::STDINOUT;
-use super::words;
+use super::{surroundings, words};
 
 pub(super) struct Stdinout;
 
@@ -31,12 +31,15 @@ impl CommandLine for Stdinout {
                     .hint("use environ or shell for several outputs"),
             );
         }
+        let program = words::command_line(arguments, desk)?;
+        let mut environment = words::variables(arguments, desk)?;
         Ok(Plan {
-            program: words::command_line(arguments, desk)?,
+            outer: surroundings::before(arguments, &mut environment)?,
+            program,
             written: None,
             stdin: words::inputs(arguments, "inputs")?,
             stdout: Stdout::Output(0),
-            environment: words::variables(arguments, desk)?,
+            environment,
             folder: None,
         })
     }

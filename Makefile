@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check bench soak doc generate clean setup
+.PHONY: help build demo test check bench peers soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -30,6 +30,8 @@ FIRST ?= 0
 INPUTS ?= 1000000
 KILLS ?= 400
 GROUPS ?=
+ROUNDS ?= 5
+PEERS := target/peers
 
 help: ## this page
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -70,6 +72,15 @@ bench: build ## measure machines, then whole processes, then Python; GROUPS="...
 	@cargo bench --workspace --locked --bench '*'
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
 	@$(PYTHON) bench/python/measure.py
+
+peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GROUPS=wide,tree; table, plot
+	@scripts/setup $(PEERS) bench/peers/requirements.txt
+	@cargo build --release --locked --quiet -p ciel-bench --example limits
+	@cc -O2 -fopenmp bench/peers/limits.c -o $(PEERS)/limits
+	@$(WITH_PYTHON) $(PYTHON) bench/peers/compare.py --rounds $(ROUNDS) --only "$(GROUPS)" \
+		--json $(PEERS)/figures.json $(PEERS)
+	@$(PEERS)/bin/python bench/peers/plot.py $(PEERS)/figures.json $(PEERS)/figures.svg
+	@echo "the plot is $(PEERS)/figures.svg" >&2
 
 soak: build ## random runs of the simulator, SEEDS=100000 FIRST=0; INPUTS of readers; KILLS of real runs
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)

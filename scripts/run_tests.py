@@ -19,6 +19,7 @@ CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "
 PAGES = ["make", "--no-print-directory", "doc"]
 FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
+PEERS = [sys.executable, "-m", "unittest", "discover", "-s", "bench/peers"]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-rs", "--no-header", "--tb=short"]
 MYPY = [sys.executable, "-m", "mypy", "--no-error-summary"]
@@ -84,6 +85,8 @@ def types(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
     for folder, files in typed_examples().items():
         os.environ["MYPYPATH"] = os.pathsep.join(["sdk/python", folder])
         whole(name, [*MYPY, *files], tally, log)
+    os.environ["MYPYPATH"] = os.pathsep.join(["sdk/python", "bench/peers"])
+    whole(name, [*MYPY, *map(str, sorted(Path("bench/peers").glob("*.py")))], tally, log)
     os.environ.pop("MYPYPATH", None)
     examples = [file for files in typed_examples().values() for file in files]
     environment = ["--pythonpath", sys.executable]
@@ -123,6 +126,7 @@ def main() -> int:
             (whole, "pages of our crates", PAGES),
             (types, "types of Python", ["sdk/python"]),
             (tests, "scripts", SCRIPTS),
+            (tests, "comparison", PEERS),
             (whole, "wheel", build_wheel),
             (whole, "wheel laid out", lay_out_wheel),
             (tests, "tests of Python", PYTEST),

@@ -16,8 +16,10 @@ use ciel_model::{Handle, KeyTable, Label, Micros, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 use crate::executors::{Executor, Launch, Registry};
+use crate::gate::{Causes, Gate};
 use crate::history::History;
 use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
@@ -72,6 +74,8 @@ pub(crate) struct Core {
     spent_us: u64,
     /// Changes of strands when the output thread was last sent for.
     changes: u64,
+    /// Tasks that wait until the serial order has reached them.
+    gate: Gate,
     /// Output on disk that has no place in the order.
     pub(crate) unplaced: Vec<ciel_ordered::Extent>,
     /// How many attempts in workers were to be stopped so far.
@@ -96,6 +100,7 @@ impl Core {
             worker_pids: FxHashMap::default(),
             script_lines: FxHashMap::default(),
             spent_us: 0,
+            gate: Gate::default(),
             unplaced: Vec::new(),
             stops: Arc::default(),
             effects: Vec::new(),
@@ -243,7 +248,7 @@ impl Core {
         let executor = registry.find(&descriptor.executor);
         let may_block = match executor.launch() {
             Launch::Coroutine(coroutine) => coroutine.may_block(&descriptor.payload),
-            Launch::Command(_) | Launch::Worker(_) => true,
+            Launch::Command(_) | Launch::Worker(_) | Launch::Release(_) => true,
         };
         if may_block {
             self.turns.may_take_long(hand);
@@ -257,7 +262,8 @@ impl Core {
         let silent = output.held_bytes() == 0 && errors.held_bytes() == 0;
         let changes = self.state().changes() - self.changes;
         // Strands without output leave the streams when the frontier passes them, in bulk.
-        if changes > 0 && !silent || changes >= SILENT_CHANGES_MAX {
+        let is_awaited = !silent || !self.gate.is_empty();
+        if changes > 0 && is_awaited || changes >= SILENT_CHANGES_MAX {
             self.changes = self.state().changes();
             self.output_ready = true;
         }
@@ -291,6 +297,28 @@ impl Core {
     pub(crate) fn write_error(&mut self, strand: StrandKey, after: u64, bytes: Vec<u8>) {
         self.output_ready = true;
         self.state_mut().write_error(strand, after, bytes.into());
+    }
+
+    /// A task waits from now on until the serial order has reached it.
+    pub(crate) fn wait_for_turn(
+        &mut self,
+        strand: StrandKey,
+        attempt: AttemptKey,
+    ) -> oneshot::Receiver<Causes> {
+        self.output_ready = true;
+        self.gate.wait(strand, attempt)
+    }
+
+    /// A task that waits for its turn does so no longer.
+    pub(crate) fn stop_waiting(&mut self, attempt: AttemptKey) {
+        self.gate.stop(attempt);
+    }
+
+    /// Lets tasks go that the serial order has reached; `causes` is the last record.
+    pub(crate) fn open_gate(&mut self, causes: Causes) {
+        let engine = &self.engine;
+        let stopping = |attempt| engine.is_stopping(attempt);
+        self.gate.open(engine.state().output(), causes, stopping);
     }
 
     /// A process has ended and used that much processor time.

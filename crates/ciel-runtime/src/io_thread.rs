@@ -17,11 +17,12 @@ use tokio::time::Instant;
 use crate::core::Order;
 use crate::engine::Engine;
 use crate::error::RunError;
+use crate::executors::Launch;
 use crate::observer::{Progress, Report};
 use crate::spawning::Spawning;
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
-use crate::{control, objects, processes};
+use crate::{control, exports, objects, processes};
 
 /// Orders that are performed together with a first one before anything else is looked at.
 const FURTHER_ORDERS_MAX: usize = 64;
@@ -161,11 +162,20 @@ impl IoThread {
                 let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
                 let watched = self.watchdog.process();
                 tokio::task::spawn_local(async move {
-                    processes::run(engine, spawning, assignment).await;
+                    let executor = engine.registry.find(&assignment.descriptor.executor);
+                    match executor.launch() {
+                        Launch::Release(_) => exports::run(engine, assignment).await,
+                        Launch::Command(_) | Launch::Worker(_) | Launch::Coroutine(_) => {
+                            processes::run(engine, spawning, assignment).await
+                        }
+                    }
                     drop(watched);
                 });
             }
-            Order::StopProcess(attempt) => self.spawning.ask_to_stop(attempt),
+            Order::StopProcess(attempt) => {
+                self.engine.lock().stop_waiting(attempt);
+                self.spawning.ask_to_stop(attempt);
+            }
             Order::StartWorker { worker, pool } => self.workers.start(worker, pool),
             Order::StopWorker(worker) => self.workers.dismiss(worker),
             Order::StartInWorker { worker, begun } => self.workers.begin(worker, begun),

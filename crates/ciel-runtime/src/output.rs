@@ -104,6 +104,11 @@ fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
     let output = take_from(core.state_mut().output_mut());
     let errors = take_from(core.state_mut().errors_mut());
     core.output_ready |= !output.is_empty() || !errors.is_empty();
+    let causes = engine.journal.as_ref().map(Journal::appended);
+    let is_shut = engine.journal.is_some() && !core.state().is_recording();
+    if !is_shut {
+        core.open_gate(causes);
+    }
     let mut dropped = core.state_mut().output_mut().take_dropped();
     dropped.extend(core.state_mut().errors_mut().take_dropped());
     dropped.append(&mut core.unplaced);
@@ -111,8 +116,8 @@ fn take_batch(engine: &Engine, core: &mut Core) -> Batch {
         output,
         errors,
         dropped,
-        causes: engine.journal.as_ref().map(Journal::appended),
-        is_shut: engine.journal.is_some() && !core.state().is_recording(),
+        causes,
+        is_shut,
     }
 }
 

@@ -130,7 +130,7 @@ fn begin(
     let mut attempt = Attempt::new(&assignment);
     let begun = match executor.launch() {
         Launch::Coroutine(coroutine) => coroutine.begin(engine, assignment),
-        Launch::Command(_) | Launch::Worker(_) => {
+        Launch::Command(_) | Launch::Worker(_) | Launch::Release(_) => {
             // The executor did not exist when a run began that is resumed here.
             let refused = engine.registry.unknown(executor.name());
             Begun::Failed(Box::new(refused.failure(&assignment.label)))

@@ -156,6 +156,12 @@ impl<'a> TaskWorkspace<'a> {
         joined.map(Some).map_err(|error| self.failed(error.into()))
     }
 
+    /// The bytes of an input, as a command would read them from its file.
+    pub(crate) fn taken(&mut self, index: usize) -> Result<Bytes, Box<Failure>> {
+        let bytes = self.input_bytes(index);
+        bytes.map_err(|refused| self.refused(refused))
+    }
+
     fn refused(&mut self, refused: Refused) -> Box<Failure> {
         let label = &self.assignment.label;
         let plain = || refused.failure(label);

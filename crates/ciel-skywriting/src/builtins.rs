@@ -119,4 +119,6 @@ builtins! {
     FromJson "from_json" 1 1;
     /// `glob(pattern)`: the sorted paths of the files that match
     Glob "glob" 1 1;
+    /// `export(ref, path, {options})`: a reference to the path, when the file holds the result
+    Export "export" 2 3;
 }

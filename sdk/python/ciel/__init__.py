@@ -59,6 +59,7 @@ from ciel._task import Task, task  # noqa: E402
 if TYPE_CHECKING:
     from ciel import testing as testing
     from ciel._executor import Executor as Executor
+    from ciel._export import export as export
     from ciel._skywriting import skywriting as skywriting
     from ciel._session import Session as Session
     from ciel._run import run as run
@@ -92,6 +93,7 @@ __all__ = [
     "as_completed",
     "entropy",
     "environ",
+    "export",
     "first",
     "gather",
     "map",
@@ -112,6 +114,7 @@ __all__ = [
 _LATER = {
     "Executor": "ciel._executor",
     "Session": "ciel._session",
+    "export": "ciel._export",
     "run": "ciel._run",
     "sh": "ciel._shell",
     "skywriting": "ciel._skywriting",

@@ -17,6 +17,7 @@ from ciel._call import Call
 from ciel._callables import call_of
 from ciel._engine import EngineOptions
 from ciel._errors import NoRun
+from ciel._export import spawn_export
 from ciel._future import Future
 from ciel._options import Options
 from ciel._session_process import SessionProcess
@@ -104,6 +105,17 @@ class Session:
     def sh(self) -> Shell:
         """As `ciel.sh`, as a submit of its own."""
         return shell(self._process.client)
+
+    def export(
+        self,
+        result: Future[Any] | bytes | str,
+        path: str | os.PathLike[str],
+        /,
+        *,
+        overwrite: bool = False,
+    ) -> Future[str]:
+        """As `ciel.export`, as a submit of its own: after all earlier ones."""
+        return spawn_export(self._process.client(), result, path, overwrite)
 
     def skywriting(
         self, file: str | os.PathLike[str], /, *args: Argument, options: Options | None = None

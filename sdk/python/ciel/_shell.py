@@ -142,7 +142,7 @@ def spawn_command(
     if names:
         arguments["outputs"] = names
     if stdin is not None:
-        arguments["stdin"] = [_file(strand, "stdin", one) for one in _listed(stdin)]
+        arguments["stdin"] = [as_file(strand, "stdin", one) for one in _listed(stdin)]
     if env is not None:
         arguments["environment"] = {name: _word(strand, name, env[name]) for name in env}
     if cwd is not None:
@@ -226,7 +226,7 @@ def _word(strand: Strand, name: str, value: Any) -> Any:
     )
 
 
-def _file(strand: Strand, name: str, value: Any) -> Future[Any]:
+def as_file(strand: Strand, name: str, value: Any) -> Future[Any]:
     """An input as a reference."""
     if isinstance(value, Future):
         return value

@@ -1,18 +1,21 @@
 //! Executors: who runs what, found by name.
 //!
 //! An [`Executor`] declares all that the engine has to know of its tasks, and by [`Launch`] how
-//! they start: by a command line for each ([`command`]), in worker processes ([`worker`]), or on a
-//! thread of the engine ([`coroutine`]). No other part of the engine knows the name of an executor.
-//! Read next: `request`, for how a call becomes a task.
+//! they start: by a command line for each ([`command`]), in worker processes ([`worker`]), on a
+//! thread of the engine ([`coroutine`]), or at their turns in serial order ([`release`]). No other
+//! part of the engine knows the name of an executor. Read next: `request`, for how a call becomes a
+//! task.
 
 pub(crate) mod command;
 pub(crate) mod coroutine;
 mod environ;
+mod export;
 mod first_step;
 mod glob;
 mod grab;
 mod names;
 pub(crate) mod python;
+pub(crate) mod release;
 pub(crate) mod request;
 pub(crate) mod session;
 mod shell;
@@ -35,6 +38,7 @@ use serde_json::Value;
 
 use self::command::{Command, CommandLine};
 use self::coroutine::Coroutine;
+use self::release::Release;
 use self::worker::{PLUGIN_PREFIX, Plugin, Worker, WorkerStart, plugins_in};
 use crate::job::Job;
 use crate::layout::script_folder;
@@ -76,6 +80,11 @@ pub(crate) trait Executor: Send + Sync {
         })
     }
 
+    /// The options of a task for which the caller requested `asked`.
+    fn options(&self, asked: Arc<Options>) -> Arc<Options> {
+        asked
+    }
+
     /// The payload of a call whose arguments are `written`, and read as `arguments`.
     fn payload(&self, written: &Bytes, _arguments: &Value) -> Bytes {
         written.clone()
@@ -104,13 +113,15 @@ pub(crate) enum Launch<'a> {
     Worker(&'a dyn Worker),
     /// On a thread of the engine.
     Coroutine(&'a dyn Coroutine),
+    /// On the input/output thread, when the serial order has reached it.
+    Release(&'a dyn Release),
 }
 
 impl Launch<'_> {
     /// How a task with these options is run.
     pub(crate) fn class(&self, options: &Options) -> Class {
         match self {
-            Launch::Command(_) => Class::Process,
+            Launch::Command(_) | Launch::Release(_) => Class::Process,
             Launch::Worker(worker) => Class::Pooled(worker.pool(options)),
             Launch::Coroutine(_) => Class::Coordination,
         }
@@ -133,6 +144,7 @@ impl Registry {
         add_command(&mut known, environ::Environ);
         let is_strict = settings.strict_shell;
         add_command(&mut known, shell::Shell { is_strict });
+        add(&mut known, export::Export::new());
         add(&mut known, glob::executor());
         add(&mut known, grab::executor());
         add(&mut known, sync::executor());
@@ -170,7 +182,9 @@ impl Registry {
         }
         match self.find(&pool.executor).launch() {
             Launch::Worker(worker) => Ok(WorkerStart::Process(worker.command(pool))),
-            Launch::Command(_) | Launch::Coroutine(_) => Err(self.unknown(&pool.executor)),
+            Launch::Command(_) | Launch::Coroutine(_) | Launch::Release(_) => {
+                Err(self.unknown(&pool.executor))
+            }
         }
     }
 

@@ -17,6 +17,9 @@ pub(super) const GRAB: &str = "grab";
 /// Paths that match a pattern.
 pub(super) const GLOB: &str = "glob";
 
+/// A result in a file of the user's.
+pub(super) const EXPORT: &str = "export";
+
 /// The list of references whose objects are all ready.
 pub(super) const SYNC: &str = "sync";
 

@@ -34,7 +34,8 @@ impl Request {
             Replay::IfUseful => recorded || self.options.retries > 0,
             Replay::Always => true,
         };
-        let class = executor.launch().class(&self.options);
+        let options = executor.options(self.options);
+        let class = executor.launch().class(&options);
         Arc::new(Descriptor {
             executor: executor.name().clone(),
             what: self.label,
@@ -42,7 +43,7 @@ impl Request {
             code: self.code,
             inputs: self.inputs,
             outputs: self.outputs,
-            options: release_early(self.options, &class),
+            options: release_early(options, &class),
             class,
             site: self.site,
             pure: self.pure.unwrap_or_else(|| executor.is_pure()),

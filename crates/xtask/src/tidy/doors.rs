@@ -15,6 +15,7 @@ const HOME: &str = "crates/ciel-runtime/src/";
 const EXEMPT: &[(&str, &str)] = &[
     ("cleanup.rs", "the folder of a run that is over"),
     ("control.rs", "the socket of a run"),
+    ("export_file.rs", "the user's files"),
     ("key.rs", "the user's program"),
     ("orphans.rs", "the socket of a killed run"),
     ("released.rs", "the released output of a run"),

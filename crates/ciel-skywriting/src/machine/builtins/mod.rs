@@ -84,6 +84,7 @@ impl Machine {
             | Builtin::EndsWith
             | Builtin::FromJson
             | Builtin::Glob
+            | Builtin::Export
             | Builtin::Type => {}
         }
         self.force_at(first..self.stack.len())
@@ -100,6 +101,7 @@ impl Machine {
             Builtin::SpawnExec | Builtin::Exec => self.spawn_exec(host, builtin, first),
             Builtin::SpawnOther => self.spawn_other(host, first),
             Builtin::Glob => self.glob(host, first),
+            Builtin::Export => self.export(host, first),
             Builtin::Package => self.package(host, first),
             Builtin::Print => self.print(host, first),
             Builtin::Text => self.text_of_reference(first),

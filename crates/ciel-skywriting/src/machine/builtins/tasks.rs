@@ -275,4 +275,46 @@ impl Machine {
         let handle = self.add_references(1);
         Ok(self.heap.new_thunk(handle))
     }
+
+    /// `export(ref, path, {"overwrite": …})`. Each call is a task of its own.
+    pub(super) fn export(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        let (result, path) = (self.stack[first], self.stack[first + 1]);
+        let Value::Reference(result) = result else {
+            return self.wrong_argument(Builtin::Export, "a reference as first argument", result);
+        };
+        if !path.is_text() {
+            return self.wrong_argument(Builtin::Export, "a string as the path of the file", path);
+        }
+        let mut arguments = match self.stack.get(first + 2).copied() {
+            None => Json::Object(serde_json::Map::new()),
+            Some(options) => self.export_options(options)?,
+        };
+        arguments["input"] = serde_json::json!({ "$ref": 0 });
+        arguments["path"] = self.heap.text(path).into();
+        let name = Builtin::Export.name();
+        let location = self.location();
+        host.spawn(SpawnRequest {
+            label: Arc::from(name),
+            work: Work::Executor {
+                executor: name.to_owned(),
+                arguments,
+            },
+            references: vec![result],
+            outputs: 1,
+            options: Json::Null,
+            line: location.line,
+            file: location.file,
+        });
+        Ok(Value::Reference(self.add_references(1)))
+    }
+
+    /// `{"overwrite": true}`, or another truth, or nothing.
+    fn export_options(&self, value: Value) -> Result<Json, Pause> {
+        let options = json::tree(&self.heap, value, Style::Shown)?;
+        let is_right = |(name, value): (&String, &Json)| name == "overwrite" && value.is_boolean();
+        match options.as_object() {
+            Some(given) if given.iter().all(is_right) => Ok(options),
+            _ => self.wrong_argument(Builtin::Export, "{\"overwrite\": true} as options", value),
+        }
+    }
 }

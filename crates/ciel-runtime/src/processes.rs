@@ -346,14 +346,21 @@ fn gather(
     let mut outputs = Vec::with_capacity(count as usize);
     for index in 0..count {
         let path = desk.output_path(index)?;
-        if std::fs::symlink_metadata(&path).is_err() {
-            let message = format!(
-                "it succeeded but did not write output {} of {count}",
-                index + 1
-            );
-            let failure = Failure::new(FailureKind::TaskError, label.clone(), message)
-                .with_hint("a task must write each of its outputs, if only as an empty file");
-            return Err(Box::new(failure));
+        let fault = match std::fs::symlink_metadata(&path) {
+            Err(_) => Some((
+                format!("did not write output {} of {count}", index + 1),
+                "a task must write each of its outputs, if only as an empty file",
+            )),
+            Ok(found) if found.is_dir() => Some((
+                format!("output {} of {count} is a folder", index + 1),
+                "an output is a file; pack the folder with tar -cf",
+            )),
+            Ok(_) => None,
+        };
+        if let Some((what, hint)) = fault {
+            let message = format!("it succeeded but {what}");
+            let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
+            return Err(Box::new(failure.with_hint(hint)));
         }
         let name = label.name.output(u64::from(index));
         let content = objects::adopt(engine, name, &path)

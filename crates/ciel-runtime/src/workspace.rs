@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, Form, Handle, Refused, Value, limits};
+use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::executors::command::{Stdout, Workspace};
@@ -22,6 +23,8 @@ pub(crate) struct TaskWorkspace<'a> {
     engine: &'a Engine,
     assignment: &'a Assignment,
     inputs: Vec<Value<Handle>>,
+    /// Outputs whose paths end in a name: what these paths end in.
+    named_outputs: FxHashMap<u32, String>,
     /// Trouble that a refusal stands for, so that its kind is not lost.
     trouble: Option<Failure>,
 }
@@ -32,6 +35,7 @@ impl<'a> TaskWorkspace<'a> {
             engine,
             assignment,
             inputs: Vec::new(),
+            named_outputs: FxHashMap::default(),
             trouble: None,
         }
     }
@@ -52,8 +56,15 @@ impl<'a> TaskWorkspace<'a> {
 
     /// Where an output is written.
     pub(crate) fn output_path(&self, index: u32) -> Result<PathBuf, Box<Failure>> {
-        self.scratch(&format!("out.{index}"))
+        self.output_in_scratch(index)
             .map_err(|trouble| self.failed(trouble))
+    }
+
+    fn output_in_scratch(&self, index: u32) -> Result<PathBuf, ObjectError> {
+        match self.named_outputs.get(&index) {
+            Some(named) => self.scratch(named),
+            None => self.scratch(&format!("output.{index}")),
+        }
     }
 
     /// Where standard output that is no output of the task is written.
@@ -264,8 +275,15 @@ impl Workspace for TaskWorkspace<'_> {
         }
     }
 
-    fn output(&mut self, index: u32) -> PathBuf {
-        let path = self.scratch(&format!("out.{index}"));
+    fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf {
+        let named = name.map(|name| match name {
+            "out" => name.to_string(),
+            name => format!("out.{name}"),
+        });
+        if let Some(named) = named.filter(|named| self.scratch(named).is_ok()) {
+            self.named_outputs.insert(index, named);
+        }
+        let path = self.output_in_scratch(index);
         path.expect("the names of outputs are short and plain")
     }
 

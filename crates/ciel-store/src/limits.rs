@@ -11,7 +11,7 @@ pub const PATH_BYTES_INSIDE_MAX: usize =
 pub const RUN_ID_BYTES_MAX: usize = 64;
 
 /// Bytes of the part of a scratch name that the caller gives.
-pub const SCRATCH_PURPOSE_BYTES_MAX: usize = 48;
+pub const SCRATCH_PURPOSE_BYTES_MAX: usize = 128;
 
 /// Bytes of a whole scratch name: task, attempt, purpose and two hyphens.
 pub const SCRATCH_NAME_BYTES_MAX: usize = 32 + 10 + 2 + SCRATCH_PURPOSE_BYTES_MAX;

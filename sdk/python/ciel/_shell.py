@@ -85,8 +85,9 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         """Spawns a shell command and returns the future of what it writes, as bytes.
 
         `{name}` in the command stands for the input of that name: for a future, the path of a file
-        with its bytes; for anything else, its text. `{out}` stands for the path of the file that
-        becomes the result; without it the result is what the command prints. With
+        with its bytes; for a list, those of its elements, each quoted; for anything else, its text.
+        `{out}` stands for the path of the file that becomes the result, `{out.bam}` for one that
+        ends in this name; without it the result is what the command prints. With
         `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
         dictionary of futures. `stdin` is a future, bytes, text, or a list of them; `env` adds
         variables; `cwd` is the working folder.
@@ -144,7 +145,7 @@ def spawn_command(
     if stdin is not None:
         arguments["stdin"] = [as_file(strand, "stdin", one) for one in _listed(stdin)]
     if env is not None:
-        arguments["environment"] = {name: _word(strand, name, env[name]) for name in env}
+        arguments["environment"] = {name: _element(strand, name, env[name]) for name in env}
     if cwd is not None:
         arguments["folder"] = os.fspath(cwd)
     arguments.update(_surroundings(where))
@@ -194,6 +195,8 @@ def _outputs_of(
         names = list(outputs)
     elif _ONLY in named and _ONLY not in inputs:
         names = [_ONLY]
+    elif len(wanted) == 1:
+        names = list(wanted)
     else:
         names = []
     missing = sorted(wanted - set(names))
@@ -213,7 +216,14 @@ def _outputs_of(
 
 
 def _word(strand: Strand, name: str, value: Any) -> Any:
-    """An input as the executor takes it: a reference, or text."""
+    """An input as the executor takes it: a reference, or text; or a list of such."""
+    if isinstance(value, (list, tuple)):
+        return [_element(strand, name, element) for element in value]
+    return _element(strand, name, value)
+
+
+def _element(strand: Strand, name: str, value: Any) -> Any:
+    """An input that is no list."""
     if isinstance(value, (Future, str, bool, int, float)):
         return value
     if isinstance(value, os.PathLike):
@@ -221,8 +231,8 @@ def _word(strand: Strand, name: str, value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return strand.put(bytes(value))
     raise TypeError(
-        f"{name} must be a future, text, bytes, a path or a number for a command, "
-        f"not {type(value).__name__}"
+        f"{name} must be a future, text, bytes, a path or a number for a command, or a list of "
+        f"these, not {type(value).__name__}"
     )
 
 

@@ -119,7 +119,7 @@ def test_text_of_a_task_is_a_file(session: ciel.Session) -> None:
     ("command", "given", "message"),
     [
         ("cat {nothing}", {}, "{nothing}"),
-        ("echo > {out.left}", {}, "{out.left}"),
+        ("echo > {out.left}; echo > {out.right}", {}, "{out.left}"),
         ("echo > {out.left}", {"outputs": ["right"]}, "{out.left}"),
     ],
 )
@@ -175,8 +175,11 @@ def test_wrong_value_of_an_option_is_refused_at_once(session: ciel.Session) -> N
 
 
 def test_values_that_are_no_words_are_refused(session: ciel.Session) -> None:
-    with pytest.raises(TypeError, match="number for a command, not list"):
-        session.sh("echo {x}", x=[1])
+    for value in ({"a": 1}, [["a"]], [None], None):
+        with pytest.raises(TypeError, match="number for a command, or a list of these, not"):
+            session.sh("echo {x}", x=value)
+    with pytest.raises(TypeError, match="LEVEL must be"):
+        session.sh("true", env={"LEVEL": [1]})
     with pytest.raises(TypeError, match="stdin must be"):
         session.sh("cat", stdin=3)
 
@@ -256,3 +259,39 @@ def test_conda_environment_is_active(session: ciel.Session, tmp_path: Path) -> N
 def test_placeholder_named_as_an_argument_for_the_shell_is_an_input(session: ciel.Session) -> None:
     found = session.sh("echo {container} {in.shell}", container="ship", shell="sea").result()
     assert found == b"ship sea\n"
+
+
+def test_list_of_futures_is_their_paths_each_quoted(session: ciel.Session) -> None:
+    parts = [session.sh("echo {n}", n=n) for n in range(1, 4)]
+    assert session.sh("cat {parts}", parts=parts).result() == b"1\n2\n3\n"
+    assert session.sh("cat {in.parts}", parts=tuple(parts)).result() == b"1\n2\n3\n"
+    words = ["a  b", Path("c"), 4, "$HOME; exit 3"]
+    found = session.sh("printf '%s\\n' {words}", words=words).result()
+    assert found == b"a  b\nc\n4\n$HOME; exit 3\n"
+    assert session.sh("echo none {parts}", parts=[]).result() == b"none\n"
+
+
+def test_failed_command_names_the_elements_of_its_lists(session: ciel.Session) -> None:
+    with pytest.raises(ciel.CommandError) as caught:
+        session.sh("cat {parts}; exit 3", parts=[session.sh("echo a"), 5]).result()
+    assert caught.value.inputs == {"parts[0]": '"a\\n"', "parts[1]": "5"}
+
+
+def test_path_of_an_output_ends_in_its_name(session: ciel.Session) -> None:
+    """Programs that choose a format by the extension of a file could not write outputs."""
+    path = session.sh("echo {out.bam} | tee {out.bam}").result().decode().strip()
+    assert path.endswith("out.bam")
+    made = session.sh(
+        "echo {out.reads.bam} > {out.reads.bam}; echo {out.reads.bam.bai} > {out.reads.bam.bai}",
+        outputs=["reads.bam", "reads.bam.bai"],
+    )
+    paths = [made[name].result().decode().strip() for name in ("reads.bam", "reads.bam.bai")]
+    assert paths[0].endswith("reads.bam") and paths[1] == f"{paths[0]}.bai"
+    plain = session.sh("echo {out} > {out}").result().decode().strip()
+    assert plain.endswith("out")
+
+
+def test_folder_as_an_output_is_refused_with_what_to_write(session: ciel.Session) -> None:
+    with pytest.raises(ciel.TaskError, match="is a folder") as caught:
+        session.sh("mkdir {out}").result()
+    assert "tar" in str(caught.value)

@@ -45,8 +45,9 @@ pub(crate) trait Workspace {
     fn program(&mut self, index: usize) -> Result<PathBuf, Refused>;
     /// Input `index` as text: a string's characters, anything else as it is spelt.
     fn text(&mut self, index: usize) -> Result<String, Refused>;
-    /// The file to write output `index` to.
-    fn output(&mut self, index: u32) -> PathBuf;
+    /// The file to write output `index` to. Its path ends in `out.` and the name, if that is short
+    /// and plain.
+    fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf;
     /// A new file of the task with these bytes.
     fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused>;
 }

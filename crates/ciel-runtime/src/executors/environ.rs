@@ -37,7 +37,7 @@ impl CommandLine for Environ {
             .into_iter()
             .map(|index| desk.input(index))
             .collect::<Result<_, _>>()?;
-        let outputs: Vec<PathBuf> = (0..outputs).map(|index| desk.output(index)).collect();
+        let outputs: Vec<PathBuf> = (0..outputs).map(|index| desk.output(index, None)).collect();
         let mut environment = words::variables(arguments, desk)?;
         let inputs = desk.note("inputs", &list(&inputs))?;
         let outputs = desk.note("outputs", &list(&outputs))?;

@@ -142,8 +142,8 @@ mod tests {
         fn text(&mut self, index: usize) -> Result<String, Refused> {
             Ok(format!("text {index}"))
         }
-        fn output(&mut self, index: u32) -> PathBuf {
-            format!("/out/{index}").into()
+        fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf {
+            format!("/out/{index}.{}", name.expect("it has one")).into()
         }
         fn note(&mut self, what: &str, _bytes: &[u8]) -> Result<PathBuf, Refused> {
             Ok(what.into())
@@ -175,7 +175,26 @@ mod tests {
         let (script, values) =
             plan("sort {in.a} > {out.b}", json!({"a": {"$ref": 0}}), &["b"]).expect("good");
         assert_eq!(script, "sort \"${ciel_0}\" > \"${ciel_1}\"");
-        assert_eq!(values, ["/in/0", "/out/0"]);
+        assert_eq!(values, ["/in/0", "/out/0.b"]);
+    }
+
+    #[test]
+    fn list_becomes_one_variable_for_each_element() {
+        let inputs = json!({"l": [{"$ref": 1}, "a b", 3], "none": []});
+        let (script, values) = plan("cat {l} \"{in.l}\" {none}", inputs, &[]).expect("good");
+        let quoted = "\"${ciel_0}\" \"${ciel_1}\" \"${ciel_2}\"";
+        let inside = "${ciel_3} ${ciel_4} ${ciel_5}";
+        assert_eq!(script, format!("cat {quoted} \"{inside}\" "));
+        assert_eq!(values, ["/in/1", "a b", "3", "/in/1", "a b", "3"]);
+        for bad in [
+            json!([["a"]]),
+            json!([{"a": 1}]),
+            json!({"a": 1}),
+            json!([null]),
+        ] {
+            let refused = plan("cat {l}", json!({ "l": bad }), &[]).expect_err("bad");
+            assert!(refused.message.contains("or a list of them"), "{refused:?}");
+        }
     }
 
     #[test]

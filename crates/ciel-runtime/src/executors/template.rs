@@ -172,28 +172,38 @@ impl<'a> Template<'a> {
                 .hint("remove the quotes: write <<EOF instead of <<'EOF'"));
             }
         }
-        let value = self.value_of(name)?;
+        let values = self.values_of(name)?;
+        let made: Vec<String> = values
+            .into_iter()
+            .map(|value| self.variable(value))
+            .collect();
+        Ok((end + 1, made.join(" ")))
+    }
+
+    /// A new variable with that value, as it stands in the script.
+    fn variable(&mut self, value: OsString) -> String {
         let variable = format!("ciel_{}", self.variables.len());
         let made = match self.quotes {
             Quotes::None => format!("\"${{{variable}}}\""),
             _ => format!("${{{variable}}}"),
         };
         self.variables.push((variable, value));
-        Ok((end + 1, made))
+        made
     }
 
-    fn value_of(&mut self, name: &str) -> Result<OsString, Refused> {
+    /// What a placeholder stands for: one value, or those of a list.
+    fn values_of(&mut self, name: &str) -> Result<Vec<OsString>, Refused> {
         let (inputs, outputs) = match name.split_once('.') {
             Some(("in", name)) => (self.inputs.get(name).cloned(), None),
             Some(("out", name)) => (None, self.output(name)),
             _ => (self.inputs.get(name).cloned(), self.output(name)),
         };
         match (inputs, outputs) {
-            (Some(value), None) => match reference(&value) {
-                Some(index) => Ok(self.desk.input(index)?.into()),
-                None => words::spelt(&value, self.desk).map(OsString::from),
-            },
-            (None, Some(index)) => Ok(self.desk.output(index).into()),
+            (Some(Value::Array(list)), None) => {
+                list.iter().map(|value| self.input(name, value)).collect()
+            }
+            (Some(value), None) => Ok(vec![self.input(name, &value)?]),
+            (None, Some((index, name))) => Ok(vec![self.desk.output(index, Some(name)).into()]),
             (Some(_), Some(_)) => Err(Refused::new(format!(
                 "{{{name}}} names both an input and an output"
             ))
@@ -202,11 +212,23 @@ impl<'a> Template<'a> {
         }
     }
 
-    fn output(&self, name: &str) -> Option<u32> {
-        self.names
-            .iter()
-            .position(|known| known == name)
-            .map(|index| index as u32)
+    /// An input, or an element of one: a path for a reference, else its text.
+    fn input(&mut self, name: &str, value: &Value) -> Result<OsString, Refused> {
+        match (reference(value), value) {
+            (Some(index), _) => Ok(self.desk.input(index)?.into()),
+            (None, Value::Array(_) | Value::Object(_) | Value::Null) => Err(words::wrong(
+                name,
+                "references, text, numbers or a list of them",
+                value,
+            )),
+            (None, value) => words::spelt(value, self.desk).map(OsString::from),
+        }
+    }
+
+    /// The output of a name: its index, and the name again.
+    fn output(&self, name: &str) -> Option<(u32, &'a str)> {
+        let index = self.names.iter().position(|known| known == name)?;
+        Some((index as u32, &self.names[index]))
     }
 
     fn unknown(&self, name: &str) -> Refused {

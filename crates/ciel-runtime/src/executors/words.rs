@@ -23,17 +23,24 @@ pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused
 /// The inputs of a call with their names; those of a list by their places.
 pub(crate) fn named_inputs(arguments: &Value) -> Vec<(String, &Value)> {
     let under = |key: &'static str| match arguments.get(key) {
-        Some(Value::Object(named)) => named.iter().map(|(name, v)| (name.clone(), v)).collect(),
-        Some(Value::Array(listed)) if listed.len() == 1 => vec![(key.to_string(), &listed[0])],
-        Some(Value::Array(listed)) => {
-            let numbered = listed.iter().enumerate();
-            numbered
-                .map(|(at, v)| (format!("{key}[{at}]"), v))
-                .collect()
+        Some(Value::Object(named)) => {
+            let each = named.iter().flat_map(|(name, value)| match value {
+                Value::Array(listed) => numbered(name, listed),
+                value => vec![(name.clone(), value)],
+            });
+            each.collect()
         }
+        Some(Value::Array(listed)) if listed.len() == 1 => vec![(key.to_string(), &listed[0])],
+        Some(Value::Array(listed)) => numbered(key, listed),
         _ => Vec::new(),
     };
     ["inputs", "stdin"].into_iter().flat_map(under).collect()
+}
+
+fn numbered<'a>(name: &str, listed: &'a [Value]) -> Vec<(String, &'a Value)> {
+    let each = listed.iter().enumerate();
+    each.map(|(at, value)| (format!("{name}[{at}]"), value))
+        .collect()
 }
 
 /// The words of a command line. A reference is the path of its file, which may be run if it comes

@@ -25,6 +25,7 @@ const FORMAT_FAMILY: &str = "ciel-state ";
 /// The `format` line of this version.
 const FORMAT: &str = "ciel-state 1";
 const FORMAT_NAME: &str = "format";
+const DRAFT_PREFIX: &str = "format-";
 const RUNS_NAME: &str = "runs";
 const TRASH_NAME: &str = "trash";
 pub(crate) const LOCK_NAME: &str = "lock";
@@ -445,27 +446,35 @@ fn read_format(directory: &Directory) -> Result<Option<String>, StoreError> {
     Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
 }
 
+/// Whether a file has the name of a format that is being written.
+fn is_draft(name: &str) -> bool {
+    let process = name.strip_prefix(DRAFT_PREFIX);
+    process.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Nothing is in the folder but formats that were being written when a process died.
 fn is_unused(directory: &Directory) -> Result<bool, StoreError> {
-    let is_ours = |name: &String| name.starts_with("format-");
-    Ok(directory.names()?.iter().all(is_ours))
+    Ok(directory.names()?.iter().all(|name| is_draft(name)))
 }
 
 /// The format of a folder that had none a moment ago, written now if the folder is unused; none if
-/// it is not. One opener at a time: what is in the folder may be of one that was faster.
+/// it is not. One opener at a time: what is in the folder may be of one that was faster. Formats
+/// that were being written when their process died are removed.
 fn write_format_if_unused(directory: &Directory) -> Result<Option<String>, StoreError> {
     let _alone = directory.lock(FlockOperation::LockExclusive)?;
     let format = read_format(directory)?;
     if format.is_some() || !is_unused(directory)? {
         return Ok(format);
     }
+    for draft in directory.names()? {
+        directory.remove_file(&draft)?;
+    }
     write_format(directory)?;
     read_format(directory)
 }
 
 fn write_format(directory: &Directory) -> Result<(), StoreError> {
-    let draft = format!("format-{}", std::process::id());
-    directory.remove_file(&draft)?;
+    let draft = format!("{DRAFT_PREFIX}{}", std::process::id());
     directory.write_file(&draft, format!("{FORMAT}\n").as_bytes())?;
     directory.replace(&draft, FORMAT_NAME)
 }

@@ -40,6 +40,38 @@ fn format_that_a_dying_process_left_half_written_is_no_hindrance() {
     StateFolder::open(home.path()).unwrap();
 }
 
+/// Of 1,700 runs killed at random moments one left the format that it was writing behind, and no
+/// later run removed it.
+#[test]
+fn format_that_a_dying_process_left_is_removed() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("format-77"), "ciel-st").unwrap();
+    fs::write(home.path().join("format-78"), "").unwrap();
+    StateFolder::open(home.path()).unwrap();
+    assert_eq!(names_in(home.path()), ["format", "runs"]);
+}
+
+#[test]
+fn folder_with_a_file_of_the_user_is_foreign_whatever_its_name_begins_with() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("format-notes"), "mine").unwrap();
+    let refused = StateFolder::open(home.path()).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::ForeignFolder { .. }),
+        "{refused:?}"
+    );
+    assert_eq!(names_in(home.path()), ["format-notes"]);
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
 /// Two runs began in one new folder at the same moment. One looked for the format before the other
 /// had written it, and at the rest after that one had made a folder for its run: it took the state
 /// folder for a foreign one.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
-use ciel_store::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX};
+use ciel_store::limits::{PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, SCRATCH_PURPOSE_BYTES_MAX};
 use ciel_store::{Cleaning, ObjectName, ObjectStore, RunFolder, RunState, StateFolder, StoreError};
 use tempfile::TempDir;
 
@@ -294,13 +294,13 @@ fn deep_path(home: &Path, length: usize) -> PathBuf {
 fn deep_folder_works_as_far_as_paths_can_be_handed_out() {
     let home = TempDir::new().unwrap();
     let longest = PATH_BYTES_MAX - PATH_BYTES_INSIDE_MAX;
-    assert!(longest >= 3900);
+    assert!(longest >= 3800);
     let path = deep_path(home.path(), longest);
     let state = StateFolder::open(&path).unwrap();
     let run = run_in(&state, &"r".repeat(64));
     let scratch = run
         .scratch()
-        .path(u128::MAX, u32::MAX, &"p".repeat(48))
+        .path(u128::MAX, u32::MAX, &"p".repeat(SCRATCH_PURPOSE_BYTES_MAX))
         .unwrap();
     assert_eq!(scratch.as_os_str().len(), PATH_BYTES_MAX);
     fs::write(&scratch, "deep").unwrap();

@@ -197,3 +197,16 @@ fn grab_takes_urls_of_files_and_brings_ref() {
         ended.stderr
     );
 }
+
+/// Job packages of the original engine could name many files in one; here a package is one file.
+#[test]
+fn package_that_lists_files_is_a_list_of_references() {
+    let place = Place::new();
+    place.file("a.txt", "one");
+    place.file("b c.txt", "two");
+    place.file("list.txt", "a.txt\n\nb c.txt\n");
+    let script = "include \"grab\"; include \"mapreduce\";
+        return map(text, grab_index(package(\"data\")));";
+    let ended = place.script(&["-q", "--package", "data=list.txt"], script);
+    assert_eq!(ended.stdout, "[\"one\",\"two\"]\n", "{}", ended.stderr);
+}

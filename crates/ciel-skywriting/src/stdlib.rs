@@ -29,7 +29,7 @@ macro_rules! libraries {
 libraries! {
     "stdinout" ["stdinout", "stdinout_stream"];
     "environ" ["environ"];
-    "grab" ["grab"];
+    "grab" ["grab", "grab_index"];
     "ref" ["ref"];
     "mapreduce" ["map", "shuffle", "mapreduce"];
     "sync" ["sync"];

@@ -105,6 +105,7 @@ fn unknown_library_function_names_its_library() {
         ("environ", "environ"),
         ("grab", "grab"),
         ("ref", "ref"),
+        ("grab_index", "grab"),
         ("map", "mapreduce"),
         ("shuffle", "mapreduce"),
         ("mapreduce", "mapreduce"),

@@ -47,6 +47,12 @@ enum ProcessEnd {
     },
 }
 
+impl ProcessEnd {
+    fn is_success(&self) -> bool {
+        matches!(self, ProcessEnd::Exited { exit, .. } if exit.status == Status::Code(0))
+    }
+}
+
 /// Runs one task in a process of its own.
 pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment: Box<Assignment>) {
     let mut attempt = Attempt::new(&assignment);
@@ -126,6 +132,7 @@ async fn run_to_end(
 ) -> Failed<Conclusion> {
     let plan = plan(engine, assignment, desk)?;
     let stdin = desk.standard_input(&plan.stdin).await?;
+    desk.unpack().await?;
     if engine.lock().is_stopping(attempt) {
         return Ok(Conclusion::Stopped);
     }
@@ -151,6 +158,9 @@ async fn run_to_end(
     )
     .await;
     pipes.drain(engine, assignment);
+    if ended.as_ref().is_some_and(ProcessEnd::is_success) {
+        desk.pack().await?;
+    }
     conclude(engine, assignment, &plan, desk, &pipes, ended)
 }
 
@@ -353,7 +363,7 @@ fn gather(
             )),
             Ok(found) if found.is_dir() => Some((
                 format!("output {} of {count} is a folder", index + 1),
-                "an output is a file; pack the folder with tar -cf",
+                "an output is a file; for a folder write a slash behind its name: {out/}",
             )),
             Ok(_) => None,
         };

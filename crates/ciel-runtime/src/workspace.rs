@@ -25,6 +25,10 @@ pub(crate) struct TaskWorkspace<'a> {
     inputs: Vec<Value<Handle>>,
     /// Outputs whose paths end in a name: what these paths end in.
     named_outputs: FxHashMap<u32, String>,
+    /// Inputs that the command reads as folders: their archives, and these folders.
+    unpacked: FxHashMap<usize, (PathBuf, PathBuf)>,
+    /// Outputs that the command writes as folders.
+    packed: FxHashMap<u32, PathBuf>,
     /// Trouble that a refusal stands for, so that its kind is not lost.
     trouble: Option<Failure>,
 }
@@ -36,6 +40,8 @@ impl<'a> TaskWorkspace<'a> {
             assignment,
             inputs: Vec::new(),
             named_outputs: FxHashMap::default(),
+            unpacked: FxHashMap::default(),
+            packed: FxHashMap::default(),
             trouble: None,
         }
     }
@@ -173,6 +179,30 @@ impl<'a> TaskWorkspace<'a> {
         bytes.map_err(|refused| self.refused(refused))
     }
 
+    /// Unpacks the inputs that the command reads as folders.
+    pub(crate) async fn unpack(&self) -> Result<(), Box<Failure>> {
+        for (archive, folder) in self.unpacked.values() {
+            let scratch = self.engine.folder.scratch().clone();
+            let (archive, folder) = (archive.clone(), folder.clone());
+            let unpacked = tokio::task::spawn_blocking(move || scratch.unpack(&archive, &folder));
+            let unpacked = unpacked.await.expect("unpacking does not panic");
+            unpacked.map_err(|error| self.failed(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Packs the outputs that the command wrote as folders.
+    pub(crate) async fn pack(&self) -> Result<(), Box<Failure>> {
+        for (index, folder) in &self.packed {
+            let scratch = self.engine.folder.scratch().clone();
+            let (folder, archive) = (folder.clone(), self.output_path(*index)?);
+            let packed = tokio::task::spawn_blocking(move || scratch.pack(&folder, &archive));
+            let packed = packed.await.expect("packing does not panic");
+            packed.map_err(|error| self.failed(error.into()))?;
+        }
+        Ok(())
+    }
+
     fn refused(&mut self, refused: Refused) -> Box<Failure> {
         let label = &self.assignment.label;
         let plain = || refused.failure(label);
@@ -285,6 +315,32 @@ impl Workspace for TaskWorkspace<'_> {
         }
         let path = self.output_in_scratch(index);
         path.expect("the names of outputs are short and plain")
+    }
+
+    fn input_folder(&mut self, index: usize) -> Result<PathBuf, Refused> {
+        if let Some((_, folder)) = self.unpacked.get(&index) {
+            return Ok(folder.clone());
+        }
+        let archive = self.input(index)?;
+        let folder = self.scratch(&format!("in.{index}.folder"));
+        let folder = folder.expect("the names of inputs are short and plain");
+        self.unpacked.insert(index, (archive, folder.clone()));
+        Ok(folder)
+    }
+
+    fn output_folder(&mut self, index: u32, name: &str) -> Result<PathBuf, Refused> {
+        if let Some(folder) = self.packed.get(&index) {
+            return Ok(folder.clone());
+        }
+        let (task, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let scratch = self.engine.folder.scratch();
+        let made = scratch.folder(task.0, attempt.0, &format!("folder.{name}"));
+        let folder = made.map_err(|error| {
+            let failure = ObjectError(error).failure(self.engine, &self.assignment.label);
+            self.remember(failure)
+        })?;
+        self.packed.insert(index, folder.clone());
+        Ok(folder)
     }
 
     fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused> {

@@ -6,6 +6,7 @@
 //! beside this crate's code describes the layout on disk. Read next: [`store`], the door to
 //! objects, [`folder`], [`run`].
 
+mod archive;
 mod budget;
 mod content;
 mod digests;

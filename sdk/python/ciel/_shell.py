@@ -19,7 +19,7 @@ from ciel._future import Future
 from ciel._options import OptionNames, Options
 from ciel._strand import Strand, current
 
-_PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
 _PREFIX = "out."
 _ONLY = "out"
 _INPUT = "in."
@@ -89,8 +89,9 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         `{out}` stands for the path of the file that becomes the result, `{out.bam}` for one that
         ends in this name; without it the result is what the command prints. With
         `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
-        dictionary of futures. `stdin` is a future, bytes, text, or a list of them; `env` adds
-        variables; `cwd` is the working folder.
+        dictionary of futures. A slash behind a name, as in `{out/}`, is a folder, and `{name/}`
+        that of a folder which another command wrote. `stdin` is a future, bytes, text, or a list of
+        them; `env` adds variables; `cwd` is the working folder.
 
         `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
         path of a Conda environment, which is activated for the command. `container` holds the words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -294,4 +296,62 @@ def test_path_of_an_output_ends_in_its_name(session: ciel.Session) -> None:
 def test_folder_as_an_output_is_refused_with_what_to_write(session: ciel.Session) -> None:
     with pytest.raises(ciel.TaskError, match="is a folder") as caught:
         session.sh("mkdir {out}").result()
-    assert "tar" in str(caught.value)
+    assert "{out/}" in str(caught.value)
+
+
+def test_folder_that_a_command_writes_is_a_folder_for_another(session: ciel.Session) -> None:
+    made = session.sh("mkdir {out/}/sub; echo one > {out/}/sub/a; echo two > {out/}/b")
+    found = session.sh("cd {made/}; find . | sort; cat sub/a b", made=made).result()
+    assert found == b".\n./b\n./sub\n./sub/a\none\ntwo\n"
+    with tarfile.open(fileobj=io.BytesIO(made.result())) as archive:
+        assert sorted(archive.getnames()) == ["b", "sub", "sub/a"]
+
+
+def test_equal_folders_are_equal_results(session: ciel.Session) -> None:
+    def wrote(order: str) -> bytes:
+        command = (
+            "for n in {order}; do echo $n > {out/}/$n; done; ln -s 1 {out/}/link; "
+            "chmod +x {out/}/2; mkdir {out/}/empty; touch -d @{time} {out/}/1"
+        )
+        return session.sh(command.replace("{order}", order), time=len(order)).result()
+
+    assert wrote("1 2 3") == wrote("3 2  1")
+
+
+def test_what_a_folder_holds_comes_back_as_it_was(session: ciel.Session, tmp_path: Path) -> None:
+    long = "n" * 200
+    made = session.sh(
+        "cd {out/}; ln -s target link; mkdir -p {long}/{long}/empty; "
+        "head -c 300000 /dev/zero > zeros; echo 'echo runs' > run; chmod +x run",
+        long=long,
+    )
+    found = session.sh(
+        "cd {made/}; readlink link; ls {long}/{long}; wc -c < zeros; ./run; echo more > new",
+        made=made, long=long,
+    )  # fmt: skip
+    assert found.result().split() == [b"target", b"empty", b"300000", b"runs"]
+
+
+def test_several_folders_are_outputs_and_elements_of_a_list(session: ciel.Session) -> None:
+    made = session.sh("echo 1 > {out.a/}/x; echo 2 > {out.b/}/x", outputs=["a", "b"])
+    found = session.sh("for d in {folders/}; do cat $d/x; done", folders=[made["a"], made["b"]])
+    assert found.result() == b"1\n2\n"
+
+
+def test_input_that_is_no_archive_is_no_folder(session: ciel.Session) -> None:
+    for data in (b"", b"no archive at all" * 100):
+        with pytest.raises(ciel.TaskError, match="unpack"):
+            session.sh("ls {data/}", data=data).result()
+    with pytest.raises(ciel.Refused, match="the folder of a reference"):
+        session.sh("ls {word/}", word="text").result()
+
+
+def test_archive_cannot_write_outside_of_its_folder(session: ciel.Session, tmp_path: Path) -> None:
+    """An input may come from anywhere, and name `../../file`."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in (f"../../../../../../../../..{tmp_path}/out", f"{tmp_path}/absolute"):
+            entry = tarfile.TarInfo(name)
+            archive.addfile(entry, io.BytesIO())
+    session.sh("ls {data/}", data=buffer.getvalue()).exception()
+    assert list(tmp_path.iterdir()) == []

@@ -48,6 +48,11 @@ pub(crate) trait Workspace {
     /// The file to write output `index` to. Its path ends in `out.` and the name, if that is short
     /// and plain.
     fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf;
+    /// A new folder with what is in the archive that is input `index`; it is there when the command
+    /// starts.
+    fn input_folder(&mut self, index: usize) -> Result<PathBuf, Refused>;
+    /// A new, empty folder. The archive of what it holds in the end is output `index`.
+    fn output_folder(&mut self, index: u32, name: &str) -> Result<PathBuf, Refused>;
     /// A new file of the task with these bytes.
     fn note(&mut self, what: &str, bytes: &[u8]) -> Result<PathBuf, Refused>;
 }

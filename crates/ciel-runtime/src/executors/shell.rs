@@ -145,6 +145,12 @@ mod tests {
         fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf {
             format!("/out/{index}.{}", name.expect("it has one")).into()
         }
+        fn input_folder(&mut self, index: usize) -> Result<PathBuf, Refused> {
+            Ok(format!("/in/{index}.folder").into())
+        }
+        fn output_folder(&mut self, index: u32, name: &str) -> Result<PathBuf, Refused> {
+            Ok(format!("/out/{index}.{name}.folder").into())
+        }
         fn note(&mut self, what: &str, _bytes: &[u8]) -> Result<PathBuf, Refused> {
             Ok(what.into())
         }
@@ -195,6 +201,18 @@ mod tests {
             let refused = plan("cat {l}", json!({ "l": bad }), &[]).expect_err("bad");
             assert!(refused.message.contains("or a list of them"), "{refused:?}");
         }
+    }
+
+    #[test]
+    fn slash_behind_a_name_is_a_folder() {
+        let inputs = json!({"a": {"$ref": 0}, "l": [{"$ref": 1}], "t": "x"});
+        let (_, values) = plan("ls {a/} {in.l/} {out.b/}", inputs.clone(), &["b"]).expect("good");
+        assert_eq!(values, ["/in/0.folder", "/in/1.folder", "/out/0.b.folder"]);
+        let refused = plan("ls {t/}", inputs, &[]).expect_err("bad");
+        assert!(
+            refused.message.contains("the folder of a reference"),
+            "{refused:?}"
+        );
     }
 
     #[test]

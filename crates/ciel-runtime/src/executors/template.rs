@@ -155,7 +155,11 @@ impl<'a> Template<'a> {
         let Some(end) = rest.find('}').filter(|end| *end > 1) else {
             return Ok((1, "{".to_string()));
         };
-        let name = &rest[1..end];
+        let written = &rest[1..end];
+        let (name, is_folder) = match written.strip_suffix('/') {
+            Some(name) => (name, true),
+            None => (written, false),
+        };
         if !name.chars().all(name_like) || name.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok((1, "{".to_string()));
         }
@@ -172,7 +176,7 @@ impl<'a> Template<'a> {
                 .hint("remove the quotes: write <<EOF instead of <<'EOF'"));
             }
         }
-        let values = self.values_of(name)?;
+        let values = self.values_of(name, is_folder)?;
         let made: Vec<String> = values
             .into_iter()
             .map(|value| self.variable(value))
@@ -192,7 +196,7 @@ impl<'a> Template<'a> {
     }
 
     /// What a placeholder stands for: one value, or those of a list.
-    fn values_of(&mut self, name: &str) -> Result<Vec<OsString>, Refused> {
+    fn values_of(&mut self, name: &str, is_folder: bool) -> Result<Vec<OsString>, Refused> {
         let (inputs, outputs) = match name.split_once('.') {
             Some(("in", name)) => (self.inputs.get(name).cloned(), None),
             Some(("out", name)) => (None, self.output(name)),
@@ -200,9 +204,14 @@ impl<'a> Template<'a> {
         };
         match (inputs, outputs) {
             (Some(Value::Array(list)), None) => {
-                list.iter().map(|value| self.input(name, value)).collect()
+                let each = list.iter();
+                each.map(|value| self.input(name, value, is_folder))
+                    .collect()
             }
-            (Some(value), None) => Ok(vec![self.input(name, &value)?]),
+            (Some(value), None) => Ok(vec![self.input(name, &value, is_folder)?]),
+            (None, Some((index, name))) if is_folder => {
+                Ok(vec![self.desk.output_folder(index, name)?.into()])
+            }
             (None, Some((index, name))) => Ok(vec![self.desk.output(index, Some(name)).into()]),
             (Some(_), Some(_)) => Err(Refused::new(format!(
                 "{{{name}}} names both an input and an output"
@@ -213,8 +222,12 @@ impl<'a> Template<'a> {
     }
 
     /// An input, or an element of one: a path for a reference, else its text.
-    fn input(&mut self, name: &str, value: &Value) -> Result<OsString, Refused> {
+    fn input(&mut self, name: &str, value: &Value, is_folder: bool) -> Result<OsString, Refused> {
         match (reference(value), value) {
+            (Some(index), _) if is_folder => Ok(self.desk.input_folder(index)?.into()),
+            (None, _) if is_folder => Err(Refused::new(format!(
+                "{{{name}/}} is the folder of a reference, not of {value}"
+            ))),
             (Some(index), _) => Ok(self.desk.input(index)?.into()),
             (None, Value::Array(_) | Value::Object(_) | Value::Null) => Err(words::wrong(
                 name,

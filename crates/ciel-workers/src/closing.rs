@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciel_engine::{Attempt, Event};
 use ciel_graph::{self as graph, Assignment};
-use ciel_model::{Failure, FailureKind};
+use ciel_model::{Failure, FailureKind, Label};
 use ciel_protocol::wire::Shutdown;
 
 use crate::conversation::Conversation;
@@ -14,6 +14,9 @@ use crate::failures;
 use crate::host::Host;
 use crate::io::{Effect, Show, WorkerExitReason};
 use crate::task::WorkerTask;
+
+/// Strands that a warning names besides the first.
+const NAMED_MAX: usize = 4;
 
 /// How a worker's process went, as far as is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +69,11 @@ impl Conversation {
         let declared = self.declared_bytes();
         let mut parked: Vec<_> = std::mem::take(&mut self.parked).into_values().collect();
         parked.sort_unstable_by_key(|task| task.tag);
+        if *reason != WorkerExitReason::Dismissed {
+            let stays = |task: &&WorkerTask| !host.is_stopping(task.attempt.key());
+            let waited: Vec<&Label> = parked.iter().filter(stays).map(WorkerTask::label).collect();
+            effects.extend(replayed(&waited, gone));
+        }
         parked
             .into_iter()
             .for_each(|task| task.close(host, effects));
@@ -128,6 +136,24 @@ fn outcome(
         }
     };
     Some(task.attempt.failed(failure(kind, message)))
+}
+
+/// Names the strands that waited in a worker which is gone: their code runs a second time.
+fn replayed(waited: &[&Label], gone: &Gone) -> Option<Effect> {
+    let (first, others) = waited.split_first()?;
+    let named = others.iter().take(NAMED_MAX).map(ToString::to_string);
+    let mut also = named.collect::<Vec<_>>().join(", ");
+    match others.len() {
+        0 => {}
+        1 => also = format!(", and so is {also}"),
+        count if count <= NAMED_MAX => also = format!(", and so are {also}"),
+        count => also = format!(", and so are {also} and {} more", count - NAMED_MAX),
+    }
+    let message = format!(
+        "its worker {} while it waited there; it is replayed from its start{also}",
+        gone.how
+    );
+    Some(Effect::Show((*first).clone(), Show::Warning(message)))
 }
 
 /// What the worker printed last, such as the stack of a crash, for the log of what ran there.

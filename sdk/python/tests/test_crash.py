@@ -88,3 +88,34 @@ def test_thread_that_ends_the_process_is_named_by_its_task(tmp_path: Path) -> No
 def test_forked_child_that_ends_by_exit_leaves_nothing(tmp_path: Path) -> None:
     ended = jobs.run(tmp_path, JOB, "forks")
     assert ended.value == 7 and "os._exit" not in ended.talk
+
+
+BESIDE = """
+import os
+import signal
+import ciel
+
+@ciel.task
+def die(mark):
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1
+
+@ciel.task
+def outer(mark):
+    return die.spawn(mark).result()
+
+def main(mark):
+    return outer.spawn(mark).result()
+"""
+
+
+def test_tasks_that_waited_in_a_killed_worker_are_named(tmp_path: Path) -> None:
+    """They ran a second time without a word."""
+    ended = jobs.run(tmp_path, BESIDE, str(tmp_path / "mark"), options=("-j1",))
+    assert ended.value == 1
+    told = [line for line in ended.talk.splitlines() if "while it waited there" in line]
+    assert len(told) == 1, ended.talk
+    assert "was killed by SIGKILL" in told[0] and "outer@" in told[0]
+    assert "replayed from its start" in told[0]

@@ -132,6 +132,21 @@ fn strand_parked_in_a_worker_that_dies_is_replayed_in_another() {
     );
 }
 
+/// A call into C that did not return after a cancel was ended with its process, and the strands
+/// that waited beside it ran a second time without a word.
+#[test]
+fn strands_that_waited_in_a_worker_that_dies_are_named() {
+    let mut world = World::running(hello());
+    world.send(0, define(5, "p", 1));
+    world.send(1, spawn(0, 0, 5, &[]));
+    world.send(1, park(1, &[0]));
+    world.give(0, Input::Closed);
+    let seen = world.look();
+    let warning = "its worker ended with exit status 1 while it waited there; it is replayed from \
+                   its start";
+    assert!(seen.contains(&format!("warn {warning:?}")), "{seen}");
+}
+
 #[test]
 fn worker_that_runs_one_task_ends_after_it() {
     let once = Hello {

@@ -124,6 +124,16 @@ def mapped(count):
     for value in ciel.map(gated, range(count), window=count):
         note(f"given {value}")
 
+def shown(count):
+    import tqdm
+    futures = ciel.as_completed([gated.spawn(i) for i in range(count)])
+    with open("notes", "a") as notes:
+        for future in tqdm.tqdm(
+            futures, total=count, file=notes, mininterval=0, miniters=1,
+            bar_format="{n} of {total}\\n",
+        ):
+            future.result()
+
 def firsts(count):
     waiting = [gated.spawn(i) for i in range(count)]
     while waiting:
@@ -190,6 +200,21 @@ def test_result_is_given_before_tasks_that_have_not_begun_end(
     for number in range(count):
         gates.open(number)
         gates.expect(f"given {number}")
+    assert jobs.end_of(process).status == 0
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+@pytest.mark.parametrize("where", ["root", "task"])
+def test_progress_bar_moves_with_each_result(where: str, slots: str, tmp_path: Path) -> None:
+    """A bar of tqdm over as_completed stood at zero until the last task had ended."""
+    count = 4
+    gates = Gates(tmp_path, count)
+    job = jobs.write(tmp_path, GATED)
+    process = jobs.start(job, where, "shown", str(count), options=(slots,))
+    for number in range(count):
+        gates.expect(f"{number} of {count}")
+        gates.open(number)
+    gates.expect(f"{count} of {count}")
     assert jobs.end_of(process).status == 0
 
 

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(export(&path, "one", false), Ok(()));
         assert_eq!(export(&path, "one", false), Ok(()));
         let different = export(&path, "two", false).expect_err("it differs");
-        assert!(different.contains("has other contents"), "{different}");
+        assert!(different.contains("exists and differs"), "{different}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(export(&path, "two", true), Ok(()));
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");

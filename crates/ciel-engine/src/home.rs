@@ -16,6 +16,7 @@ use ciel_node::{AttemptKey, Capacity, Slot};
 
 use crate::event::Effect;
 use crate::message::{Offer, SiteKey, ToHome, ToSite};
+use acts::before_limited;
 use placement::{After, Placement, Stage};
 use translate::{Translated, translate};
 
@@ -86,8 +87,16 @@ impl Home {
                 self.on_too_small(now, site, attempt, &lacking, out)
             }
             ToHome::ContinuationLost { task } => self.on_continuation_lost(now, site, task, out),
-            ToHome::MayPrefetch { behind, line, lent } => {
-                let starts = self.starts(site, behind, &line, &lent);
+            ToHome::MayPrefetch {
+                behind,
+                line,
+                lent,
+                keeps_strands,
+            } => {
+                let mut starts = self.starts(site, behind, &line, &lent);
+                if keeps_strands {
+                    starts = before_limited(starts);
+                }
                 out.push(FromHome::Send(site, ToSite::Prefetch { behind, starts }));
             }
         }

@@ -109,6 +109,8 @@ pub struct Offer {
     pub replay_us: Option<Micros>,
     /// It is the root of the job.
     pub is_root: bool,
+    /// It has a limit of time or memory, for which its worker may be killed.
+    pub is_limited: bool,
 }
 
 /// What the home has to know of a site.
@@ -158,5 +160,7 @@ pub enum ToHome {
         /// Ready tasks that the site would let follow them; if there are none, the home chooses
         /// among those that wait for what the line produces.
         lent: Vec<AttemptKey>,
+        /// The worker keeps strands, so nothing may follow for which it may be killed.
+        keeps_strands: bool,
     },
 }

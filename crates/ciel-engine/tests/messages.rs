@@ -140,6 +140,7 @@ impl Seed {
                 resources: self.resources(),
                 replay_us: self.flag.then_some(self.number),
                 is_root: self.flag,
+                is_limited: !self.flag,
             }),
             1 => ToSite::Relabel { attempt, label },
             2 => ToSite::Withdraw { attempt },
@@ -205,6 +206,7 @@ impl Seed {
                 behind: attempt,
                 line: vec![attempt.task],
                 lent: vec![attempt],
+                keeps_strands: self.flag,
             },
         }
     }

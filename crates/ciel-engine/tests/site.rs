@@ -44,6 +44,7 @@ fn offer(task: u64) -> ToSite {
         resources: cores(1),
         replay_us: None,
         is_root: false,
+        is_limited: false,
     })
 }
 

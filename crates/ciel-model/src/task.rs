@@ -126,6 +126,13 @@ pub struct Options {
     pub live: bool,
 }
 
+impl Options {
+    /// Whether it has a limit of time or memory, for which its process may be killed.
+    pub fn is_limited(&self) -> bool {
+        self.timeout_us.is_some() || self.resources.memory_bytes.is_some()
+    }
+}
+
 /// A task to be run.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Descriptor {

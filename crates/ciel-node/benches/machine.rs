@@ -63,6 +63,7 @@ impl Driver {
                 resources: Resources::default(),
                 resumed: None,
                 is_root: false,
+                is_limited: false,
             });
         }
         while let Some(attempt) = self.placed.pop() {

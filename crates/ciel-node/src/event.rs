@@ -48,6 +48,8 @@ pub enum Event {
         resumed: Option<Micros>,
         /// It is the root of the job.
         is_root: bool,
+        /// It has a limit for which its worker may be killed.
+        is_limited: bool,
     },
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {

@@ -60,7 +60,8 @@ impl Node {
         let ready = &self.queued[&first];
         let fits = matches!(&ready.class, Class::Pooled(wanted) if wanted == pool)
             && ready.resources == *resources
-            && ready.resumed.is_none();
+            && ready.resumed.is_none()
+            && !(ready.is_limited && self.keeps_strands(*worker));
         if !fits {
             return None;
         }

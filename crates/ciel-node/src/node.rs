@@ -31,6 +31,8 @@ pub(crate) struct Ready {
     pub(crate) resumed: Option<Micros>,
     /// It runs in a worker of its own, and takes no core: the root where there are several.
     pub(crate) is_apart: bool,
+    /// Its worker may be killed for it, so it goes where no strand is kept.
+    pub(crate) is_limited: bool,
     pub(crate) since: Micros,
 }
 
@@ -199,6 +201,7 @@ impl Node {
                 resources,
                 resumed,
                 is_root,
+                is_limited,
             } => {
                 let is_apart = is_root && self.sets_root_apart(&class);
                 let ready = Ready {
@@ -208,6 +211,7 @@ impl Node {
                     resources,
                     resumed,
                     is_apart,
+                    is_limited,
                     since: now,
                 };
                 self.on_task_offered(Box::new(ready), actions)

@@ -131,11 +131,13 @@ impl Pools {
 
     /// A worker that can begin a task of `pool` now, if there is one with a free slot. One that
     /// keeps nothing is requested within the bound. `wanting` tasks of this pool need one,
-    /// including this one, so as many may be starting at once.
+    /// including this one, so as many may be starting at once. One that `is_limited` may take its
+    /// worker with it, so it begins above a strand only when no more workers may be started.
     pub(crate) fn worker_for(
         &mut self,
         pool: &Pool,
         wanting: usize,
+        is_limited: bool,
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let is_fit = |worker: &Worker| worker.pool == *pool && worker.is_open();
@@ -147,14 +149,14 @@ impl Pools {
         let starting = self.starting(pool);
         let more = !self.suffice(pool, starting, wanting)
             && match open {
-                Some(_) => self.may_be_spare(),
+                Some(_) => self.may_be_spare(is_limited),
                 None => self.make_room(pool, actions),
             };
         if more {
             self.start(pool, actions);
         }
         let is_coming = more || starting > 0;
-        open.filter(|_| kept == Kept::Copy || !is_coming)
+        open.filter(|_| (kept == Kept::Copy && !is_limited) || !is_coming)
     }
 
     /// The worker in which the root is to begin: an idle one that keeps nothing, or one of its own
@@ -214,9 +216,9 @@ impl Pools {
     }
 
     /// Whether there may be one more worker beside idle ones that keep strands. With a single slot
-    /// nothing runs beside what runs above them.
-    fn may_be_spare(&self) -> bool {
-        self.cores > 1 && self.counted() < self.most()
+    /// nothing runs beside what runs above them, unless that may take them with it.
+    fn may_be_spare(&self, is_limited: bool) -> bool {
+        (self.cores > 1 || is_limited) && self.counted() < self.most()
     }
 
     /// Of the tasks that run in a worker, the one that was spawned first.

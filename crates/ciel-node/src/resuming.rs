@@ -24,6 +24,12 @@ impl Node {
         worker.is_some_and(|worker| worker.held.is_empty() && !worker.is_roots)
     }
 
+    /// Whether strands wait in a worker, for whatever runs there.
+    pub fn keeps_strands(&self, worker: WorkerKey) -> bool {
+        let worker = self.pools.workers.get(&worker);
+        worker.is_some_and(|worker| !worker.parked.is_empty())
+    }
+
     /// The task that runs in the worker for which a ready strand waits, if it waits for one.
     pub fn held_behind(&self, attempt: AttemptKey) -> Option<TaskKey> {
         let ready = self.queued.get(&attempt)?;
@@ -84,7 +90,9 @@ impl Node {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let Some(keeper) = self.pools.home(ready.attempt.task) else {
-            return self.pools.worker_for(pool, wanting, actions);
+            return self
+                .pools
+                .worker_for(pool, wanting, ready.is_limited, actions);
         };
         if self.pools.has_free_slot(keeper) {
             return Some(keeper);
@@ -92,7 +100,9 @@ impl Node {
         if !self.may_move(now, ready) {
             return None;
         }
-        let worker = self.pools.worker_for(pool, wanting, actions)?;
+        let worker = self
+            .pools
+            .worker_for(pool, wanting, ready.is_limited, actions)?;
         self.move_away(keeper, ready.attempt.task, actions);
         Some(worker)
     }

@@ -119,3 +119,37 @@ def test_tasks_that_waited_in_a_killed_worker_are_named(tmp_path: Path) -> None:
     assert len(told) == 1, ended.talk
     assert "was killed by SIGKILL" in told[0] and "outer@" in told[0]
     assert "replayed from its start" in told[0]
+
+
+LIMITED = """
+import os
+import time
+import ciel
+
+@ciel.task(memory="64 MiB")
+def greedy():
+    held = [b"x" * (1 << 20) for _ in range(300)]
+    time.sleep(600)
+    return len(held)
+
+@ciel.task(timeout=0.3)
+def slow():
+    time.sleep(600)
+
+def main(name):
+    with open(name, "a") as file:
+        file.write("x")
+    for task in (greedy, slow):
+        try:
+            task.spawn().result()
+        except (ciel.OutOfMemory, ciel.Timeout):
+            pass
+    return os.path.getsize(name)
+"""
+
+
+def test_task_over_its_limit_takes_no_strand_along(tmp_path: Path) -> None:
+    """With one slot it ran above the root, which was replayed: its lines were written twice."""
+    ended = jobs.run(tmp_path, LIMITED, str(tmp_path / "runs"), options=("-j1",))
+    assert ended.value == 1
+    assert "replayed" not in ended.talk

@@ -307,7 +307,7 @@ def main():
 }
 
 
-# All tasks share a worker with --serial, so one that ends it takes along the strands that wait.
+# Tasks share a worker where there is one slot, so one that ends it takes along those that wait.
 REPLAYED = re.compile("warning: .* while it waited there; it is replayed from its start\n")
 
 
@@ -317,7 +317,7 @@ def shown(folder: Path, text: str, mode: str) -> tuple[int, str, str]:
     ended = jobs.run(folder, BEGIN + text, options=(mode,))
     texts = (ended.printed.decode(), ended.talk)
     printed, talk = (re.sub("@[0-9a-f]{8}", "@", text) for text in texts)
-    if mode == "--serial":
+    if mode != "-j2":
         talk = REPLAYED.sub("", talk)
     return ended.status, printed, talk.replace(str(folder), "FOLDER")
 

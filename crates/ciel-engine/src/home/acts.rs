@@ -235,6 +235,12 @@ impl Home {
     }
 }
 
+/// The starts before the first task that has a limit, for which its worker may be killed.
+pub(super) fn before_limited(starts: Vec<Ahead>) -> Vec<Ahead> {
+    let is_unlimited = |ahead: &Ahead| !ahead.assignment.descriptor.options.is_limited();
+    starts.into_iter().take_while(is_unlimited).collect()
+}
+
 /// The attempt whose act an event is; none for what only the home may say.
 fn speaker(event: &graph::Event) -> Option<AttemptKey> {
     use graph::Event;

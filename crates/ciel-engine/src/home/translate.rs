@@ -65,6 +65,7 @@ pub(super) fn translate(
             resources: descriptor.options.resources.clone(),
             replay_us,
             is_root,
+            is_limited: descriptor.options.is_limited(),
         }),
         Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
         Action::Withdraw { .. } => ToSite::Withdraw { attempt },

@@ -249,6 +249,7 @@ fn offered(offer: Offer) -> node::Event {
         resources: offer.resources,
         resumed: offer.replay_us,
         is_root: offer.is_root,
+        is_limited: offer.is_limited,
     }
 }
 

@@ -119,6 +119,7 @@ impl Site {
             behind,
             line: line.starts.iter().map(|attempt| attempt.task).collect(),
             lent,
+            keeps_strands: self.node.keeps_strands(worker),
         });
         true
     }

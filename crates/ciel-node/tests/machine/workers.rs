@@ -324,6 +324,35 @@ fn strand_that_waits_for_the_first_gets_no_new_task_above_it_while_spares_last()
 }
 
 #[test]
+fn task_with_a_limit_begins_where_no_strand_is_kept_while_spares_last() {
+    // With one slot it ran above the strand that had spawned it, and when its memory exceeded the
+    // limit, the worker was killed with that strand in it.
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    assert_eq!(world.limited(2, "py"), "start1(py)");
+    assert_eq!(world.ready(1), "2:worker1");
+    world.parked(2);
+    assert_eq!(world.limited(3, "py"), "start2(py)");
+    assert_eq!(world.ready(2), "3:worker2");
+    world.parked(3);
+    assert_eq!(world.limited(4, "py"), "4:worker2");
+}
+
+#[test]
+fn task_with_a_limit_is_not_lent_to_a_worker_that_keeps_a_strand() {
+    let mut world = World::new(1, false);
+    world.pooled(1, "py");
+    world.ready(0);
+    world.parked(1);
+    assert_eq!(world.pooled(2, "py"), "2:worker0");
+    assert_eq!(world.limited(3, "py"), "");
+    assert_eq!(world.node.lend(attempt_of(2)), None);
+    assert_eq!(world.left(2), "start1(py)");
+}
+
+#[test]
 fn root_has_a_worker_of_its_own_and_takes_no_core() {
     let mut world = World::new(2, false);
     assert_eq!(world.root(None), "start0(py)");

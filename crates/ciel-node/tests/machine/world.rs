@@ -51,6 +51,7 @@ impl World {
             resources,
             resumed: None,
             is_root: false,
+            is_limited: false,
         }
     }
 
@@ -71,6 +72,7 @@ impl World {
             resources: cores_of(1),
             resumed: Some(replay_us),
             is_root: false,
+            is_limited: false,
         })
     }
 
@@ -82,6 +84,7 @@ impl World {
             resources: cores_of(1),
             resumed: Some(u64::MAX),
             is_root: false,
+            is_limited: false,
         })
     }
 
@@ -93,6 +96,7 @@ impl World {
             resources: cores_of(1),
             resumed,
             is_root: true,
+            is_limited: false,
         })
     }
 
@@ -102,6 +106,16 @@ impl World {
 
     pub fn pooled(&mut self, task: u64, executor: &str) -> String {
         self.offer(task, Class::Pooled(Pool::new(executor, 1)), cores_of(1))
+    }
+
+    /// A task with a limit, for which its worker may be killed.
+    pub fn limited(&mut self, task: u64, executor: &str) -> String {
+        let pool = Class::Pooled(Pool::new(executor, 1));
+        let mut event = self.offered(task, pool, cores_of(1));
+        if let Event::TaskOffered { is_limited, .. } = &mut event {
+            *is_limited = true;
+        }
+        self.tell(event)
     }
 
     pub fn relabeled(&mut self, task: u64, position: u64, epoch: u64) -> String {

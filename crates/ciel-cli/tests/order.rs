@@ -5,6 +5,9 @@
 
 mod support;
 
+use std::time::Duration;
+
+use support::random::{Random, first_seed, kills};
 use support::{Ended, Place, Tree, done, held, shell, shell_printing};
 
 /// Ways to run a job that must not differ in their output.
@@ -17,6 +20,9 @@ const MODES: [&[&str]; 4] = [
 
 /// Trees of which some tasks may fail.
 const FAILING_SEEDS: std::ops::Range<u64> = 100..112;
+
+/// Trees of which each is interrupted once.
+const INTERRUPTED: u64 = 20;
 
 /// Most memory of the command while 50 MB of output wait, in KiB.
 const WAITING_OUTPUT_KIB_MAX: u64 = 120 << 10;
@@ -74,6 +80,39 @@ fn random_trees_that_fail_show_the_beginning_of_the_serial_output() {
             expect_failure(&tree, &ended, &about);
             assert_eq!(told(&ended), told(&serial), "{about}");
         }
+    }
+}
+
+/// An interrupted job has printed the beginning of what the serial program prints.
+#[test]
+fn random_trees_that_are_interrupted_show_the_beginning_of_the_serial_output() {
+    for seed in first_seed()..first_seed() + kills(INTERRUPTED) {
+        let tree = Tree::new(seed, false);
+        let whole = tree.shown();
+        let mut random = Random::new(seed);
+        let mode = MODES[random.below(MODES.len() as u64) as usize];
+        let place = Place::new();
+        let live = place.start_script(mode, &tree.script);
+        std::thread::park_timeout(Duration::from_millis(random.below(80)));
+        live.signal("INT");
+        let ended = live.end();
+        let about = format!("seed {seed} {mode:?} {}", ended.stderr);
+        assert!(
+            whole.starts_with(&ended.stdout),
+            "{about}\n{}",
+            ended.stdout
+        );
+        match ended.code {
+            Some(0) => assert_eq!(ended.stdout, whole, "{about}"),
+            Some(130) => {}
+            // It had not begun to handle signals.
+            _ => assert_eq!(
+                (ended.signal, ended.stdout.as_str()),
+                (Some(2), ""),
+                "{about}"
+            ),
+        }
+        place.expect_nobody(&about);
     }
 }
 

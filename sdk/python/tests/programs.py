@@ -9,7 +9,10 @@ failures are asked for before a task ends, so the job itself always ends well. R
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +34,16 @@ class Tea(Exception):
         super().__init__(kind, heat)
 
 
+class Died(Exception):
+    """Stands for the failure of a task whose process has died."""
+
+
+DEATHS: dict[str, Callable[[], None]] = {
+    "exit": lambda: os._exit(3),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+}
+
 RAISED: list[Callable[[int], Exception]] = [
     lambda n: ValueError(f"no value {n}"),
     lambda n: KeyError(n),
@@ -41,6 +54,17 @@ RAISED: list[Callable[[int], Exception]] = [
 def generate(seed: int) -> Acts:
     """The program of a seed."""
     return _acts(random.Random(seed), DEPTH_MAX, [TASKS_MAX])
+
+
+def with_death(acts: Acts, chance: random.Random, how: str) -> Acts:
+    """The same program, in which one task ends its process in the way that `how` says."""
+    tasks: list[Acts] = [acts]
+    for task in tasks:
+        tasks.extend(act[1] for act in task if act[0] in ("spawn", "tail"))
+    dying = chance.choice(tasks)
+    last = len(dying) - (bool(dying) and dying[-1][0] in ("raise", "tail"))
+    dying.insert(chance.randint(0, last), ("die", how))
+    return acts
 
 
 def _acts(chance: random.Random, depth: int, budget: list[int]) -> Acts:
@@ -111,6 +135,12 @@ class Language:
         """Prints."""
         print(text)
 
+    def die(self, how: str) -> None:
+        """Ends the process."""
+        sys.stdout.write("part of a line")
+        sys.stdout.flush()
+        DEATHS[how]()
+
 
 def interpret(language: Any, acts: Acts, values: list[Any]) -> Any:
     """Runs acts; the value is a number made of everything that was seen."""
@@ -146,6 +176,8 @@ def act_once(language: Any, act: tuple[Any, ...], futures: list[Any]) -> int:
         return outcome(lambda: language.gather(futures), act[1])
     elif kind == "map":
         return digest(language.map(act[1]))
+    elif kind == "die":
+        language.die(act[1])
     elif kind == "raise":
         raise RAISED[act[1]](act[2])
     return 0
@@ -278,6 +310,11 @@ class Direct:
         """Prints."""
         self.printed.append(text + "\n")
 
+    def die(self, _how: str) -> None:
+        """The failure of a task whose process has died."""
+        self.printed.append("part of a line")
+        raise Died
+
 
 def value_of(entry: Any) -> Any:
     """A copy of the current state."""
@@ -293,18 +330,27 @@ def told(run: Callable[[], Any]) -> str:
         return f"raised {type(error).__name__} {error.args}"
 
 
-def expected(seed: int, count: int = 1) -> tuple[str, str]:
-    """What the job of `count` programs from `seed` on gives and prints."""
+def program(seed: int, how: str = "") -> Acts:
+    """The program of a seed; one of its tasks ends its process if `how` says in which way."""
+    acts = generate(seed)
+    return with_death(acts, random.Random(seed), how) if how else acts
+
+
+def expected(seed: int, count: int = 1, how: str = "") -> tuple[str, str]:
+    """What the job of `count` programs from `seed` on gives and prints.
+
+    A value in which a process has died names `Died` in place of ciel's exception.
+    """
     direct = Direct()
     values = [
-        told(lambda seed=seed: direct.result(direct._run(generate(seed), [])))  # type: ignore[misc]
-        for seed in range(seed, seed + count)
+        told(lambda acts=acts: direct.result(direct._run(acts, [])))  # type: ignore[misc]
+        for acts in [program(number, how) for number in range(seed, seed + count)]
     ]
     return "\n".join(values), "".join(direct.printed)
 
 
-def main(seed: str = "0", count: str = "1") -> str:
-    """The job: the programs of `count` seeds, all at once."""
+def main(seed: str = "0", count: str = "1", how: str = "") -> str:
+    """The job: the programs of `count` seeds, all at once; `how` their processes are to die."""
     seeds = range(int(seed), int(seed) + int(count))
-    futures = [work.spawn(generate(seed)) for seed in seeds]
+    futures = [work.spawn(program(seed, how)) for seed in seeds]
     return "\n".join([told(future.result) for future in futures])

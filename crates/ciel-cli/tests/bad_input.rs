@@ -271,7 +271,7 @@ fn children_that_a_task_leaves_are_named_and_gone() {
 
 #[test]
 fn garbage_from_an_executor_fails_its_task_and_names_it() {
-    let place = Place::new();
+    let place = Place::new().with_variable("CIEL_HELLO_MS", "300");
     fs::create_dir(place.path("executors")).unwrap();
     let says = |what: &str| {
         format!(
@@ -280,15 +280,23 @@ fn garbage_from_an_executor_fails_its_task_and_names_it() {
              s.sendall({what})\ns.recv(1)\n"
         )
     };
-    for (name, what) in [
-        ("noise", "bytes(range(256)) * 100"),
-        ("promise", "b'\\xff\\xff\\xff\\xff\\x7f'"),
-        ("sentence", "b'{\"hello\": 1\\n'"),
+    for (name, what, told) in [
+        (
+            "noise",
+            "bytes(range(256)) * 100",
+            "did not send hello within 0.3 s",
+        ),
+        (
+            "promise",
+            "b'\\xff\\xff\\xff\\xff\\x7f'",
+            "sent invalid data",
+        ),
+        ("sentence", "b'{\"hello\": 1\\n'", "sent invalid data"),
     ] {
         let path = place.file(&format!("executors/ciel-executor-{name}"), says(what));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let bad = format!("spawn_exec(\"{name}\", {{}}, 1, {{\"name\": \"bad\"}})[0]");
-        expect_only_it_fails(&place, &bad, &[]);
+        expect_only_it_fails(&place, &bad, &[told]);
     }
 }
 

@@ -70,7 +70,10 @@ fn expect_failure(task: &str, told: &[&str]) {
 
 /// An executor that cannot be had fails each task that wants it, and is not tried for ever.
 fn expect_unusable(name: &str, told: &[&str]) {
-    let place = place_with(name);
+    expect_unusable_in(&place_with(name), name, told);
+}
+
+fn expect_unusable_in(place: &Place, name: &str, told: &[&str]) {
     let script = format!(
         "for (n in [1, 2, 3, 4, 5, 6]) {{ spawn_exec(\"{name}\", {{\"n\": n}}, 1); }}
          return 1;"
@@ -395,6 +398,17 @@ fn executor_that_speaks_noise_is_refused() {
         "noise",
         &["ciel-executor-noise", "sent invalid data", "\\xff\\xfe"],
     );
+}
+
+/// Only the whole hello counts, so one that sends it byte by byte gains no time. The time limit was
+/// never tried: it is half a minute for each start.
+#[test]
+fn executor_that_sends_its_hello_byte_by_byte_is_given_up_in_time() {
+    let place = Place::new().with_variable("CIEL_HELLO_MS", "300");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/executors/dripper.py");
+    install(&place, &source, "drip");
+    let told = ["ciel-executor-drip", "did not send hello within 0.3 s"];
+    expect_unusable_in(&place, "drip", &told);
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub const FUNCTIONS_COUNTED_MAX: usize = 1_000;
 /// Milliseconds between asking a process to end and killing it.
 pub const KILL_GRACE_MS: u64 = 1_000;
 
-/// Milliseconds a worker has to say hello.
+/// Milliseconds a worker has from the start of its process until its hello is complete.
 pub const HELLO_MS_MAX: u64 = 30_000;
 
 /// Milliseconds between two samples of a limited task's memory.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ciel_journal::{Journal, Sequence};
 use ciel_model::Label;
 
+use crate::for_tests::variable;
+
 /// `7` dies when record 7 is written, `7-` when it is made and not written.
 const AT_RECORD: &str = "CIEL_DIE_AT_RECORD";
 
@@ -59,13 +61,6 @@ pub(crate) fn at_the_end() {
 /// Whether the end of a task is to be lost, as a bug in what runs it would lose it.
 pub(crate) fn loses(task: &Label) -> bool {
     variable(LOSES).is_some_and(|what| *task.what == *what)
-}
-
-fn variable(name: &str) -> Option<String> {
-    match cfg!(debug_assertions) {
-        true => std::env::var(name).ok(),
-        false => None,
-    }
 }
 
 fn die() -> ! {

@@ -21,6 +21,7 @@ mod export_file;
 mod exports;
 mod failures;
 mod followers;
+mod for_tests;
 mod gate;
 mod given_up;
 mod history;

@@ -3,7 +3,7 @@
 //! It does not know what happens to a worker that is refused. Read next: `conversation`, which
 //! begins with an accepted hello.
 
-use ciel_model::{FailureKind, limits as model};
+use ciel_model::FailureKind;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{Hello, Refusal, WorkerMessage};
 use ciel_protocol::{WireMessage, limits as protocol};
@@ -36,9 +36,9 @@ impl Unfit {
         Unfit::new(FailureKind::Refused, format!("sent invalid data: {error}"))
     }
 
-    /// It sent nothing in time.
-    pub fn silent() -> Unfit {
-        let seconds = model::HELLO_MS_MAX / 1000;
+    /// It did not send all of its hello within that many milliseconds.
+    pub fn late(limit_ms: u64) -> Unfit {
+        let seconds = limit_ms as f64 / 1000.0;
         let message = format!("did not send hello within {seconds} s");
         Unfit::new(FailureKind::WorkerLost, message)
     }

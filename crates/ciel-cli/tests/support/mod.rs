@@ -86,6 +86,7 @@ pub struct Place {
     folder: TempDir,
     binary: PathBuf,
     mark: String,
+    variables: Vec<(String, String)>,
 }
 
 impl Place {
@@ -99,7 +100,14 @@ impl Place {
             folder,
             binary: PathBuf::from(CIEL),
             mark: format!("{}-{number}", std::process::id()),
+            variables: Vec::new(),
         }
+    }
+
+    /// The same, with a variable in the environment of all programs.
+    pub fn with_variable(mut self, name: &str, value: &str) -> Place {
+        self.variables.push((name.to_string(), value.to_string()));
+        self
     }
 
     /// The same with another build of the command.
@@ -153,6 +161,7 @@ impl Place {
             .env("XDG_RUNTIME_DIR", self.path("runtime"))
             .env(MARK_VARIABLE, &self.mark)
             .env_remove("CIEL_COOKIE")
+            .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
         command
     }

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::connection::{Connection, ProcessEnd};
 use super::{KILLED_STARTS_MAX, StartError, Workers};
 use crate::executors::worker::{WorkerCommand, WorkerStart};
+use crate::for_tests::hello_ms_max;
 
 /// In place of a worker that cannot be started: fails the tasks that are given to it. If another
 /// start may be tried, only the first, and that one is retried if the process died.
@@ -229,12 +230,13 @@ async fn handshake(
     executor: &str,
     commands: &mut UnboundedReceiver<Input>,
 ) -> Result<Hello, NoWorker> {
-    let deadline = Instant::now() + Duration::from_millis(limits::HELLO_MS_MAX);
+    let limit_ms = hello_ms_max();
+    let deadline = Instant::now() + Duration::from_millis(limit_ms);
     let accepted = loop {
         match connection.next(commands, Some(deadline)).await {
             Input::Message(message) => break accept(executor, *message),
             Input::Invalid(error) => break Err(Unfit::invalid(&error)),
-            Input::Ticked => break Err(Unfit::silent()),
+            Input::Ticked => break Err(Unfit::late(limit_ms)),
             Input::Closed => return Err(NoWorker::Ended),
             Input::Dismiss => return Err(NoWorker::Dismissed),
             Input::Begin(_) | Input::Stop(_) | Input::Notify(..) | Input::DropParked { .. } => {}

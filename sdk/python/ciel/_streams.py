@@ -22,6 +22,22 @@ CAPTURED_BYTES_MAX = 64 << 20
 Write = Callable[[int, bytes], None]
 
 
+def _nameless_file() -> io.FileIO:
+    """A file in the folder for temporary files; it goes with its last descriptor.
+
+    The folder is given by name: to find its default, `tempfile` creates a file with a name for a
+    moment, which a process that is killed in that moment leaves behind.
+
+    Raises:
+        OSError: no folder for temporary files can be written to.
+    """
+    folder = os.environ.get("TMPDIR") or "/tmp"
+    try:
+        return tempfile.TemporaryFile(buffering=0, dir=folder)
+    except OSError:
+        return tempfile.TemporaryFile(buffering=0)
+
+
 class Captured:
     """Descriptor 1 of this process, gathered in a file without a name."""
 
@@ -31,7 +47,7 @@ class Captured:
         self._open()
 
     def _open(self) -> None:
-        with tempfile.TemporaryFile(buffering=0) as file:
+        with _nameless_file() as file:
             descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDWR | os.O_APPEND)
         os.dup2(descriptor, 1)
         self._file = descriptor

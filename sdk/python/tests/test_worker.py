@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -279,6 +280,23 @@ def test_descriptor_one_is_captured_in_place() -> None:
     finally:
         os.dup2(before, 1)
         os.close(before)
+
+
+def test_no_file_with_a_name_is_created_for_what_is_captured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`tempfile` tries its default folder by a file with a name; a kill there left that file."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before = os.dup(1)
+    try:
+        Captured()
+        assert os.readlink("/proc/self/fd/1").startswith(str(tmp_path))
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+    assert tempfile.tempdir is None, "the default folder was looked for"
+    assert not list(tmp_path.iterdir())
 
 
 def test_text_stream_refuses_bytes_and_names_its_descriptor() -> None:

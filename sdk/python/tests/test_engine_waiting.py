@@ -11,7 +11,7 @@ import pytest
 import jobs
 from conditions import until
 
-DEPTH = 20_000
+DEPTH = 8_000
 TAILS = 200_000
 PARKED = 20
 

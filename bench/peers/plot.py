@@ -39,7 +39,8 @@ def draw(axis: Any, row: dict[str, Any]) -> None:
         [max(figures[name]) - median for name, median in zip(order, medians, strict=True)],
     ]
     bars = axis.barh(order, medians, xerr=ranges, color=[colour(name) for name in order])
-    axis.bar_label(bars, [f"{median:,.3g}" for median in medians], padding=6, fontsize=7)
+    labels = [f"{median:,.0f}" if median >= 1_000 else f"{median:.3g}" for median in medians]
+    axis.bar_label(bars, labels, padding=6, fontsize=7)
     axis.set_xscale("log")
     axis.margins(x=0.25)
     better = "more is better" if row["more_is_better"] else "less is better"

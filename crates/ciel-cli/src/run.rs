@@ -1,19 +1,19 @@
 //! `ciel run`: from options to a job, from its outcome to an exit code.
 
-use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use ciel_runtime::{Job, Observer, Outcome, Report, Resume, RunError, Settings};
 
 use crate::cli_error::{CliError, JOB_FAILED};
+use crate::job_files::JobFiles;
 use crate::observer::CommandObserver;
 use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, given, paint, python, script, sink, trace};
+use crate::{SPAWNER, given, paint, python, script, trace};
 
 /// Exit code of an interrupted job, as shells report it.
 const INTERRUPTED: u8 = 130;
@@ -35,15 +35,13 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
 
 /// Runs a job as these options say.
 pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<ExitCode, CliError> {
-    let (script, arguments) = split(&options)?;
-    let opened = script::open(&script)?;
-    let packages = packages(&options)?;
-    let mut sources: Vec<&Path> = packages.values().map(PathBuf::as_path).collect();
-    sources.push(&script);
+    let given = JobFiles::of(&options)?;
+    let opened = script::open(&given.script)?;
+    let sources = given.sources();
     let paint = paint::paint_errors(shared.colour);
     let observer = Arc::new(CommandObserver::new(&options, paint, &sources)?);
     tell_of_place(shared, &*observer);
-    let settings = settings(shared, &options, script, arguments, packages, resume)?;
+    let settings = settings(shared, &options, given, resume)?;
     let job = match &opened {
         Opened::Skywriting(program) => Job::Script(program),
         Opened::Python if settings.python.is_none() => return Err(python::missing()),
@@ -92,57 +90,23 @@ fn conclude(
     }))
 }
 
-/// The script and its arguments.
-pub fn split(options: &RunOptions) -> Result<(PathBuf, Vec<String>), CliError> {
-    let (script, rest) = options.command.split_first().expect("the file is required");
-    let arguments = rest.iter().map(|argument| {
-        argument.to_str().map(str::to_string).ok_or_else(|| {
-            let message = format!("the argument {argument:?} is not UTF-8");
-            CliError::usage("arguments", message).with_hint("scripts take text as arguments")
-        })
-    });
-    let script = match options.module {
-        true => python::module_file(script)?,
-        false => PathBuf::from(script),
-    };
-    Ok((script, arguments.collect::<Result<_, _>>()?))
-}
-
-pub fn packages(options: &RunOptions) -> Result<BTreeMap<String, PathBuf>, CliError> {
-    let mut packages = BTreeMap::new();
-    for (name, path) in &options.package {
-        if let Err(error) = sink::is_readable_file(path) {
-            let message = format!(
-                "cannot read the package {name}, {}: {error}",
-                path.display()
-            );
-            return Err(CliError::usage("package.unreadable", message));
-        }
-        if packages.insert(name.clone(), path.clone()).is_some() {
-            let message = format!("the package {name} is given twice");
-            return Err(CliError::usage("package.twice", message));
-        }
-    }
-    Ok(packages)
-}
-
 /// The settings of the engine for a job.
 pub fn settings(
     shared: &Shared,
     options: &RunOptions,
-    script: PathBuf,
-    arguments: Vec<String>,
-    packages: BTreeMap<String, PathBuf>,
+    given: JobFiles,
     resume: Resume,
 ) -> Result<Settings, CliError> {
     let cores = options.jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
     });
     Ok(Settings {
-        key: key(&script, &arguments),
-        script,
-        arguments,
-        packages,
+        key: key(&given.command),
+        command: given.command,
+        script: given.script,
+        arguments: given.arguments,
+        variables: given.variables,
+        packages: given.packages,
         cores,
         resources: options.resource.iter().cloned().collect(),
         serial: options.serial,
@@ -166,12 +130,12 @@ pub fn settings(
     })
 }
 
-/// What the names of the job's tasks and their random numbers come from: the script's file name and
-/// the arguments, each after its length. The folder does not count, so that a job that is moved or
+/// What the names of the job's tasks and their random numbers come from: the job's file name and
+/// the words after it, each after its length. The folder does not count: a job that is moved or
 /// copied gives the same.
-fn key(script: &Path, arguments: &[String]) -> Vec<u8> {
-    let name = script.file_name().unwrap_or_default();
-    let words = std::iter::once(name.as_bytes()).chain(arguments.iter().map(String::as_bytes));
+fn key((file, words): &(PathBuf, Vec<String>)) -> Vec<u8> {
+    let name = file.file_name().unwrap_or_default();
+    let words = std::iter::once(name.as_bytes()).chain(words.iter().map(String::as_bytes));
     let mut key = Vec::new();
     for word in words {
         key.extend_from_slice(&(word.len() as u64).to_be_bytes());

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ciel_runtime::{Job, Resume};
 
 use crate::cli_error::CliError;
+use crate::job_files::JobFiles;
 use crate::observer::CommandObserver;
 use crate::options::{RunOptions, Shared};
 use crate::{paint, run};
@@ -22,12 +23,11 @@ const SOCKET: &str = "CIEL_FD";
 /// Serves until the session is closed or its program has ended.
 pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
     let client = client()?;
-    let (script, arguments) = run::split(&options)?;
-    let packages = run::packages(&options)?;
+    let given = JobFiles::of(&options)?;
     let paint = paint::paint_errors(shared.colour);
     let observer = Arc::new(CommandObserver::new(&options, paint, &[])?);
     run::tell_of_place(shared, &*observer);
-    let settings = run::settings(shared, &options, script, arguments, packages, Resume::New)?;
+    let settings = run::settings(shared, &options, given, Resume::New)?;
     let ended = ciel_runtime::run(settings, Job::Session(client), observer.clone());
     observer.clear();
     ended?;

@@ -93,13 +93,12 @@ fn newest(
 /// The description of a run with these settings, as the bytes of its file. None if a path in it is
 /// not UTF-8: such a run cannot be resumed.
 fn description(settings: &Settings, key: &str) -> Option<Vec<u8>> {
-    let mut command = vec![settings.script.to_str()?.to_string()];
-    command.extend(settings.arguments.iter().cloned());
+    settings.command.0.to_str()?;
     let description = RunDescription {
         version: description::VERSION.to_string(),
         record_format: ciel_coordinator::RECORD_FORMAT,
         key: key.to_string(),
-        command,
+        command: settings.command_words(),
         folder: std::env::current_dir().ok()?,
         options: settings.given.clone(),
         started_s: seconds_now(),

@@ -19,7 +19,7 @@ use ciel_view::Durable;
 
 use crate::job::Job;
 use crate::layout::code_folder;
-use crate::settings::Settings;
+use crate::settings::{Package, Settings};
 
 /// Files of Python code that count.
 const FILES_MAX: usize = 2_000;
@@ -57,14 +57,28 @@ pub(crate) fn run_key(settings: &Settings, job: &Job<'_>) -> Option<String> {
         std::env::current_dir().ok()?.as_os_str().as_bytes(),
     );
     add(&mut hasher, &settings.packages.len().to_be_bytes());
-    for (name, path) in &settings.packages {
+    for (name, package) in &settings.packages {
         add(&mut hasher, name.as_bytes());
-        add(&mut hasher, path.as_os_str().as_bytes());
+        add_package(&mut hasher, package);
+    }
+    add(&mut hasher, &settings.variables.len().to_be_bytes());
+    for (name, value) in &settings.variables {
+        add(&mut hasher, name.as_bytes());
+        add(&mut hasher, value.as_bytes());
     }
     for argument in &settings.arguments {
         add(&mut hasher, argument.as_bytes());
     }
     Some(hasher.finalize().to_hex()[..32].to_string())
+}
+
+fn add_package(hasher: &mut Hasher, package: &Package) {
+    if let Package::Index(paths) = package {
+        add(hasher, &paths.len().to_be_bytes());
+    }
+    for path in package.files() {
+        add(hasher, path.as_os_str().as_bytes());
+    }
 }
 
 /// Each part after its length, so that no two sequences of parts are alike.

@@ -64,4 +64,4 @@ pub use error::RunError;
 pub use job::Job;
 pub use observer::{Observer, Progress, Report};
 pub use run::{Leaving, Outcome, run};
-pub use settings::{Python, Resume, ScriptError, Scripts, Settings};
+pub use settings::{Package, Python, Resume, ScriptError, Scripts, Settings};

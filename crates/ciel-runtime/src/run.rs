@@ -156,6 +156,7 @@ fn script_environment(settings: &Settings) -> BTreeMap<String, String> {
         .to_string_lossy()
         .into_owned();
     environment.insert(SCRIPT_FOLDER.to_string(), folder);
+    environment.extend(settings.variables.clone());
     environment
 }
 
@@ -197,11 +198,8 @@ fn tell_of_recovery(observer: &dyn Observer, run: &str, begun: &Begun) {
 fn take_up(engine: &Engine, mut lost: Vec<Name>) {
     let policy = engine.settings.policy();
     // The user's own files are imported again; the graph has the rest recomputed.
-    for path in engine.settings.packages.values() {
-        let name = user_files::name_of(path);
-        if lost.contains(&name) && user_files::bring_in(engine, path).is_ok() {
-            lost.retain(|other| *other != name);
-        }
+    for package in engine.settings.packages.values() {
+        user_files::restore(engine, package, &mut lost);
     }
     engine.with(|core, now| core.tell(now, Event::EngineLost { policy, lost }));
 }
@@ -228,11 +226,9 @@ fn new_core(
 }
 
 fn run_record(settings: &Settings, id: &str) -> RunRecord {
-    let mut command = vec![settings.script.display().to_string()];
-    command.extend(settings.arguments.iter().cloned());
     RunRecord {
         run: id.to_string(),
-        command,
+        command: settings.command_words(),
         started_s: seconds_now(),
         pid: std::process::id(),
         folder: std::env::current_dir()

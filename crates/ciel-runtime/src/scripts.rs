@@ -23,6 +23,7 @@ use crate::executors::{Executor, Launch};
 use crate::failures;
 use crate::objects;
 use crate::script::{self, Script};
+use crate::settings::Package;
 use crate::translate;
 use crate::turns::ThreadState;
 use crate::user_files;
@@ -71,17 +72,42 @@ impl Host for ScriptHost<'_> {
         if let Some(handle) = self.packages.get(name) {
             return Some(*handle);
         }
-        let path = self.engine.settings.packages.get(name)?;
-        let value = user_files::bring_in(self.engine, path).ok()?;
+        let given = self.engine.settings.packages.get(name)?;
+        // Nothing is constructed unless all can be read: the script counts its handles.
+        let files = given.files().iter();
+        let values = files.map(|path| user_files::bring_in(self.engine, path).ok());
+        let values: Vec<Value<Handle>> = values.collect::<Option<_>>()?;
+        let index = match given {
+            Package::File(_) => None,
+            Package::Index(paths) => Some(user_files::index_of(self.engine, paths).ok()?),
+        };
+        let files: Vec<Handle> = values
+            .into_iter()
+            .map(|value| self.construct(value))
+            .collect();
+        let package = match index {
+            None => *files.first()?,
+            Some(index) => self.construct(Value {
+                references: files,
+                ..index
+            }),
+        };
+        let package = ScriptHandle(package.0);
+        self.packages.insert(name.to_string(), package);
+        Some(package)
+    }
+}
+
+impl ScriptHost<'_> {
+    /// Makes an object of the script's. Gives its handle.
+    fn construct(&mut self, value: Value<Handle>) -> Handle {
         let act = self.attempt.act(Action::Construct {
             at: At::Part,
             handle: None,
             value,
         });
-        let package = ScriptHandle(act.first?.0);
-        self.packages.insert(name.to_string(), package);
         self.acts.push(Act::Step(act.event));
-        Some(package)
+        act.first.expect("a construction has a handle")
     }
 }
 

@@ -12,15 +12,19 @@ use ciel_model::Options;
 use ciel_skywriting::hir::Program;
 use ciel_view::{Durable, GivenOptions};
 
-/// How a job is run. Only `script`, `arguments` and the folder say *what* is run.
+/// How a job is run. Only what comes before `cores`, and the folder, say *what* is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The file that was given as the job, and the words after it.
+    pub command: (PathBuf, Vec<String>),
     /// The script.
     pub script: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Variables that scripts see beside those of this process, and before them.
+    pub variables: BTreeMap<String, String>,
     /// Objects given by name: `package(name)` in scripts.
-    pub packages: BTreeMap<String, PathBuf>,
+    pub packages: BTreeMap<String, Package>,
     /// Cores to use.
     pub cores: u32,
     /// What the machine has beside cores and memory, in thousandths, by name.
@@ -65,6 +69,25 @@ pub struct Settings {
     pub given: GivenOptions,
 }
 
+/// What a job is given by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Package {
+    /// A file.
+    File(PathBuf),
+    /// A list of files: the list of the references to them.
+    Index(Vec<PathBuf>),
+}
+
+impl Package {
+    /// The files, in order.
+    pub fn files(&self) -> &[PathBuf] {
+        match self {
+            Package::File(path) => std::slice::from_ref(path),
+            Package::Index(paths) => paths,
+        }
+    }
+}
+
 /// Whether a job resumes an earlier run of it that was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
@@ -77,6 +100,14 @@ pub enum Resume {
 }
 
 impl Settings {
+    /// The job as it was given, in words that can be shown.
+    pub(crate) fn command_words(&self) -> Vec<String> {
+        let (file, words) = &self.command;
+        std::iter::once(file.display().to_string())
+            .chain(words.iter().cloned())
+            .collect()
+    }
+
     /// What a failed task does to the rest of the job.
     pub(crate) fn policy(&self) -> Policy {
         Policy {

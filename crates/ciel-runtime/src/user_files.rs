@@ -3,14 +3,16 @@
 //! A small one is read, a larger one copied: results must not change with it. It does not know
 //! which task requests it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, FailureKind, Form, Handle, Name, Value, limits};
 use ciel_store::StoreError;
+use serde_json::json;
 
 use crate::engine::Engine;
 use crate::objects::{self, ObjectError};
+use crate::settings::Package;
 
 /// A file as the first output of a task.
 pub(crate) fn import(
@@ -48,6 +50,45 @@ pub(crate) fn bring_in(engine: &Engine, path: &Path) -> std::io::Result<Value<Ha
             std::io::Error::other(trouble.to_string())
         }
     })
+}
+
+/// The list of references to these files as an object of the run, without the references.
+pub(crate) fn index_of(engine: &Engine, paths: &[PathBuf]) -> std::io::Result<Value<Handle>> {
+    let list: Vec<_> = (0..paths.len()).map(|at| json!({"$ref": at})).collect();
+    let bytes = json!(list).to_string().into();
+    let content = objects::keep(engine, || name_of_index(paths), bytes).map_err(|trouble| {
+        engine.heed(&trouble.0);
+        std::io::Error::other(trouble.to_string())
+    })?;
+    Ok(Value {
+        form: Form::Json,
+        content,
+        references: Vec::new(),
+    })
+}
+
+fn name_of_index(paths: &[PathBuf]) -> Name {
+    let paths = paths.iter().map(|path| path.as_os_str().as_encoded_bytes());
+    let parts = paths.flat_map(|path| [&path.len().to_be_bytes()[..], path].concat());
+    Name::of_root(&[b"index".to_vec(), parts.collect()].concat())
+}
+
+/// Brings in again what of a package is lost, and takes it off the list.
+pub(crate) fn restore(engine: &Engine, package: &Package, lost: &mut Vec<Name>) {
+    let mut restored = Vec::new();
+    for path in package.files() {
+        let name = name_of(path);
+        if lost.contains(&name) && bring_in(engine, path).is_ok() {
+            restored.push(name);
+        }
+    }
+    if let Package::Index(paths) = package {
+        let name = name_of_index(paths);
+        if lost.contains(&name) && index_of(engine, paths).is_ok() {
+            restored.push(name);
+        }
+    }
+    lost.retain(|name| !restored.contains(name));
 }
 
 enum CopyError {

@@ -21,6 +21,7 @@ fn place() -> Place {
         ("a.txt", "one"),
         ("b.txt", "two"),
         ("list.txt", "a.txt\nb.txt\n"),
+        ("six.sw", "return 6;"),
     ] {
         place.file(name, text);
     }
@@ -50,7 +51,7 @@ fn arguments_and_environment() {
         ("argv[0] = 1;", Error("`argv` cannot be changed")),
         ("env[\"A\"] = 1;", Error("`env` cannot be changed")),
         (
-            "mine = env(); mine[\"A\"] = \"b\"; return mine[\"A\"];",
+            "mine = env; mine[\"A\"] = \"b\"; return mine[\"A\"];",
             Output("\"b\"\n"),
         ),
     ]);
@@ -60,6 +61,38 @@ fn arguments_and_environment() {
 fn booleans_operators_and_calls() {
     expect(&[
         ("return true + 1;", Error("TypeError")),
+        ("return int(true);", Error("TypeError")),
+        ("return true == 1;", Output("false\n")),
+        ("return 1 < \"a\";", Error("TypeError")),
+        (
+            "return has_key([1], 1);",
+            Error("`has_key` takes a dictionary"),
+        ),
+        (
+            "return get_key([1], 0, 5);",
+            Error("`get_key` takes a dictionary"),
+        ),
+        ("return find([1], 1) != null;", Output("true\n")),
+        (
+            "return {true: 1};",
+            Error("a key is a string or an integer"),
+        ),
+        (
+            "d = {}; d[str(true)] = 1; return d;",
+            Output("{\"true\":1}\n"),
+        ),
+        ("null = 1;", Error("error")),
+        ("try = 1;", Error("error")),
+        ("catch = 1;", Error("error")),
+        ("throw = 1;", Error("error")),
+        (
+            "l = [1]; for (x in l) { if (len(l) < 5) { l += x; } } return len(l);",
+            Output("5\n"),
+        ),
+        (
+            "l = [1]; for (x in l[:]) { if (len(l) < 5) { l += x; } } return len(l);",
+            Output("2\n"),
+        ),
         ("n = 1; if (true) { n += 1; } return n;", Output("2\n")),
         ("return [!1 == 2, !(1 == 2)];", Output("[false,true]\n")),
         ("f = lambda x: x; return f(1, 2);", Error("but 2 are given")),
@@ -72,12 +105,24 @@ fn booleans_operators_and_calls() {
             "function f() { return nowhere; }",
             Error("unknown name `nowhere`"),
         ),
-        (
-            "return [str(true), str(null)];",
-            Output("[\"true\",\"null\"]\n"),
-        ),
+        ("print(\"a\", str(true), null);", Output("a true null\n")),
         ("spawn(len, [[1]]);", Error("spawn(lambda x: len(x), […])")),
         ("return *spawn(lambda x: len(x), [[1]]);", Output("1\n")),
+    ]);
+}
+
+#[test]
+fn tasks_that_nothing_waits_for() {
+    expect(&[
+        ("spawn(lambda: print(\"ran\"), []);", Output("ran\n")),
+        (
+            "spawn(lambda: 1 / 0, []); return 5;",
+            Error("DivisionByZero"),
+        ),
+        (
+            "spawn(lambda: 1 / 0, [], {\"lazy\": true}); return 5;",
+            Output("5\n"),
+        ),
     ]);
 }
 
@@ -106,6 +151,22 @@ fn files_and_packages() {
             "spawn_exec(\"proc\", {}, 1);",
             Error("unknown executor \"proc\""),
         ),
+        (
+            "spawn_exec(\"swi\", {}, 1);",
+            Error("unknown executor \"swi\""),
+        ),
+        (
+            "return *spawn_exec(\"skywriting\", {\"file\": \"six.sw\"}, 1)[0];",
+            Output("6\n"),
+        ),
+        (
+            "spawn_other(\"grab\", {\"path\": \"a.txt\", \"n_outputs\": 1});",
+            Error("`spawn_other` needs the key \"args\""),
+        ),
+        (
+            "include \"http://a/b.sw\";",
+            Error("download the file and include it by its path"),
+        ),
         ("return select([]);", Error("unknown name `select`")),
         (
             "name = env(\"HOME\"); include name;",
@@ -130,14 +191,10 @@ fn what_needs_no_change() {
             Output("[false,true]\n"),
         ),
         ("function f() { return; } return [f()];", Output("[null]\n")),
+        ("x = 5;", Output("")),
         (
             "d = {}; d[\"a\"] = [1]; d[\"a\"][0] += 1; return d;",
             Output("{\"a\":[2]}\n"),
-        ),
-        ("spawn(lambda: print(\"ran\"), []);", Output("ran\n")),
-        (
-            "spawn(lambda: print(\"ran\"), [], {\"lazy\": true});",
-            Output(""),
         ),
         (hinted, Output("\"one\"\n")),
         (stream, Output("\"one\"\n")),
@@ -146,4 +203,16 @@ fn what_needs_no_change() {
             Output("DivisionByZero\n"),
         ),
     ]);
+}
+
+/// Programs of the original include files by URLs; that was refused, with a hint to download them.
+#[test]
+fn include_of_a_file_url_is_that_of_its_path() {
+    let place = place();
+    let path = place.path("six.sw").canonicalize().unwrap();
+    place.file("foo.sw", "foo = 42;");
+    let folder = path.parent().unwrap().display();
+    let script = format!("include \"file://{folder}/foo.sw\"; return foo;");
+    let ended = place.script(&["-q"], &script);
+    assert_eq!(ended.stdout, "42\n", "{}", ended.stderr);
 }

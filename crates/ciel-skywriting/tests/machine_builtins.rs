@@ -350,8 +350,8 @@ fn env_and_argv_are_containers_as_well_as_functions() {
         ("return get_key(env, \"PATH\", 5);", json!(5)),
         ("return keys(env);", json!(["HOME"])),
         (
-            "e = env; return e[\"HOME\"] + e()[\"HOME\"];",
-            json!("/home/home"),
+            "e = env; e[\"A\"] = 1; return [e, env];",
+            json!([{"HOME": "/home", "A": 1}, {"HOME": "/home"}]),
         ),
     ] {
         assert_eq!(eval(program), Ok(expected), "{program}");
@@ -361,6 +361,44 @@ fn env_and_argv_are_containers_as_well_as_functions() {
     assert_eq!(thrown.hint.as_deref(), Some("did you mean \"HOME\"?"));
     assert_eq!(eval("return argv[2];").unwrap_err().kind, "IndexError");
     assert_eq!(eval("return argv[\"x\"];").unwrap_err().kind, "TypeError");
+}
+
+/// `env` and `argv` could be indexed, but `return argv;` was refused as a function, `str(argv)` was
+/// `<function argv>`, and `argv == ["first", "second"]` was false.
+#[test]
+fn env_and_argv_are_a_dictionary_and_a_list_wherever_they_stand() {
+    let plan = Plan {
+        surroundings: surroundings(),
+        ..Plan::default()
+    };
+    for (program, expected) in [
+        (
+            "return [argv, env];",
+            json!([["first", "second"], {"HOME": "/home"}]),
+        ),
+        ("return argv + [\"x\"];", json!(["first", "second", "x"])),
+        ("return argv == argv();", json!(true)),
+        (
+            "return [type(env), type(argv)];",
+            json!(["dictionary", "list"]),
+        ),
+        (
+            "return str(argv) + join(argv, \",\");",
+            json!("[\"first\",\"second\"]first,second"),
+        ),
+        (
+            "x = argv; x += 1; return [len(x), len(argv)];",
+            json!([3, 2]),
+        ),
+        ("f = lambda a: a[1]; return f(argv);", json!("second")),
+        ("f = lambda: env; return f().HOME;", json!("/home")),
+        ("env = env(); env[\"A\"] = 1; return len(env);", json!(2)),
+        ("argv = [1]; return argv;", json!([1])),
+        ("return argv && !argv;", json!(false)),
+    ] {
+        let result = run_as(program, &plan).result.map_err(Box::new);
+        assert_eq!(result, Ok(expected), "{program}");
+    }
 }
 
 #[test]

@@ -12,6 +12,9 @@ use crate::parser::parse;
 use crate::stdlib::{LIBRARIES, library};
 use crate::syntax::{Expr, Stmt, StmtKind};
 
+/// What comes before the path in the URL of a file.
+const FILE_URL: &str = "file://";
+
 /// A program with everything it includes.
 pub struct Gathered {
     /// No `include` left.
@@ -172,14 +175,14 @@ impl Includer<'_> {
         }
         let from = &self.sources[usize::from(span.source)].name;
         self.loader
-            .load(name, from)
+            .load(name.strip_prefix(FILE_URL).unwrap_or(name), from)
             .map_err(|why| cannot_load(name, &why, span))
     }
 }
 
 /// Includes of old programs that are not supported.
 fn not_yet(name: &str, span: Span) -> Option<Diagnostic> {
-    if name.contains("://") {
+    if name.contains("://") && !name.starts_with("file:///") {
         let problem = Diagnostic::new("include", "a URL cannot be included", span);
         return Some(problem.with_hint("download the file and include it by its path"));
     }

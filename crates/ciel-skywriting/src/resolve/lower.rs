@@ -224,7 +224,7 @@ impl Resolver<'_> {
             ExprKind::Int(value) => hir::ExprKind::Int(value),
             ExprKind::Float(value) => hir::ExprKind::Float(value),
             ExprKind::Str(value) => hir::ExprKind::Str(value),
-            ExprKind::Name(name) => self.name(&Name { text: name, span }, None),
+            ExprKind::Name(name) => self.value_of(&Name { text: name, span }, span),
             ExprKind::List(items) => hir::ExprKind::List(self.expressions(items)),
             ExprKind::Dict(entries) => self.dictionary(entries),
             ExprKind::Negate(operand) => hir::ExprKind::Negate(self.boxed(*operand)),
@@ -242,7 +242,7 @@ impl Resolver<'_> {
             ExprKind::Or(operands) => hir::ExprKind::Or(self.expressions(operands)),
             ExprKind::Slice { base, start, stop } => self.slice(*base, start, stop, span),
             ExprKind::Index { base, key } => hir::ExprKind::Index {
-                base: self.boxed(*base),
+                base: Box::new(self.named(*base)),
                 key: self.boxed(*key),
             },
             ExprKind::Call { callee, arguments } => self.call(*callee, arguments, span),
@@ -295,6 +295,29 @@ impl Resolver<'_> {
         hir::ExprKind::Dict(lowered)
     }
 
+    /// The callee of a call or the base of an index, where a builtin is what its name says.
+    fn named(&mut self, expression: Expr) -> hir::Expr {
+        match expression.kind {
+            ExprKind::Name(text) => {
+                let span = expression.span;
+                let kind = self.name(&Name { text, span }, None);
+                hir::Expr { kind, span }
+            }
+            _ => self.expression(expression),
+        }
+    }
+
+    /// A name that is read as a value: `env` and `argv` are a dictionary and a list.
+    fn value_of(&mut self, name: &Name, span: Span) -> hir::ExprKind {
+        match self.name(name, None) {
+            kind @ hir::ExprKind::Builtin(Builtin::Env | Builtin::Argv) => hir::ExprKind::Call {
+                callee: Box::new(hir::Expr { kind, span }),
+                arguments: Vec::new(),
+            },
+            kind => kind,
+        }
+    }
+
     /// A name that is read; `hint` is for when it is unknown.
     fn name(&mut self, name: &Name, hint: Option<String>) -> hir::ExprKind {
         let level = self.level();
@@ -319,7 +342,7 @@ impl Resolver<'_> {
             .first()
             .map(|first| (name_of(first), literal_shape(first)));
         let passed = super::arguments::list_length(arguments.get(1));
-        let callee = self.expression(callee);
+        let callee = self.named(callee);
         let arguments = self.expressions(arguments);
         match callee.kind {
             hir::ExprKind::Builtin(builtin) => {

@@ -52,6 +52,7 @@ impl CommandLine for Shell {
         let names = output_names(arguments, outputs)?;
         let mut template = Template::new(arguments, &names, desk)?;
         let script = template.expand(command)?;
+        template.expect_used()?;
         let mut environment = template.variables;
         environment.extend(words::variables(arguments, desk)?);
         let folder = words::folder(arguments, desk)?;
@@ -203,12 +204,35 @@ mod tests {
         }
     }
 
+    /// A value that no placeholder named, such as one for `{my-file}`, was dropped without a word.
+    #[test]
+    fn input_that_the_command_does_not_use_is_refused_unless_it_is_waited_for() {
+        for (inputs, message) in [
+            (json!({"n": 1}), "does not use the input \"n\""),
+            (json!({"n": ["a", "b"]}), "does not use the input \"n\""),
+            (
+                json!({"my-file": {"$ref": 0}}),
+                "no placeholder can name its input \"my-file\"",
+            ),
+        ] {
+            let refused = plan("cat {my-file} {{n}}", inputs, &[]).expect_err("unused");
+            assert!(refused.message.contains(message), "{refused:?}");
+        }
+        for inputs in [
+            json!({"after": {"$ref": 0}}),
+            json!({"after": ["a", {"$ref": 0}]}),
+        ] {
+            assert!(plan("date", inputs.clone(), &[]).is_ok(), "{inputs}");
+        }
+        assert!(plan("echo {a} {in.b}", json!({"a": 1, "b": []}), &[]).is_ok());
+    }
+
     #[test]
     fn slash_behind_a_name_is_a_folder() {
-        let inputs = json!({"a": {"$ref": 0}, "l": [{"$ref": 1}], "t": "x"});
-        let (_, values) = plan("ls {a/} {in.l/} {out.b/}", inputs.clone(), &["b"]).expect("good");
+        let inputs = json!({"a": {"$ref": 0}, "l": [{"$ref": 1}]});
+        let (_, values) = plan("ls {a/} {in.l/} {out.b/}", inputs, &["b"]).expect("good");
         assert_eq!(values, ["/in/0.folder", "/in/1.folder", "/out/0.b.folder"]);
-        let refused = plan("ls {t/}", inputs, &[]).expect_err("bad");
+        let refused = plan("ls {t/}", json!({"t": "x"}), &[]).expect_err("bad");
         assert!(
             refused.message.contains("the folder of a reference"),
             "{refused:?}"
@@ -263,7 +287,10 @@ mod tests {
                 "echo '<<E' \"<<E\"\n{x}\nE",
                 "echo '<<E' \"<<E\"\n\"${0}\"\nE",
             ),
-            ("cat <<E\n\\{x} {{}} ${x}\nE", "cat <<E\n\\{x} {} ${x}\nE"),
+            (
+                "cat <<E\n\\{x} {{}} ${x} {x}\nE",
+                "cat <<E\n\\{x} {} ${x} ${0}\nE",
+            ),
         ];
         for (command, expected) in cases {
             let (script, _) = plan(command, json!({"x": "Ann"}), &[])

@@ -4,6 +4,7 @@
 //! shell would see a variable in a place, and whether quotes around it would be part of the text.
 //! It does not know what becomes of the script. Read next: `words`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use ciel_model::Refused;
@@ -43,6 +44,8 @@ pub(super) struct Template<'a> {
     pub(super) variables: Vec<(String, OsString)>,
     quotes: Quotes,
     documents: Vec<Document>,
+    /// The inputs that stand in the command so far.
+    used: BTreeSet<String>,
 }
 
 impl<'a> Template<'a> {
@@ -64,6 +67,7 @@ impl<'a> Template<'a> {
             variables: Vec::new(),
             quotes,
             documents: Vec::new(),
+            used: BTreeSet::new(),
         })
     }
 
@@ -82,6 +86,33 @@ impl<'a> Template<'a> {
             rest = &rest[taken..];
         }
         Ok(script)
+    }
+
+    /// Refuses an input that does not stand in the command. A reference need not: the command
+    /// waits for it all the same.
+    pub(super) fn expect_used(&self) -> Result<(), Refused> {
+        let unused = self
+            .inputs
+            .iter()
+            .filter(|(name, _)| !self.used.contains(*name));
+        for (name, value) in unused {
+            if !is_name(name) {
+                let message = format!("no placeholder can name its input {name:?}");
+                let hint = "names of inputs are ASCII letters, digits, `_` and `.`";
+                return Err(Refused::new(message).hint(hint));
+            }
+            let elements = value
+                .as_array()
+                .map_or(std::slice::from_ref(value), Vec::as_slice);
+            if !elements.iter().any(|element| reference(element).is_some()) {
+                return Err(
+                    Refused::new(format!("its command does not use the input {name:?}")).hint(
+                        format!("write {{in.{name}}} in the command, or leave the input out"),
+                    ),
+                );
+            }
+        }
+        Ok(())
     }
 
     /// What comes next, and what it becomes.
@@ -151,7 +182,6 @@ impl<'a> Template<'a> {
     /// `{in.NAME}`, `{out.NAME}` or `{NAME}` at the start of `rest`; a brace that begins none of
     /// these is the shell's own.
     fn placeholder(&mut self, rest: &str) -> Result<(usize, String), Refused> {
-        let name_like = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         let Some(end) = rest.find('}').filter(|end| *end > 1) else {
             return Ok((1, "{".to_string()));
         };
@@ -160,7 +190,7 @@ impl<'a> Template<'a> {
             Some(name) => (name, true),
             None => (written, false),
         };
-        if !name.chars().all(name_like) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        if !is_name(name) {
             return Ok((1, "{".to_string()));
         }
         match self.quotes {
@@ -197,11 +227,15 @@ impl<'a> Template<'a> {
 
     /// What a placeholder stands for: one value, or those of a list.
     fn values_of(&mut self, name: &str, is_folder: bool) -> Result<Vec<OsString>, Refused> {
+        let bare = name.strip_prefix("in.").unwrap_or(name);
         let (inputs, outputs) = match name.split_once('.') {
-            Some(("in", name)) => (self.inputs.get(name).cloned(), None),
+            Some(("in", _)) => (self.inputs.get(bare).cloned(), None),
             Some(("out", name)) => (None, self.output(name)),
             _ => (self.inputs.get(name).cloned(), self.output(name)),
         };
+        if inputs.is_some() {
+            self.used.insert(bare.to_string());
+        }
         match (inputs, outputs) {
             (Some(Value::Array(list)), None) => {
                 let each = list.iter();
@@ -257,6 +291,12 @@ impl<'a> Template<'a> {
             }
         ))
     }
+}
+
+/// Whether a placeholder may have that name.
+fn is_name(name: &str) -> bool {
+    let name_like = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    name.chars().all(name_like) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The here-document that comes after `<<`, and the rest of the line.

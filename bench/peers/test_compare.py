@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import compare
+import numpy as np
 import work
 from compare import Failed, Row, in_turn, run, shown, table
 from systems import WORKLOADS, System, systems
@@ -48,10 +49,10 @@ class Answers(unittest.TestCase):
         with mock.patch.multiple(work, POINTS=800, DIMENSIONS=3, CLUSTERS=4, PARTS=2):
             centres = work.first_centres()
             halves = [work.points(0), work.points(1)]
-            whole = [work.assign(work.np.concatenate(halves), centres)]
+            whole = [work.assign(np.concatenate(halves), centres)]
             parts = [work.assign(part, centres) for part in halves]
             one, other = work.new_centres(whole, centres), work.new_centres(parts, centres)
-        self.assertTrue(work.np.allclose(one, other))
+        self.assertTrue(np.allclose(one, other))
 
 
 class Runs(unittest.TestCase):

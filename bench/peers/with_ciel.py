@@ -79,6 +79,7 @@ def rounds(cores: int, count: int, seconds: float) -> None:
     """One task for each core, then one that needs them all."""
     warm()
     began = time.perf_counter()
+    answer: Any = None
     for _ in range(count):
         answer = spun.spawn([spin.spawn(seconds).later for _ in range(cores)]).result()
     work.report(answer, time.perf_counter() - began, count)

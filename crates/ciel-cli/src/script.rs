@@ -34,9 +34,19 @@ pub enum Opened {
 pub fn open(path: &Path) -> Result<Opened, CliError> {
     let bytes = read(path).map_err(|error| unreadable(path, &error))?;
     if is_python(path, &bytes) {
-        return Ok(Opened::Python);
+        return named_in_text(path).map(|()| Opened::Python);
     }
     Ok(Opened::Skywriting(checked(path, &bytes)?))
+}
+
+/// Workers get the path of a Python program as text.
+fn named_in_text(path: &Path) -> Result<(), CliError> {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if whole.to_str().is_some() {
+        return Ok(());
+    }
+    let message = format!("the path of the Python program, {whole:?}, is not UTF-8");
+    Err(CliError::usage("script.name", message).with_hint("rename the file or its folder"))
 }
 
 fn checked(path: &Path, bytes: &[u8]) -> Result<Program, CliError> {

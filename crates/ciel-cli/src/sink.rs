@@ -14,6 +14,9 @@ use crate::cli_error::CliError;
 /// Bytes compared at once.
 const COMPARED_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes that the name of a draft takes from that of its file: names have at most 255.
+const DRAFT_NAME_BYTES_MAX: usize = 200;
+
 /// How much of the output has come when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -102,6 +105,7 @@ impl Sink {
         let trouble = |error: io::Error| cannot_open(path, &error);
         let replaces = std::fs::canonicalize(path).map_err(trouble)?;
         let name = replaces.file_name().unwrap_or_default().to_string_lossy();
+        let name = &name[..name.floor_char_boundary(DRAFT_NAME_BYTES_MAX)];
         let draft = replaces.with_file_name(format!(".{name}.ciel-{}", std::process::id()));
         let opened = OpenOptions::new().write(true).create_new(true).open(&draft);
         let file = opened.map_err(trouble)?;

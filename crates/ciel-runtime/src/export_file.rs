@@ -14,6 +14,9 @@ use bytes::Bytes;
 /// Bytes that are compared at once.
 const COMPARED_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of the name of a file in usual file systems.
+const NAME_BYTES_MAX: usize = 255;
+
 /// A result on its way into a file.
 #[derive(Debug)]
 pub(crate) struct ExportFile {
@@ -119,8 +122,7 @@ impl ExportFile {
             Some(_) => fs::canonicalize(&self.path)?,
             None => self.path.clone(),
         };
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let draft = place.with_file_name(format!(".{name}.ciel-{}", self.mark));
+        let draft = place.with_file_name(self.draft_name(&place));
         let written = self.write_draft(&draft, found);
         let placed = written.and_then(|()| fs::rename(&draft, &place));
         placed.inspect_err(|_| {
@@ -132,6 +134,14 @@ impl ExportFile {
             (true, _) => File::open(".")?.sync_all(),
             (false, _) => Ok(()),
         }
+    }
+
+    /// The name of the draft: as much of the file's name as there is room for, and the mark.
+    fn draft_name(&self, place: &Path) -> String {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let end = format!(".ciel-{}", self.mark);
+        let room = NAME_BYTES_MAX - 1 - end.len();
+        format!(".{}{end}", &name[..name.floor_char_boundary(room)])
     }
 
     /// Writes the draft, over one that a killed attempt has left.
@@ -218,6 +228,20 @@ mod tests {
         fs::write(folder.path().join(".a.ciel-1"), "half").unwrap();
         assert_eq!(export(&folder.path().join("a"), "whole", false), Ok(()));
         assert_eq!(names_in(folder.path()), ["a"]);
+    }
+
+    /// The draft's name was too long for the system, so a file could not have a name of more than
+    /// some 200 bytes.
+    #[test]
+    fn name_may_be_as_long_as_the_system_allows() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["x".repeat(255), "é".repeat(127)] {
+            let path = folder.path().join(&name);
+            assert_eq!(export(&path, "one", false), Ok(()));
+            assert_eq!(export(&path, "two", true), Ok(()));
+            assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        }
+        assert_eq!(names_in(folder.path()).len(), 2);
     }
 
     #[test]

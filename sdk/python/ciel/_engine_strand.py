@@ -17,7 +17,7 @@ from ciel import _native
 from ciel._call import Call
 from ciel._code import Identity
 from ciel._errors import WaitError, error_of
-from ciel._faults import explained
+from ciel._faults import explained, not_utf8
 from ciel._freeze import object_of, value_of, value_of_file
 from ciel._future import Future, Known
 from ciel._json_call import with_references
@@ -136,7 +136,9 @@ class EngineStrand(Strand):
 
         moved = with_references(arguments, move)
         try:
-            payload = json.dumps(moved).encode()
+            payload = json.dumps(moved, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise not_utf8(f"arguments of {executor}", error) from None
         except (TypeError, ValueError) as error:
             raise explained(f"arguments of {executor}", arguments, error) from None
         self.tidy()

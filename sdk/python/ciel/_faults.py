@@ -36,6 +36,14 @@ def explained(what: str, value: Any, error: BaseException) -> NotSerializable:
     return found
 
 
+def not_utf8(what: str, error: UnicodeEncodeError) -> NotSerializable:
+    """The error for JSON, called `what` by the user, in which a text has no bytes in UTF-8."""
+    begin = error.object.rfind('"', 0, error.start) + 1
+    text = error.object[begin : error.object.find('"', error.start)]
+    hint = "rename the file, if that is its name"
+    return NotSerializable(f"{what}: the text {text!r} is not UTF-8", hint=hint)
+
+
 def explained_call(
     names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException
 ) -> NotSerializable:

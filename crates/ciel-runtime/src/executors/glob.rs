@@ -83,7 +83,7 @@ fn walk(folder: &str, parts: &[Part<'_>], found: &mut Vec<String>) -> io::Result
         Part::Pattern(pattern) => {
             for entry in entries(folder)? {
                 if pattern.matches(&entry.name) {
-                    reach(format!("{folder}{}", entry.name), found)?;
+                    reach(format!("{folder}{}", entry.text()?), found)?;
                 }
             }
             Ok(())
@@ -101,22 +101,38 @@ fn walk_folders(
 ) -> io::Result<()> {
     walk(folder, rest, found)?;
     for entry in entries(folder)? {
-        let path = format!("{folder}{}", entry.name);
         let is_hidden = entry.name.starts_with('.');
         if rest.is_empty() && !is_hidden {
-            found.push(path.clone());
+            found.push(format!("{folder}{}", entry.text()?));
         }
         if entry.is_folder && !is_hidden {
-            walk(&format!("{path}/"), parts, found)?;
+            walk(&format!("{folder}{}/", entry.text()?), parts, found)?;
         }
     }
     Ok(())
 }
 
 struct Entry {
+    /// Its name; bytes that are not UTF-8 are replaced, which patterns match as any character.
     name: String,
+    /// The name is not UTF-8.
+    is_changed: bool,
     /// A folder, not a link to one.
     is_folder: bool,
+}
+
+impl Entry {
+    /// The name as a part of a path.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    fn text(&self) -> io::Result<&str> {
+        if self.is_changed {
+            let message = format!("the name {:?} is not UTF-8", self.name);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(&self.name)
+    }
 }
 
 fn entries(folder: &str) -> io::Result<Vec<Entry>> {
@@ -128,12 +144,13 @@ fn entries(folder: &str) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in listed {
         let entry = entry?;
-        let name = entry.file_name().into_string().map_err(|name| {
-            let message = format!("the name {name:?} in {folder:?} is not UTF-8");
-            io::Error::new(io::ErrorKind::InvalidData, message)
-        })?;
         let is_folder = entry.file_type()?.is_dir();
-        entries.push(Entry { name, is_folder });
+        let name = entry.file_name();
+        entries.push(Entry {
+            name: name.to_string_lossy().into_owned(),
+            is_changed: name.to_str().is_none(),
+            is_folder,
+        });
     }
     Ok(entries)
 }
@@ -148,6 +165,8 @@ fn absent(error: io::Error) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -184,5 +203,26 @@ mod tests {
         assert_eq!(look("nowhere/*"), "");
         assert_eq!(matching("").unwrap(), Vec::<String>::new());
         assert_eq!(matching("/").unwrap(), Vec::<String>::new());
+    }
+
+    /// One file with such a name failed every search of its folder, whatever it looked for.
+    #[test]
+    fn name_that_is_not_utf8_is_an_error_only_if_it_matches() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
+        std::fs::write(folder.path().join(name), "").unwrap();
+        std::fs::write(folder.path().join("a.csv"), "").unwrap();
+        let root = folder.path().to_str().unwrap();
+        for (pattern, found) in [("*.csv", 1), ("**/*.csv", 1), ("*.tex", 0)] {
+            let paths = matching(&format!("{root}/{pattern}"));
+            assert_eq!(paths.unwrap().len(), found, "{pattern}");
+        }
+        for pattern in ["*.txt", "**", "c*"] {
+            let error = matching(&format!("{root}/{pattern}")).unwrap_err();
+            assert!(
+                error.to_string().contains("is not UTF-8"),
+                "{pattern} {error}"
+            );
+        }
     }
 }

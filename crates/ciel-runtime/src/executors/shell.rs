@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
-use super::template::Template;
+use super::template::{Template, is_name};
 use super::{surroundings, words};
 
 /// The words before a script for `sh`.
@@ -109,11 +109,14 @@ fn output_names(arguments: &Value, outputs: u32) -> Result<Vec<String>, Refused>
         }
         Some(other) => return Err(words::wrong("outputs", "a list of names", other)),
     };
-    let name = |value: &Value| {
-        value
-            .as_str()
-            .map(str::to_string)
-            .ok_or_else(|| words::wrong("outputs", "names", value))
+    let name = |value: &Value| match value.as_str() {
+        Some(name) if !name.is_empty() && is_name(&format!("out.{name}")) => Ok(name.to_string()),
+        Some(name) => {
+            let message = format!("no placeholder can name its output {name:?}");
+            let hint = "names of outputs are ASCII letters, digits, `_` and `.`";
+            Err(Refused::new(message).hint(hint))
+        }
+        None => Err(words::wrong("outputs", "names", value)),
     };
     let names: Vec<String> = given.iter().map(name).collect::<Result<_, _>>()?;
     match names.len() == outputs as usize {

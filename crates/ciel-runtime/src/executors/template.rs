@@ -294,7 +294,7 @@ impl<'a> Template<'a> {
 }
 
 /// Whether a placeholder may have that name.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let name_like = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     name.chars().all(name_like) && !name.starts_with(|c: char| c.is_ascii_digit())
 }

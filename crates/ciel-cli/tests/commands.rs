@@ -140,3 +140,27 @@ fn folder_that_is_no_environment_of_conda_is_refused() {
     let arguments = r#""command": "echo", "conda": "/nowhere""#;
     expect_failure(&[], arguments, "/nowhere is not a Conda environment");
 }
+
+/// A compiler that failed in the middle of a command left no output, and the message was "it
+/// succeeded but did not write output 1 of 1": neither which file it was nor what it had said.
+#[test]
+fn command_that_leaves_out_an_output_shows_its_name_its_inputs_and_what_it_said() {
+    let script = r#"
+        made = spawn_exec("shell", {"command": "cat none/{n} > {out.copy} 2>&1; rm -f {out.copy}; \
+            echo no file {n} >&2; : > {out.log}; echo tidy", "inputs": {"n": 7},
+            "outputs": ["log", "copy"]}, 2, {"name": "copy"});
+        try { text(made[1]); }
+        catch (e) { v = e.value; print(v.exit_status, v.inputs, trim(v.stderr), v.stdout); }
+        text(made[0]);"#;
+    let script = script.replace("\\\n", "");
+    let place = Place::new();
+    let ended = place.script(&["-q"], &script);
+    assert_eq!(ended.stdout, "0 {\"n\":\"7\"} no file 7 tidy\n\n");
+    let said = "succeeded but its output \"copy\" is missing, with n = 7";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("unless its shell is \"strict\""),
+        "{}",
+        ended.stderr
+    );
+}

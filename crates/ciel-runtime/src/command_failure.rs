@@ -19,9 +19,22 @@ const LANGUAGE: &str = "command";
 /// Characters of a command in a message.
 const COMMAND_CHARACTERS_MAX: usize = 80;
 
+/// How a command that failed has ended.
+pub(crate) enum Ended {
+    /// With another exit status than 0, or by a signal.
+    Badly(Status),
+    /// With exit status 0, but one of its outputs is missing or of the wrong kind.
+    Incomplete {
+        /// What is wrong with the output.
+        what: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+}
+
 /// What a command left when it failed.
 pub(crate) struct Remains {
-    pub(crate) status: Status,
+    pub(crate) ended: Ended,
     /// Its inputs by name, each in a few words.
     pub(crate) inputs: Vec<(String, String)>,
     /// The end of its standard output; at most [`limits::ERROR_TAIL_BYTES_MAX`].
@@ -30,16 +43,24 @@ pub(crate) struct Remains {
     pub(crate) stderr: String,
 }
 
-/// The failure of a command that ended with another exit status than 0.
+/// The failure of a command.
 pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
     let command = shortened(&shown(plan), COMMAND_CHARACTERS_MAX);
-    let (ended, hint) = match remains.status {
-        Status::Code(code) => (format!("ended with exit status {code}"), hint_of(code)),
-        Status::Signal(number, dumped) => {
-            let core = if dumped { ", core dumped" } else { "" };
-            let hint = (number == libc::SIGKILL)
+    let (ended, hint) = match &remains.ended {
+        Ended::Incomplete { what, hint } => {
+            (format!("succeeded but {what}"), Some(hint.to_string()))
+        }
+        Ended::Badly(Status::Code(code)) => {
+            (format!("ended with exit status {code}"), hint_of(*code))
+        }
+        Ended::Badly(Status::Signal(number, dumped)) => {
+            let core = if *dumped { ", core dumped" } else { "" };
+            let hint = (*number == libc::SIGKILL)
                 .then(|| "Ciel did not kill it: perhaps the machine ran out of memory".to_string());
-            (format!("was killed by {}{core}", signal_name(number)), hint)
+            (
+                format!("was killed by {}{core}", signal_name(*number)),
+                hint,
+            )
         }
     };
     let message = format!("`{command}` {ended}{}", with(&remains.inputs));
@@ -56,9 +77,10 @@ pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
 
 /// The fields that programs read.
 fn fields(plan: &Plan, remains: Remains) -> Value {
-    let (exit_status, signal) = match remains.status {
-        Status::Code(code) => (Some(code), None),
-        Status::Signal(number, _) => (None, Some(signal_name(number))),
+    let (exit_status, signal) = match remains.ended {
+        Ended::Badly(Status::Code(code)) => (Some(code), None),
+        Ended::Badly(Status::Signal(number, _)) => (None, Some(signal_name(number))),
+        Ended::Incomplete { .. } => (Some(0), None),
     };
     let inputs = remains.inputs.into_iter();
     let inputs: Map<String, Value> = inputs
@@ -136,7 +158,7 @@ mod tests {
             folder: None,
         };
         let remains = Remains {
-            status,
+            ended: Ended::Badly(status),
             inputs: (0..inputs)
                 .map(|at| (format!("f{at}"), at.to_string()))
                 .collect(),

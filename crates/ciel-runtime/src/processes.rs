@@ -16,12 +16,12 @@ use ciel_node::AttemptKey;
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::command_failure::{self, Remains};
+use crate::command_failure::{self, Ended, Remains};
 use crate::death;
 use crate::engine::Engine;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
-use crate::executors::words;
+use crate::executors::{shell, words};
 use crate::failures;
 use crate::objects;
 use crate::output;
@@ -326,10 +326,14 @@ fn conclude(
         }
     };
     if status != Status::Code(0) {
-        return Err(Box::new(failed(assignment, plan, desk, pipes, status)));
+        let ended = Ended::Badly(status);
+        return Err(Box::new(failed(assignment, plan, desk, pipes, ended)));
     }
     if let Some(told) = pipes.differs() {
         return Err(Box::new(failures::differs(assignment, told)));
+    }
+    if let Some(fault) = output_fault(assignment, plan, desk)? {
+        return Err(Box::new(failed(assignment, plan, desk, pipes, fault)));
     }
     let outputs = gather(engine, assignment, desk)?;
     let printed = match plan.stdout {
@@ -346,6 +350,44 @@ fn conclude(
     Ok(Conclusion::Outputs { outputs, printed })
 }
 
+/// The first output that the command has not written as it must.
+fn output_fault(
+    assignment: &Assignment,
+    plan: &Plan,
+    desk: &TaskWorkspace<'_>,
+) -> Failed<Option<Ended>> {
+    for index in 0..assignment.descriptor.outputs {
+        let path = desk.output_path(index)?;
+        let (what, hint) = match std::fs::symlink_metadata(&path) {
+            Ok(found) if !found.is_dir() => continue,
+            Ok(_) => (
+                "is a folder",
+                "an output is a file; for a folder write a slash behind its name: {out/}",
+            ),
+            Err(_) if plan.written.is_some() && !shell::is_strict(plan) => (
+                "is missing",
+                "a command must write each of its outputs; it succeeds if its last part does, \
+                 unless its shell is \"strict\"",
+            ),
+            Err(_) => (
+                "is missing",
+                "a task must write each of its outputs, if only as an empty file",
+            ),
+        };
+        let what = format!("its {} {what}", shown_output(assignment, index));
+        return Ok(Some(Ended::Incomplete { what, hint }));
+    }
+    Ok(None)
+}
+
+/// An output by its name, or by its number if it has none.
+fn shown_output(assignment: &Assignment, index: u32) -> String {
+    match arguments_of(assignment)["outputs"].get(index as usize) {
+        Some(serde_json::Value::String(name)) => format!("output {name:?}"),
+        _ => format!("output {} of {}", index + 1, assignment.descriptor.outputs),
+    }
+}
+
 fn gather(
     engine: &Engine,
     assignment: &Assignment,
@@ -356,22 +398,6 @@ fn gather(
     let mut outputs = Vec::with_capacity(count as usize);
     for index in 0..count {
         let path = desk.output_path(index)?;
-        let fault = match std::fs::symlink_metadata(&path) {
-            Err(_) => Some((
-                format!("did not write output {} of {count}", index + 1),
-                "a task must write each of its outputs, if only as an empty file",
-            )),
-            Ok(found) if found.is_dir() => Some((
-                format!("output {} of {count} is a folder", index + 1),
-                "an output is a file; for a folder write a slash behind its name: {out/}",
-            )),
-            Ok(_) => None,
-        };
-        if let Some((what, hint)) = fault {
-            let message = format!("it succeeded but {what}");
-            let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
-            return Err(Box::new(failure.with_hint(hint)));
-        }
         let name = label.name.output(u64::from(index));
         let content = objects::adopt(engine, name, &path)
             .map_err(|trouble| Box::new(trouble.failure(engine, label)))?;
@@ -405,14 +431,13 @@ fn failed(
     plan: &Plan,
     desk: &TaskWorkspace<'_>,
     pipes: &Pipes,
-    status: Status,
+    ended: Ended,
 ) -> Failure {
     let printed = desk.keep_printed(&plan.stdout);
-    let arguments = serde_json::from_slice(&assignment.descriptor.payload)
-        .expect("payloads of processes are written by the engine");
+    let arguments = arguments_of(assignment);
     let inputs = words::named_inputs(&arguments).into_iter();
     let remains = Remains {
-        status,
+        ended,
         inputs: inputs
             .map(|(name, value)| (name, desk.described(value)))
             .collect(),
@@ -421,6 +446,11 @@ fn failed(
     };
     desk.heed_inputs();
     command_failure::failure(&assignment.label, plan, remains)
+}
+
+fn arguments_of(assignment: &Assignment) -> serde_json::Value {
+    serde_json::from_slice(&assignment.descriptor.payload)
+        .expect("payloads of processes are written by the engine")
 }
 
 fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> Failure {

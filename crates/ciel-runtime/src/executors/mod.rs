@@ -18,7 +18,7 @@ pub(crate) mod python;
 pub(crate) mod release;
 pub(crate) mod request;
 pub(crate) mod session;
-mod shell;
+pub(crate) mod shell;
 pub(crate) mod skywriting;
 mod stdinout;
 mod surroundings;

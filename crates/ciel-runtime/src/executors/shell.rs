@@ -21,6 +21,11 @@ const SH: &[&str] = &["sh", "-c"];
 /// that does.
 const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
 
+/// Whether a plan is run by the strict shell.
+pub(crate) fn is_strict(plan: &Plan) -> bool {
+    plan.program.first().is_some_and(|word| word == STRICT[0])
+}
+
 pub(super) struct Shell {
     /// Whether commands that do not say it themselves are run by the strict shell.
     pub(super) is_strict: bool,

@@ -210,3 +210,52 @@ fn package_that_lists_files_is_a_list_of_references() {
     let ended = place.script(&["-q", "--package", "data=list.txt"], script);
     assert_eq!(ended.stdout, "[\"one\",\"two\"]\n", "{}", ended.stderr);
 }
+
+/// Rows made with `{"lines": *n}` went through a function into a command, which refused them since
+/// they "contain references", with the hint to dereference what had been dereferenced.
+#[test]
+fn list_of_dereferenced_values_is_written_for_a_command_when_all_of_it_is_forced() {
+    let place = Place::new();
+    let script = |list: &str| {
+        format!(
+            "n = spawn(lambda: 5); rows = [{{\"lines\": *n}}]; file = spawn(lambda x: x, [{list}]);
+            return text(spawn_exec(\"shell\", {{\"command\": \"cat\", \"stdin\": [file]}}, 1)[0]);"
+        )
+    };
+    let forced = script("from_json(to_json(rows))");
+    expect(&place, &forced, "\"[{\\\"lines\\\":5}]\"\n");
+    let refused = place.script(&["-q"], &script("rows"));
+    assert!(
+        refused.stderr.contains("from_json(to_json(value))"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// Whoever forgot the `[0]` of `spawn_exec` saw `[{"$ref":0}]` in the error, and no way out.
+#[test]
+fn list_of_references_in_the_place_of_one_is_refused_with_a_hint() {
+    let place = Place::new();
+    let made = "m = spawn_exec(\"shell\", {\"command\": \"true\"}, 1);";
+    for (rest, shown) in [
+        ("return *m;", "cannot dereference a list: [\"<reference>\"]"),
+        ("export(m, \"x\");", "not a list: [\"<reference>\"]"),
+        ("cancel(m);", "not a list: [\"<reference>\"]"),
+        (
+            "spawn_exec(\"shell\", {\"command\": \"cat {x}\", \"inputs\": {\"x\": [m]}}, 1);",
+            "not [\"<reference>\"]",
+        ),
+        (
+            "spawn_exec(\"stdinout\", {\"command_line\": [\"cat\", m]}, 1);",
+            "not [\"<reference>\"]",
+        ),
+    ] {
+        let ended = place.script(&["-q"], &format!("{made} {rest}"));
+        assert!(ended.stderr.contains(shown), "{rest}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains("hint: spawn_exec gives a list"),
+            "{}",
+            ended.stderr
+        );
+    }
+}

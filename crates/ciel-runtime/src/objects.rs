@@ -237,7 +237,10 @@ impl PlainError {
                 task.clone(),
                 format!("one of its inputs cannot be written as bytes: {why}"),
             )
-            .with_hint("dereference the references in it before passing it"),
+            .with_hint(
+                "dereference what is in it before passing it: in Skywriting \
+                 from_json(to_json(value)) has values in the place of all references",
+            ),
         }
     }
 }

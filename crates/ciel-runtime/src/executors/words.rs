@@ -159,7 +159,7 @@ pub(super) fn program_name(arguments: &Value) -> Option<String> {
 
 /// An argument of the wrong kind.
 pub(super) fn wrong(key: &str, wanted: &str, given: &Value) -> Refused {
-    let mut shown = given.to_string();
+    let mut shown = readable(given).to_string();
     if shown.len() > 60 {
         let cut = (0..=60)
             .rev()
@@ -168,7 +168,35 @@ pub(super) fn wrong(key: &str, wanted: &str, given: &Value) -> Refused {
         shown.truncate(cut);
         shown.push('…');
     }
-    Refused::new(format!(
+    let refused = Refused::new(format!(
         "its argument {key:?} must be {wanted}, not {shown}"
-    ))
+    ));
+    match lists_references(given) {
+        true => refused.hint("spawn_exec gives a list of references: take one of them with [0]"),
+        false => refused,
+    }
+}
+
+/// The value as a user thinks of it, with a word in the place of each reference.
+fn readable(value: &Value) -> Value {
+    match value {
+        _ if reference(value).is_some() => "<reference>".into(),
+        Value::Array(list) => list.iter().map(readable).collect(),
+        Value::Object(entries) => {
+            let entries = entries.iter();
+            entries
+                .map(|(name, value)| (name.clone(), readable(value)))
+                .collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether it is a list with a reference, or has one in it.
+fn lists_references(value: &Value) -> bool {
+    let Value::Array(list) = value else {
+        return false;
+    };
+    list.iter()
+        .any(|element| reference(element).is_some() || lists_references(element))
 }

@@ -26,7 +26,9 @@ impl Machine {
             let message = format!("cannot dereference {}: {shown}", value.a_type());
             let failure = Failure::new("TypeError", message);
             return Err(match value {
-                Value::List(_) => failure.hint("dereference its elements, one by one"),
+                Value::List(_) => failure.hint(
+                    "spawn_exec gives a list: dereference an element, as in *spawn_exec(…)[0]",
+                ),
                 _ => failure
                     .hint("`*` applies to references, which spawn(…) returns; this is a value"),
             }

@@ -145,6 +145,9 @@ impl Machine {
         let failure = Failure::new("TypeError", message);
         Err(match value {
             Value::Reference(_) => failure.hint("dereference it to get its value: *reference"),
+            Value::List(_) if wanted.starts_with("a reference") => {
+                failure.hint("spawn_exec gives a list of references: take one of them with [0]")
+            }
             _ => failure,
         }
         .into())

@@ -89,7 +89,18 @@ pub(crate) fn listen(engine: &Arc<Engine>) -> Option<Socket> {
     })
 }
 
+/// Whether the other end is the user of this run, or root. The folder of the socket lets nobody
+/// else in, unless its permissions were changed since.
+fn may_ask(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let peer = stream.peer_cred().map(|peer| peer.uid());
+    peer.is_ok_and(|user| user == own || user == 0)
+}
+
 async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
+    if !may_ask(&stream) {
+        return Ok(());
+    }
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     (&mut stream)

@@ -7,16 +7,22 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use ciel_coordinator::FoldError;
 use ciel_journal::JournalError;
 use ciel_store::StoreError;
 use ciel_view::ViewError;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::blocked::Blocked;
 
 /// Open files with which a run has enough on any machine of up to 16 cores.
 const OPEN_FILES_MIN: u64 = 256;
+
+/// Threads and processes of a user with which a run of commands has enough on such a machine.
+const THREADS_MIN: u64 = 256;
 
 /// Why a run could not be begun or carried on.
 #[derive(Debug)]
@@ -85,13 +91,12 @@ impl RunError {
 
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        self.own_hint().or_else(|| {
-            let is_out_of_files = causes(self).any(|cause| {
-                let number = cause.downcast_ref().and_then(io::Error::raw_os_error);
-                number == Some(rustix::io::Errno::MFILE.raw_os_error())
-            });
-            is_out_of_files.then(more_files)
-        })
+        let mut refusals = causes(self).filter_map(of_system);
+        match self {
+            // A pipe may be full for a moment.
+            RunError::Output(_) => None,
+            _ => refusals.find_map(hint_of_limit).or_else(|| self.own_hint()),
+        }
     }
 
     fn own_hint(&self) -> Option<String> {
@@ -126,13 +131,30 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-/// What to do about a limit of open files that is too low.
-fn more_files() -> String {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let may = limit.current.map_or(String::new(), |files| {
-        format!("this process may open {files} files; ")
+/// The system's answer, if an error is that.
+fn of_system<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a io::Error> {
+    let shared = || cause.downcast_ref::<Arc<io::Error>>().map(|error| &**error);
+    cause.downcast_ref::<io::Error>().or_else(shared)
+}
+
+/// What to do about the system's refusal to open a file, or to start a thread or process, for a
+/// limit that is too low.
+pub(crate) fn hint_of_limit(refusal: &io::Error) -> Option<String> {
+    let (resource, who, what, option, enough) = match Errno::from_io_error(refusal)? {
+        Errno::MFILE => (
+            Resource::Nofile,
+            "process may open",
+            "files",
+            'n',
+            OPEN_FILES_MIN,
+        ),
+        Errno::AGAIN => (Resource::Nproc, "user may run", "threads", 'u', THREADS_MIN),
+        _ => return None,
+    };
+    let may = getrlimit(resource).current.map_or(String::new(), |count| {
+        format!("this {who} {count} {what}; ")
     });
-    format!("{may}raise the limit: ulimit -n {OPEN_FILES_MIN}")
+    Some(format!("{may}raise the limit: ulimit -{option} {enough}"))
 }
 
 impl RunError {

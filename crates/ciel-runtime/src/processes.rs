@@ -19,6 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::command_failure::{self, Ended, Remains};
 use crate::death;
 use crate::engine::Engine;
+use crate::error::hint_of_limit;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
@@ -181,7 +182,11 @@ fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskWorkspace<'_>) 
 
 fn trouble(label: &Label, what: &str, error: &std::io::Error) -> Box<Failure> {
     let message = format!("{what}: {error}");
-    Box::new(Failure::new(FailureKind::TaskError, label.clone(), message))
+    let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
+    Box::new(match hint_of_limit(error) {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    })
 }
 
 fn start_request(

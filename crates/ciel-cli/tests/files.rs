@@ -259,3 +259,77 @@ fn list_of_references_in_the_place_of_one_is_refused_with_a_hint() {
         );
     }
 }
+
+/// A function that asked for a package later than another one got what its file held by then: one
+/// job worked on two contents of one package. A third one failed with `the job has no package`.
+#[test]
+fn package_whose_file_changes_during_the_run_is_the_first_content_or_an_error() {
+    let place = Place::new();
+    for (old, new) in [("short", "other"), (&*"long ".repeat(1000), "x")] {
+        place.file("data", old);
+        let script = format!(
+            "function look(n) {{ return text(package(\"d\")); }}
+             print(len(look(1)));
+             text(spawn_exec(\"shell\", {{\"command\": \"printf {new} > data\"}}, 1,
+                 {{\"pure\": false}})[0]);
+             for (n in range(3)) {{
+                 try {{ print(len(*spawn(look, [n]))); }} catch (e) {{ print(e.message); }}
+             }}"
+        );
+        for mode in [&["-j2"][..], &["--serial"]] {
+            place.file("data", old);
+            let options = [&["-q", "--package", "d=data"], mode].concat();
+            let ended = place.script(&options, &script);
+            let refused = "the package \"d\" cannot be used: \"data\": it has changed since the \
+                           run began\n";
+            let expected = format!("{}\n{}", old.len(), refused.repeat(3));
+            assert_eq!(
+                (ended.code, ended.stdout),
+                (Some(0), expected),
+                "{mode:?} {}",
+                ended.stderr
+            );
+        }
+    }
+}
+
+/// A run that was resumed gave a changed package to the functions that asked for it from then on,
+/// and for a lost copy also to those before.
+#[test]
+fn run_whose_package_has_changed_is_not_resumed() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    place.file("data", "old ".repeat(1000));
+    let script = format!(
+        "d = package(\"d\"); print(len(text(d))); text({}); return len(text(package(\"d\")));",
+        shell(&held("gate"))
+    );
+    let options = ["-q", "--package", "d=data"];
+    let live = place.start_script(&options, &script);
+    assert_eq!(live.line(), "4000");
+    live.signal("KILL");
+    assert_eq!(live.end().signal, Some(9));
+    place.file("data", "new, and of another length");
+    gate.release(1);
+    let ended = place.script(&options, &script);
+    let found = (ended.code, ended.stdout.as_str());
+    assert_eq!(found, (Some(0), "26\n26\n"), "{}", ended.stderr);
+}
+
+/// The file was copied as it came: a table that was written meanwhile was half old and half new.
+/// And what has no end, or no writer, took the engine's memory, or a thread of it for ever.
+#[test]
+fn grab_takes_a_regular_file_only() {
+    let place = Place::new();
+    let _gate = place.gate("pipe");
+    for path in ["/dev/zero", "pipe", "."] {
+        let script = format!("include \"grab\"; return text(grab(\"{path}\"));");
+        let ended = place.script(&["-q"], &script);
+        assert_eq!(ended.code, Some(1), "{path} {}", ended.stderr);
+        let told = match path {
+            "." => "is a directory",
+            _ => "it is not a regular file",
+        };
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    }
+}

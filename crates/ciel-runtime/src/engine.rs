@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,11 +17,13 @@ use ciel_model::{Failure, FailureKind, Label, Micros, Name};
 use ciel_store::{ObjectStore, RunFolder, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
+use rustc_hash::FxHashMap;
 
 use crate::blocked::{Blocked, ROOM_BYTES_MIN, free_bytes};
 use crate::core::Core;
 use crate::error::RunError;
 use crate::executors::Registry;
+use crate::file_stamp::{self, FileStamp};
 use crate::followers::{Follower, Followers};
 use crate::history_file::{self, HistoryFile};
 use crate::layout::SCRATCH;
@@ -46,6 +49,8 @@ pub(crate) struct Engine {
     pub(crate) history: HistoryFile,
     pub(crate) trace: Trace,
     pub(crate) followers: Followers,
+    /// What the files of the packages were like when this process began.
+    pub(crate) stamps: FxHashMap<PathBuf, FileStamp>,
     /// The journal, with everything that another process needs to resume the run; none if nothing
     /// is recorded.
     pub(crate) journal: Option<Journal>,
@@ -101,6 +106,7 @@ impl Engine {
             history: equipment.history,
             trace: equipment.trace,
             followers: Followers::new(),
+            stamps: file_stamp::stamps(settings.packages.values()),
             settings,
             objects: folder.objects().clone(),
             folder,

@@ -1,12 +1,13 @@
 //! The key of a run: which job it is, and in which state its code was when it began.
 //!
 //! A run can be resumed only by one with an equal key. The key is the hash of the user, the
-//! script's real path, its code, its arguments, its packages and the current folder; how the job is
-//! run does not count. The code of a Skywriting script is its text and all that it includes, and no
-//! scripts that tasks call by their files. The code of a Python job is its file and all
-//! files `*.py` in and below its folder, nearest first, in a bounded number, without virtual
-//! environments, hidden folders and installed packages. It has nothing to do with the key that
-//! names tasks (`Settings::key`), in which code does not count. Read next: `choice`.
+//! script's real path, its code, its arguments, its packages (paths, lengths and times of change)
+//! and the current folder; how the job is run does not count. The code of a Skywriting script is
+//! its text and all that it includes, and no scripts that tasks call by their files. The code of a
+//! Python job is its file and all files `*.py` in and below its folder, nearest first, in a
+//! bounded number, without virtual environments, hidden folders and installed packages. It has
+//! nothing to do with the key that names tasks (`Settings::key`), in which code does not count.
+//! Read next: `choice`.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use blake3::Hasher;
 use ciel_view::Durable;
 
+use crate::file_stamp::FileStamp;
 use crate::job::Job;
 use crate::layout::code_folder;
 use crate::settings::{Package, Settings};
@@ -78,6 +80,8 @@ fn add_package(hasher: &mut Hasher, package: &Package) {
     }
     for path in package.files() {
         add(hasher, path.as_os_str().as_bytes());
+        let stamp = fs::metadata(path).map(|found| FileStamp::of(&found).lasting());
+        add(hasher, stamp.as_ref().map_or(&[], |bytes| &bytes[..]));
     }
 }
 

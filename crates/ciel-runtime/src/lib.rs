@@ -20,6 +20,7 @@ mod executors;
 mod export_file;
 mod exports;
 mod failures;
+mod file_stamp;
 mod followers;
 mod for_tests;
 mod gate;

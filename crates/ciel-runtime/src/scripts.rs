@@ -12,7 +12,7 @@ use ciel_engine::{
 };
 use ciel_graph::{Assignment, Entry, Until, Wait};
 use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
-use ciel_skywriting::host::{Handle as ScriptHandle, Host, SpawnRequest};
+use ciel_skywriting::host::{Handle as ScriptHandle, Host, NoPackage, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Step};
 use rustc_hash::FxHashMap;
 
@@ -68,25 +68,30 @@ impl Host for ScriptHost<'_> {
         self.acts.push(Act::Print(self.attempt.write(), bytes));
     }
 
-    fn package(&mut self, name: &str) -> Option<ScriptHandle> {
+    fn package(&mut self, name: &str) -> Result<ScriptHandle, NoPackage> {
         if let Some(handle) = self.packages.get(name) {
-            return Some(*handle);
+            return Ok(*handle);
         }
-        let given = self.engine.settings.packages.get(name)?;
+        let given = self.engine.settings.packages.get(name);
+        let given = given.ok_or(NoPackage::Unknown)?;
         // Nothing is constructed unless all can be read: the script counts its handles.
-        let files = given.files().iter();
-        let values = files.map(|path| user_files::bring_in(self.engine, path).ok());
-        let values: Vec<Value<Handle>> = values.collect::<Option<_>>()?;
+        let values = given.files().iter().map(|path| {
+            user_files::bring_in(self.engine, path)
+                .map_err(|error| NoPackage::Unusable(format!("{path:?}: {error}")))
+        });
+        let values: Vec<Value<Handle>> = values.collect::<Result<_, _>>()?;
         let index = match given {
             Package::File(_) => None,
-            Package::Index(paths) => Some(user_files::index_of(self.engine, paths).ok()?),
+            Package::Index(paths) => Some(user_files::index_of(self.engine, paths)),
         };
+        let unusable = |error: std::io::Error| NoPackage::Unusable(error.to_string());
+        let index = index.transpose().map_err(unusable)?;
         let files: Vec<Handle> = values
             .into_iter()
             .map(|value| self.construct(value))
             .collect();
         let package = match index {
-            None => *files.first()?,
+            None => files[0],
             Some(index) => self.construct(Value {
                 references: files,
                 ..index
@@ -94,7 +99,7 @@ impl Host for ScriptHost<'_> {
         };
         let package = ScriptHandle(package.0);
         self.packages.insert(name.to_string(), package);
-        Some(package)
+        Ok(package)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{self, Loader};
-use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Work};
+use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest, Work};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -36,8 +36,8 @@ impl Host for Calls {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 

@@ -91,9 +91,21 @@ pub trait Host {
     /// Ordered standard output.
     fn print(&mut self, line: &str);
 
-    /// The handle of the object that the job was given under `name`, if any: the next number of
-    /// the table, or a number that it already has there.
-    fn package(&mut self, name: &str) -> Option<Handle>;
+    /// The handle of the object that the job was given under `name`: the next number of the table,
+    /// or a number that it already has there.
+    ///
+    /// # Errors
+    /// There is no such package, or its file cannot be used.
+    fn package(&mut self, name: &str) -> Result<Handle, NoPackage>;
+}
+
+/// Why a script cannot have a package.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NoPackage {
+    /// The job was given none of that name.
+    Unknown,
+    /// Its file cannot be used, for this reason.
+    Unusable(String),
 }
 
 /// The resolution of a reference, passed to the machine before it resumes.

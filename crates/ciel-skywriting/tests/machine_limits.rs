@@ -4,7 +4,7 @@
 mod machine_support;
 
 use bytes::Bytes;
-use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire;
 use machine_support::{Plan, compile, run_as, value};
@@ -20,8 +20,8 @@ impl Host for Silent {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 
@@ -231,8 +231,8 @@ impl Host for Keep {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 

@@ -3,7 +3,7 @@
 mod machine_support;
 
 use ciel_skywriting::code::Code;
-use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire::LoadError;
 use machine_support::{compile, surroundings};
@@ -60,8 +60,8 @@ impl Host for Lines {
         self.0.push(line.to_owned());
     }
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 
@@ -361,8 +361,8 @@ impl Host for Keep {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 

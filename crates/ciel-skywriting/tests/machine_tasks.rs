@@ -2,7 +2,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Work};
+use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest, Work};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, failure, run, run_as, value};
 use serde_json::{Value, json};
@@ -326,8 +326,8 @@ impl Host for Recorder {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 

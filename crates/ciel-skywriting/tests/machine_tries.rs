@@ -2,7 +2,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Handle, Host, SpawnRequest};
+use ciel_skywriting::host::{Handle, Host, NoPackage, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Role, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, run_as};
 use serde_json::{Value, json};
@@ -19,8 +19,8 @@ impl Host for Counter {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{Loader, Problems, check};
 use ciel_skywriting::hir::Program;
-use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Role, ScriptEnvironment, Step};
 
 use super::{files_below, in_repository};
@@ -114,8 +114,8 @@ impl Host for Nobody {
 
     fn print(&mut self, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Option<Handle> {
-        None
+    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
     }
 }
 

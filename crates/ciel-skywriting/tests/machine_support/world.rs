@@ -4,7 +4,9 @@ use super::{Outcome, Plan};
 use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
-use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Thrown, Work};
+use ciel_skywriting::host::{
+    Answer, Handle, Host, NoPackage, References, SpawnRequest, Thrown, Work,
+};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -107,13 +109,13 @@ impl Host for Turn<'_> {
         self.events.push(Event::Line(line.to_owned()));
     }
 
-    fn package(&mut self, name: &str) -> Option<Handle> {
+    fn package(&mut self, name: &str) -> Result<Handle, NoPackage> {
         if name != "data" {
-            return None;
+            return Err(NoPackage::Unknown);
         }
         self.table.own.push(self.objects.len());
         self.objects.push(Object::Bytes("[1, 2, 3]".into()));
-        Some(Handle(self.table.own.len() as u32 - 1))
+        Ok(Handle(self.table.own.len() as u32 - 1))
     }
 }
 

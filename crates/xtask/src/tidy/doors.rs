@@ -30,6 +30,7 @@ const QUESTIONS: &[&str] = &[
     "symlink_metadata",
     "DirEntry",
     "DirBuilder",
+    "Metadata",
     "MetadataExt",
     "DirBuilderExt",
     "statvfs",

@@ -17,7 +17,7 @@ use super::failure::{Failure, Pause, fail};
 use super::json::{self, brief};
 use super::{Machine, calls};
 use crate::builtins::Builtin;
-use crate::host::Host;
+use crate::host::{Host, NoPackage};
 use crate::value::Value;
 
 impl Machine {
@@ -173,11 +173,18 @@ impl Machine {
             return self.wrong_argument(Builtin::Package, "a string", value);
         }
         let name = self.heap.text(value);
-        let Some(handle) = host.package(name) else {
-            let message = format!("the job has no package {name:?}");
-            return Err(Failure::new("KeyError", message)
-                .hint(format!("start it with --package {name}=FILE"))
-                .into());
+        let handle = match host.package(name) {
+            Ok(handle) => handle,
+            Err(NoPackage::Unknown) => {
+                let message = format!("the job has no package {name:?}");
+                return Err(Failure::new("KeyError", message)
+                    .hint(format!("start it with --package {name}=FILE"))
+                    .into());
+            }
+            Err(NoPackage::Unusable(why)) => {
+                let message = format!("the package {name:?} cannot be used: {why}");
+                return Err(Failure::new("TaskError", message).into());
+            }
         };
         let next = self.table.next();
         if handle >= next {

@@ -33,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-ordered",
         ],
     ),
+    ("ciel-files", &[]),
     ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),

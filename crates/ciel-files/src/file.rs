@@ -1,0 +1,347 @@
+//! Files as their users have them.
+//!
+//! The calls are those of POSIX: read, write, lseek, dup, dup2, close; [`std::io::Read`], `Write`
+//! and `Seek` are implemented for `&File`. It does not know strands. Read next: `strand`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::FileError;
+use crate::strand::Pointer;
+use crate::target::Target;
+use crate::thread;
+
+/// What becomes of the pointer of a file when a strand forks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// There is one pointer, which all strands share. Each call is atomic.
+    Global,
+    /// Each strand has a pointer of its own. A child's begins where its parent's is at the fork; a
+    /// parent's is moved by the parent only. (In the thesis it is undefined after a fork that both
+    /// use.)
+    Local,
+    /// There is none: what is written is appended, in the order of the serial elision, whatever
+    /// runs when.
+    SerialAppend,
+}
+
+/// How a file is opened. By default it has to exist, and is read and written.
+#[derive(Clone, Debug)]
+pub struct Options {
+    create: bool,
+    truncate: bool,
+    permissions: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            create: false,
+            truncate: false,
+            permissions: 0o666,
+        }
+    }
+}
+
+impl Options {
+    /// The default.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// Whether a file that does not exist is created.
+    pub fn create(mut self, create: bool) -> Options {
+        self.create = create;
+        self
+    }
+
+    /// Whether the contents of a file that exists are removed.
+    pub fn truncate(mut self, truncate: bool) -> Options {
+        self.truncate = truncate;
+        self
+    }
+
+    /// The permissions of a file that is created, before the process's mask; `0o666` by default.
+    pub fn permissions(mut self, permissions: u32) -> Options {
+        self.permissions = permissions;
+        self
+    }
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Those of the system, and [`FileError::Busy`] if it is open for serial append already.
+    pub fn open(&self, path: impl AsRef<Path>, mode: Mode) -> io::Result<File> {
+        let path = path.as_ref();
+        // Somebody else may append to it, so it is not emptied before it is locked.
+        let truncates_late = mode == Mode::SerialAppend && self.truncate;
+        let file = OpenOptions::new()
+            .read(mode != Mode::SerialAppend)
+            .write(true)
+            .create(self.create)
+            .truncate(self.truncate && !truncates_late)
+            .mode(self.permissions)
+            .open(path)?;
+        let inner = match mode {
+            Mode::Global => Inner::Global(Global {
+                file: Mutex::new(file),
+            }),
+            Mode::Local => Inner::Local(Local::new(path, file)),
+            Mode::SerialAppend => Inner::Append(Append::new(path, file, truncates_late)?),
+        };
+        Ok(File(Arc::new(inner)))
+    }
+}
+
+/// A file that is open in one of three modes. Its clones, made by [`dup`](File::dup), are the same
+/// open file.
+#[derive(Debug)]
+pub struct File(Arc<Inner>);
+
+#[derive(Debug)]
+enum Inner {
+    Global(Global),
+    Local(Local),
+    Append(Append),
+}
+
+impl File {
+    /// Opens a file that exists.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(path: impl AsRef<Path>, mode: Mode) -> io::Result<File> {
+        Options::new().open(path, mode)
+    }
+
+    /// Opens a new file, or one that exists and whose contents are removed.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn create(path: impl AsRef<Path>, mode: Mode) -> io::Result<File> {
+        Options::new().create(true).truncate(true).open(path, mode)
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> Mode {
+        match &*self.0 {
+            Inner::Global(_) => Mode::Global,
+            Inner::Local(_) => Mode::Local,
+            Inner::Append(_) => Mode::SerialAppend,
+        }
+    }
+
+    /// The same open file again: pointer and mode are shared.
+    pub fn dup(&self) -> File {
+        File(self.0.clone())
+    }
+
+    /// Lets `other` be this open file; what it was before is closed if this was its last handle.
+    pub fn dup2(&self, other: &mut File) {
+        *other = self.dup();
+    }
+
+    /// Ends the writing of the file, also by other handles of it. It is whole now.
+    ///
+    /// A handle that is dropped does the same without a report, when all strands before have ended.
+    ///
+    /// # Errors
+    /// [`FileError::StrandsRun`] if the file cannot be whole yet, [`FileError::Changed`] if
+    /// somebody else has changed it, and those of the last write.
+    pub fn close(self) -> io::Result<()> {
+        match &*self.0 {
+            Inner::Global(_) | Inner::Local(_) => Ok(()),
+            Inner::Append(append) => append.close(),
+        }
+    }
+}
+
+impl Read for &File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &*self.0 {
+            Inner::Global(global) => global.with(|file| file.read(buffer)),
+            Inner::Local(local) => local.read(buffer),
+            Inner::Append(append) => Err(append.refused()),
+        }
+    }
+}
+
+impl Write for &File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &*self.0 {
+            Inner::Global(global) => global.with(|file| file.write_all(bytes))?,
+            Inner::Local(local) => local.write(bytes)?,
+            Inner::Append(append) => append.write(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &*self.0 {
+            Inner::Global(_) | Inner::Local(_) => Ok(()),
+            Inner::Append(append) => append.flush(),
+        }
+    }
+}
+
+impl Seek for &File {
+    fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
+        match &*self.0 {
+            Inner::Global(global) => global.with(|file| file.seek(place)),
+            Inner::Local(local) => local.seek(place),
+            Inner::Append(append) => Err(append.refused()),
+        }
+    }
+}
+
+/// One pointer, the kernel's.
+#[derive(Debug)]
+struct Global {
+    file: Mutex<fs::File>,
+}
+
+impl Global {
+    fn with<T>(&self, act: impl FnOnce(&mut fs::File) -> T) -> T {
+        act(&mut self.file.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Pointers that belong to strands.
+#[derive(Debug)]
+struct Local {
+    file: fs::File,
+    path: PathBuf,
+    id: u64,
+}
+
+static LOCAL_FILES: AtomicU64 = AtomicU64::new(0);
+
+impl Local {
+    fn new(path: &Path, file: fs::File) -> Local {
+        let id = LOCAL_FILES.fetch_add(1, Ordering::Relaxed);
+        thread::current_or_root(|own| own.pointers.push(Pointer { file: id, at: 0 }));
+        let path = path.to_path_buf();
+        Local { file, path, id }
+    }
+
+    /// Acts on the pointer of this strand.
+    fn with<T>(&self, act: impl FnOnce(&mut u64) -> io::Result<T>) -> io::Result<T> {
+        let found = thread::current(|own| {
+            let pointer = own.pointers.iter_mut().find(|one| one.file == self.id);
+            pointer.map(|pointer| act(&mut pointer.at))
+        });
+        found.flatten().unwrap_or_else(|| {
+            let path = self.path.clone();
+            Err(FileError::NotAStrand { path }.into())
+        })
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.with(|at| {
+            let count = self.file.read_at(buffer, *at)?;
+            *at += count as u64;
+            Ok(count)
+        })
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        self.with(|at| {
+            self.file.write_all_at(bytes, *at)?;
+            *at += bytes.len() as u64;
+            Ok(())
+        })
+    }
+
+    fn seek(&self, place: SeekFrom) -> io::Result<u64> {
+        self.with(|at| {
+            let (from, by) = match place {
+                SeekFrom::Start(place) => (place, 0),
+                SeekFrom::Current(by) => (*at, by),
+                SeekFrom::End(by) => (self.file.metadata()?.len(), by),
+            };
+            *at = from
+                .checked_add_signed(by)
+                .ok_or(io::ErrorKind::InvalidInput)?;
+            Ok(*at)
+        })
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        thread::current(|own| own.pointers.retain(|one| one.file != self.id));
+    }
+}
+
+/// Serial append.
+#[derive(Debug)]
+struct Append {
+    target: Arc<Target>,
+}
+
+impl Append {
+    fn new(path: &Path, file: fs::File, truncates: bool) -> io::Result<Append> {
+        let made = thread::current_or_root(|own| {
+            let target = Arc::new(Target::new(path, file, own.root, truncates)?);
+            own.opened(target.clone());
+            Ok(Append { target })
+        });
+        made.unwrap_or_else(|| {
+            let path = path.to_path_buf();
+            Err(FileError::NotAStrand { path }.into())
+        })
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let written = thread::current(|own| own.write(&self.target, bytes));
+        written.unwrap_or_else(|| Err(self.not_a_strand()))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let flushed = thread::current(|own| own.flush(&self.target));
+        flushed
+            .unwrap_or_else(|| Err(self.not_a_strand()))
+            .map(drop)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.target.check()?;
+        let flushed = thread::current(|own| own.flush(&self.target));
+        match flushed.unwrap_or_else(|| Err(self.not_a_strand()))? {
+            true => {
+                thread::current(|own| own.forget(&self.target));
+                self.target.close()
+            }
+            false => {
+                let path = self.target.path.clone();
+                Err(FileError::StrandsRun { path }.into())
+            }
+        }
+    }
+
+    fn refused(&self) -> io::Error {
+        let path = self.target.path.clone();
+        FileError::AppendOnly { path }.into()
+    }
+
+    fn not_a_strand(&self) -> io::Error {
+        let path = self.target.path.clone();
+        FileError::NotAStrand { path }.into()
+    }
+}
+
+impl Drop for Append {
+    /// The last handle is gone. What waits for its turn is written when that has come.
+    fn drop(&mut self) {
+        self.target.drop_handles();
+        if self.target.check().is_err() {
+            return;
+        }
+        // A report is what `close` is for.
+        let _ = thread::current(|own| own.flush(&self.target));
+    }
+}

@@ -1,0 +1,135 @@
+//! Strands that are forked by hand, and run on whatever thread.
+//!
+//! It knows neither rayon nor how a file is written. Read next: `strand`.
+
+use std::borrow::BorrowMut;
+use std::sync::Arc;
+
+use crate::strand::{Node, State};
+use crate::thread;
+
+/// The scope of a strand that belongs to none.
+pub(crate) const NO_SCOPE: u64 = 0;
+
+/// A strand that was forked and has not begun. If it is dropped, it ends without a byte.
+#[derive(Debug)]
+pub struct Strand {
+    state: Option<Box<State>>,
+    next: Arc<Node>,
+    scope: u64,
+}
+
+/// Forks a strand by hand: what it writes comes here, before all that the caller writes from now
+/// on. Its pointers of files in local mode begin where the caller's are.
+///
+/// ```
+/// use std::io::Write;
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("log");
+/// let log = ciel_files::File::create(&path, ciel_files::Mode::SerialAppend).unwrap();
+/// let strand = ciel_files::fork();
+/// let other = log.dup();
+/// let thread = std::thread::spawn(move || strand.run(|| writeln!(&other, "first").unwrap()));
+/// writeln!(&log, "second").unwrap();
+/// thread.join().unwrap();
+/// log.close().unwrap();
+/// assert_eq!(std::fs::read_to_string(&path).unwrap(), "first\nsecond\n");
+/// ```
+pub fn fork() -> Strand {
+    fork_in(NO_SCOPE)
+}
+
+/// The same, of a scope that ends when its strands have ended.
+pub(crate) fn fork_in(scope: u64) -> Strand {
+    let next = Node::new();
+    let state = thread::current_or_root(|own| {
+        let node = Node::new();
+        let pointers = own.pointers.clone();
+        let behind = State::forked(own.root, pointers.clone(), Some(next.clone()));
+        let child = State::forked(own.root, pointers, Some(node.clone()));
+        node.end_before(Box::new(std::mem::replace(own, *behind)));
+        child
+    });
+    Strand { state, next, scope }
+}
+
+impl Strand {
+    /// Runs a closure as this strand, on whatever thread, and ends the strand.
+    ///
+    /// # Panics
+    /// If the closure does. What the serial elision would have written by then stays.
+    pub fn run<R>(mut self, act: impl FnOnce() -> R) -> R {
+        self.within(act)
+    }
+
+    /// Runs a closure as this strand, which does not end with it: it continues with the next call,
+    /// and ends when it is dropped.
+    ///
+    /// # Panics
+    /// If the closure does. What the serial elision would have written by then stays.
+    pub fn within<R>(&mut self, act: impl FnOnce() -> R) -> R {
+        let mut running = Running::new(self);
+        let result = act();
+        running.is_whole = true;
+        result
+    }
+
+    /// Cuts a strand that has not begun into two that follow one another.
+    pub(crate) fn split(mut self) -> (Strand, Strand) {
+        let middle = Node::new();
+        let state = self.state.take();
+        let fork =
+            |left: &State| State::forked(left.root, left.pointers.clone(), Some(middle.clone()));
+        let right = Strand {
+            state: state.as_deref().map(fork),
+            next: self.next.clone(),
+            scope: self.scope,
+        };
+        let left = Strand {
+            state,
+            next: middle,
+            scope: self.scope,
+        };
+        (left, right)
+    }
+}
+
+impl Drop for Strand {
+    /// It has written its last byte.
+    fn drop(&mut self) {
+        if let Some(mut state) = self.state.take() {
+            state.absorb();
+            self.next.end_before(state);
+        }
+    }
+}
+
+/// A strand that runs on this thread until this is dropped.
+pub(crate) struct Running<S: BorrowMut<Strand>> {
+    strand: S,
+    before: Option<Box<State>>,
+    /// Whether its closure has ended without a panic.
+    pub(crate) is_whole: bool,
+}
+
+impl<S: BorrowMut<Strand>> Running<S> {
+    pub(crate) fn new(mut strand: S) -> Running<S> {
+        Running {
+            before: thread::put(strand.borrow_mut().state.take()),
+            strand,
+            is_whole: false,
+        }
+    }
+}
+
+impl<S: BorrowMut<Strand>> Drop for Running<S> {
+    fn drop(&mut self) {
+        let strand = self.strand.borrow_mut();
+        strand.state = thread::put(self.before.take());
+        if !self.is_whole
+            && let Some(state) = &mut strand.state
+        {
+            state.panicked_in = state.panicked_in.or(Some(strand.scope));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Files that a parallel program writes as its serial elision would.
+//!
+//! The *serial elision* of a fork–join program is the same program with every fork replaced by a
+//! plain call. A file is opened in one of three modes, which differ in what becomes of its pointer
+//! when a strand forks:
+//!
+//! | mode | pointer | read | write |
+//! |---|---|---|---|
+//! | [`Mode::Global`] | one for all strands; each call is atomic | yes | in the calls' order |
+//! | [`Mode::Local`] | the strand's own; it begins where the parent's is | yes | at that pointer |
+//! | [`Mode::SerialAppend`] | none | no | at the end, in the elision's order |
+//!
+//! Strands are made by [`join`], [`scope`], [`spawn`], the parallel iterators of [`AppendTo`], or
+//! by hand with [`fork`] for threads that are not rayon's. The source is the thesis on parallel
+//! input and output, Cheerio; what differs from it is said at each place.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use ciel_files::{File, Mode, join};
+//!
+//! fn tree(log: &File, from: u32, to: u32) {
+//!     if to - from == 1 {
+//!         return writeln!(&*log, "leaf {from}").unwrap();
+//!     }
+//!     let middle = (from + to) / 2;
+//!     join(|| tree(log, from, middle), || tree(log, middle, to));
+//! }
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let log = File::create(folder.path().join("log"), Mode::SerialAppend).unwrap();
+//! tree(&log, 0, 1000);
+//! log.close().unwrap();
+//! let text = std::fs::read_to_string(folder.path().join("log")).unwrap();
+//! assert!(text.starts_with("leaf 0\nleaf 1\n") && text.ends_with("leaf 998\nleaf 999\n"));
+//! ```
+//!
+//! It knows no engine and no tasks. Read next: [`File`], then `strand` (the chain of strands in
+//! serial order), `part` (what a strand has written), `target` (the file itself).
+
+mod error;
+mod file;
+mod fork;
+mod gauges;
+mod iter;
+mod join;
+mod part;
+mod scope;
+mod strand;
+mod target;
+mod thread;
+
+pub use error::FileError;
+pub use file::{File, Mode, Options};
+pub use fork::{Strand, fork};
+pub use gauges::Gauges;
+pub use iter::AppendTo;
+pub use join::join;
+pub use scope::{Scope, scope, spawn};

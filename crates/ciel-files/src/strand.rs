@@ -1,0 +1,266 @@
+//! A strand and its place in the chain of all strands in serial order.
+//!
+//! Between any two neighbours lies a node. The strand before it leaves its state there when it has
+//! written its last byte, or while it waits for the strand behind, which looks there whether its
+//! turn has come and absorbs what has ended. So a state is touched by one strand at a time, nodes
+//! exist only where strands may run at the same time, and locks are taken in one direction: against
+//! serial order. It does not know threads. Read next: `part`, then `fork`.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::FileError;
+use crate::gauges;
+use crate::part::Part;
+use crate::target::Target;
+
+/// A pointer of a strand into a file that is open in local mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    pub(crate) file: u64,
+    pub(crate) at: u64,
+}
+
+/// The state of a strand.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// The thread from whose first open all these strands descend.
+    pub(crate) root: u64,
+    /// What it has written and the files have not received; few files, so a list.
+    parts: Vec<Part>,
+    /// Its pointers into files that are open in local mode.
+    pub(crate) pointers: Vec<Pointer>,
+    /// Through which it learns that its turn has come; none for the first strand of all.
+    pub(crate) node: Option<Arc<Node>>,
+    /// A strand of this scope has panicked, so the serial elision runs nothing behind it before the
+    /// scope ends.
+    pub(crate) panicked_in: Option<u64>,
+}
+
+impl State {
+    /// A strand that begins behind a fork.
+    pub(crate) fn forked(root: u64, pointers: Vec<Pointer>, node: Option<Arc<Node>>) -> Box<State> {
+        Box::new(State {
+            root,
+            pointers,
+            node,
+            ..State::default()
+        })
+    }
+
+    fn place(&self, target: &Arc<Target>) -> Option<usize> {
+        self.parts
+            .iter()
+            .position(|part| Arc::ptr_eq(&part.target, target))
+    }
+
+    /// A file that this strand has opened: all of it is behind what precedes.
+    pub(crate) fn opened(&mut self, target: Arc<Target>) {
+        self.parts.push(Part::new(target, true));
+    }
+
+    fn part(&mut self, target: &Arc<Target>) -> io::Result<usize> {
+        if let Some(place) = self.place(target) {
+            return Ok(place);
+        }
+        if self.root != target.root || self.node.is_none() {
+            let path = target.path.clone();
+            target.check()?;
+            return Err(FileError::NotAStrand { path }.into());
+        }
+        self.parts.push(Part::new(target.clone(), false));
+        Ok(self.parts.len() - 1)
+    }
+
+    /// Writes behind all that this strand has written. What comes behind a panic is not written.
+    ///
+    /// # Errors
+    /// A write failed, or the strand descends from another thread.
+    pub(crate) fn write(&mut self, target: &Arc<Target>, bytes: &[u8]) -> io::Result<()> {
+        if self.panicked_in.is_some() {
+            return Ok(());
+        }
+        let place = self.part(target)?;
+        if self.parts[place].gather(bytes) {
+            return Ok(());
+        }
+        target.check()?;
+        self.leads(target)?;
+        if self.panicked_in.is_some() {
+            return Ok(());
+        }
+        let place = self.part(target)?;
+        self.parts[place].write_through(bytes)
+    }
+
+    /// Takes over the strands that have ended before this one, as far as they follow one another.
+    pub(crate) fn absorb(&mut self) {
+        let mut behind = Vec::new();
+        while let Some(before) = self.node.as_ref().and_then(|node| node.take_ended_before()) {
+            behind.push(std::mem::replace(self, *before));
+        }
+        if let Some(own) = behind.first() {
+            self.pointers.clone_from(&own.pointers);
+        }
+        // The first one takes the others, so that nothing is copied twice.
+        for next in behind.into_iter().rev() {
+            self.join(next);
+        }
+    }
+
+    /// Whether everything before this strand is in the file; what it has written is there now, but
+    /// for its buffer.
+    ///
+    /// # Errors
+    /// A write failed.
+    pub(crate) fn leads(&mut self, target: &Arc<Target>) -> io::Result<bool> {
+        self.absorb();
+        let place = self.place(target);
+        if self.panicked_in.is_some() {
+            return Ok(false);
+        }
+        if place.is_some_and(|place| self.parts[place].leads()) {
+            return Ok(true);
+        }
+        let Some(node) = &self.node else {
+            return Ok(false);
+        };
+        if !node.is_reached(target)? {
+            return Ok(false);
+        }
+        match place {
+            Some(place) => self.parts[place].lead()?,
+            None => self.parts.push(Part::new(target.clone(), true)),
+        }
+        Ok(true)
+    }
+
+    /// Puts what it has written into the file, if its turn has come; otherwise it stays.
+    ///
+    /// # Errors
+    /// A write failed.
+    pub(crate) fn flush(&mut self, target: &Arc<Target>) -> io::Result<bool> {
+        let leads = self.leads(target)?;
+        if leads && let Some(place) = self.place(target) {
+            self.parts[place].empty_buffer()?;
+        }
+        Ok(leads)
+    }
+
+    /// Puts into the files what belongs there and cannot be asked for any more.
+    pub(crate) fn settle(&mut self) {
+        self.absorb();
+        let targets: Vec<Arc<Target>> = self.parts.iter().map(|part| part.target.clone()).collect();
+        for target in targets {
+            // Nobody is left to whom the failure of a write could be reported.
+            let _ = self.flush(&target);
+        }
+        self.parts.retain_mut(|part| !part.is_done());
+    }
+
+    /// Forgets a file that is closed.
+    pub(crate) fn forget(&mut self, target: &Arc<Target>) {
+        if let Some(place) = self.place(target) {
+            self.parts.swap_remove(place);
+        }
+    }
+
+    /// Appends what the next strand in serial order has written. The failure of a write is kept by
+    /// its file, whose next call reports it.
+    pub(crate) fn join(&mut self, next: State) {
+        if self.panicked_in.is_some() {
+            return;
+        }
+        self.panicked_in = next.panicked_in;
+        for part in next.parts {
+            match self.place(&part.target) {
+                Some(place) => drop(self.parts[place].join(part)),
+                None => self.parts.push(part),
+            }
+        }
+        self.parts.retain_mut(|part| !part.is_done());
+    }
+}
+
+/// The place between two strands that follow one another.
+#[derive(Debug, Default)]
+pub(crate) struct Node(Mutex<Slot>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    before: Option<Before>,
+    /// The strand behind, if it has ended and the one before waits for it.
+    ended: Option<Box<State>>,
+}
+
+/// The strand before a node.
+#[derive(Debug)]
+enum Before {
+    /// It has written its last byte.
+    Ended(Box<State>),
+    /// It continues when the strand behind has ended.
+    Waits(Box<State>),
+}
+
+impl Node {
+    /// A node to which nothing has come yet.
+    pub(crate) fn new() -> Arc<Node> {
+        gauges::node_created();
+        Arc::default()
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The strand before has written its last byte.
+    pub(crate) fn end_before(&self, state: Box<State>) {
+        self.slot().before = Some(Before::Ended(state));
+    }
+
+    /// The strand before, if it has ended.
+    pub(crate) fn take_ended_before(&self) -> Option<Box<State>> {
+        let mut slot = self.slot();
+        match slot.before.take() {
+            Some(Before::Ended(state)) => Some(state),
+            other => {
+                slot.before = other;
+                None
+            }
+        }
+    }
+
+    /// The strand before waits for the one behind.
+    pub(crate) fn wait(&self, state: Box<State>) {
+        self.slot().before = Some(Before::Waits(state));
+    }
+
+    /// The strand before, if it waits here.
+    pub(crate) fn take_waiting(&self) -> Option<Box<State>> {
+        match self.slot().before.take() {
+            Some(Before::Ended(state) | Before::Waits(state)) => Some(state),
+            None => None,
+        }
+    }
+
+    /// Whether the strand before waits, and all that precedes the one behind is in the file now.
+    ///
+    /// # Errors
+    /// A write failed.
+    pub(crate) fn is_reached(&self, target: &Arc<Target>) -> io::Result<bool> {
+        match &mut self.slot().before {
+            Some(Before::Waits(state)) => state.flush(target),
+            Some(Before::Ended(_)) | None => Ok(false),
+        }
+    }
+
+    /// The strand behind has ended, and the one before waits for it.
+    pub(crate) fn end_behind(&self, state: Box<State>) {
+        self.slot().ended = Some(state);
+    }
+
+    /// The strand behind, which has ended.
+    pub(crate) fn take_ended(&self) -> Option<Box<State>> {
+        self.slot().ended.take()
+    }
+}

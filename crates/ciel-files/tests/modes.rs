@@ -1,0 +1,263 @@
+//! The three modes as their users meet them, and what is refused.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use ciel_files::{File, FileError, Mode, Options, fork, join, scope, spawn};
+use tempfile::TempDir;
+
+fn folder_with(text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn line_of(mut file: &File) -> String {
+    let mut bytes = [0; 5];
+    let count = file.read(&mut bytes).unwrap();
+    String::from_utf8(bytes[..count].to_vec()).unwrap()
+}
+
+#[test]
+fn local_pointers_begin_at_the_fork_and_belong_to_their_strands() {
+    let (_folder, path) = folder_with("1111\n2222\n3333\n4444\n");
+    let file = File::open(&path, Mode::Local).unwrap();
+    assert_eq!(line_of(&file), "1111\n");
+    let (one, other) = join(|| (line_of(&file), line_of(&file)), || line_of(&file));
+    assert_eq!(one, ("2222\n".into(), "3333\n".into()));
+    assert_eq!(other, "2222\n");
+    let strand = fork();
+    assert_eq!(line_of(&file), "2222\n");
+    strand.run(|| assert_eq!(line_of(&file), "2222\n"));
+    assert_eq!(line_of(&file), "3333\n");
+    (&file).seek(SeekFrom::End(-5)).unwrap();
+    scope(|scope| {
+        scope.spawn(|_| assert_eq!(line_of(&file), "4444\n"));
+        (&file).rewind().unwrap();
+    });
+    assert_eq!(line_of(&file), "1111\n");
+}
+
+#[test]
+fn local_writes_go_to_the_pointer() {
+    let (_folder, path) = folder_with("----------");
+    let file = File::open(&path, Mode::Local).unwrap();
+    join(
+        || (&file).write_all(b"ab").unwrap(),
+        || {
+            (&file).seek(SeekFrom::Current(5)).unwrap();
+            (&file).write_all(b"cd").unwrap();
+        },
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "ab---cd---");
+}
+
+#[test]
+fn global_pointer_is_shared_and_calls_are_atomic() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::Global).unwrap();
+    let line = |name: u8| [vec![name; 9_999], vec![b'\n']].concat();
+    scope(|scope| {
+        for name in b'a'..=b'z' {
+            let file = &file;
+            scope.spawn(move |_| (&*file).write_all(&line(name)).unwrap());
+        }
+    });
+    let written = fs::read(&path).unwrap();
+    let mut lines: Vec<&[u8]> = written.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    let wanted: Vec<Vec<u8>> = (b'a'..=b'z').map(line).collect();
+    assert_eq!(lines, wanted);
+}
+
+#[test]
+fn serial_append_keeps_what_the_file_has() {
+    let (_folder, path) = folder_with("before\n");
+    let file = File::open(&path, Mode::SerialAppend).unwrap();
+    writeln!(&file, "after").unwrap();
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "before\nafter\n");
+}
+
+#[test]
+fn serial_append_can_be_neither_read_nor_moved() {
+    let (_folder, path) = folder_with("text");
+    let file = File::open(&path, Mode::SerialAppend).unwrap();
+    let refused = (&file).read(&mut [0; 4]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    assert!(refused.to_string().contains("cannot be read"), "{refused}");
+    let refused = (&file).rewind().unwrap_err();
+    assert!(matches!(
+        refused.downcast::<FileError>(),
+        Ok(FileError::AppendOnly { .. })
+    ));
+}
+
+#[test]
+fn handles_share_the_file_and_one_close_ends_all() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let mut other = File::create(path.with_file_name("other"), Mode::Global).unwrap();
+    file.dup2(&mut other);
+    write!(&file, "one ").unwrap();
+    write!(&other, "two").unwrap();
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one two");
+    let big = vec![0; 1 << 20];
+    let refused = (&other).write_all(&big).unwrap_err();
+    assert!(refused.to_string().contains("is closed"), "{refused}");
+    assert!(other.close().unwrap_err().to_string().contains("is closed"));
+}
+
+#[test]
+fn small_write_after_close_is_refused_at_once() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let other = file.dup();
+    file.close().unwrap();
+    assert!(write!(&other, "x").is_err());
+}
+
+#[test]
+fn file_is_whole_when_its_last_handle_is_dropped() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let other = file.dup();
+    writeln!(&file, "text").unwrap();
+    drop(file);
+    drop(other);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "text\n");
+}
+
+#[test]
+fn file_whose_handles_go_before_its_strands_is_whole_when_these_have_ended() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let strand = fork();
+    writeln!(&file, "second").unwrap();
+    let last = file.dup();
+    drop(file);
+    strand.run(move || writeln!(&last, "first").unwrap());
+    // The next join of this thread looks at what has ended.
+    scope(|_| ());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
+}
+
+#[test]
+fn second_serial_append_to_a_file_is_refused_and_changes_nothing() {
+    let (_folder, path) = folder_with("text");
+    let file = File::open(&path, Mode::SerialAppend).unwrap();
+    let refused = File::create(&path, Mode::SerialAppend).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ResourceBusy);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+    file.close().unwrap();
+    File::open(&path, Mode::SerialAppend).unwrap();
+}
+
+#[test]
+fn file_that_somebody_else_has_changed_is_named() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    writeln!(&file, "text").unwrap();
+    (&file).flush().unwrap();
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"foreign")
+        .unwrap();
+    let told = file.close().unwrap_err().downcast::<FileError>().unwrap();
+    let expected = FileError::Changed {
+        path,
+        found: 12,
+        expected: 5,
+    };
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn close_while_strands_run_is_refused_and_loses_nothing() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let strand = fork();
+    let refused = file.dup().close().unwrap_err();
+    assert!(
+        refused.to_string().contains("while strands run"),
+        "{refused}"
+    );
+    strand.run(|| writeln!(&file, "text").unwrap());
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "text\n");
+}
+
+#[test]
+fn spawned_closure_comes_before_what_follows_it() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let (told, hears) = std::sync::mpsc::channel();
+    let other = file.dup();
+    spawn(move || {
+        writeln!(&other, "spawned").unwrap();
+        drop(other);
+        told.send(()).unwrap();
+    });
+    writeln!(&file, "after").unwrap();
+    hears.recv().unwrap();
+    let mut closed = file.dup().close();
+    while closed.is_err() {
+        // The closure has ended, and its strand is about to.
+        std::thread::yield_now();
+        closed = file.dup().close();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "spawned\nafter\n");
+}
+
+#[test]
+fn thread_that_is_no_strand_is_refused() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let refused = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| write!(&file, "x").unwrap_err());
+        thread.join().unwrap()
+    });
+    assert!(
+        refused.to_string().contains("outside of the strands"),
+        "{refused}"
+    );
+    let mut foreign = None;
+    rayon::scope(|scope| scope.spawn(|_| foreign = Some(write!(&file, "x").is_err())));
+    assert_eq!(foreign, Some(true));
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+}
+
+#[test]
+fn full_disk_names_the_bytes_that_are_valid() {
+    let file = Options::new()
+        .open("/dev/full", Mode::SerialAppend)
+        .unwrap();
+    writeln!(&file, "text").unwrap();
+    let told = (&file).flush().unwrap_err();
+    assert_eq!(told.kind(), ErrorKind::StorageFull);
+    assert!(told.to_string().contains("from byte 0 on"), "{told}");
+    let again = file.close().unwrap_err();
+    assert_eq!(again.to_string(), told.to_string());
+}
+
+#[test]
+fn hundred_thousand_strands_of_one_scope_write_in_order() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    scope(|scope| {
+        for number in 0..100_000 {
+            let file = &file;
+            scope.spawn(move |_| writeln!(&*file, "{number}").unwrap());
+        }
+    });
+    file.close().unwrap();
+    let written = fs::read_to_string(&path).unwrap();
+    let wanted: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+    assert!(written == wanted);
+}

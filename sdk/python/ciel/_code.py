@@ -24,7 +24,8 @@ from ciel._call import Definition, TaskFunction, named
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused, place_here
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
-from ciel._globals import check_unchanged, is_project, readings_of, take_readings
+from ciel._globals import check_unchanged, readings_of, take_readings
+from ciel._project import is_project
 from ciel._warnings import advise
 
 CAPTURED_BYTES_MAX = 1 << 20

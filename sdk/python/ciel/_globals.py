@@ -11,11 +11,11 @@ next: `_code.py`; `_written.py` for what code may change.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import os
 import sys
-import sysconfig
 import types
 from array import array
 from collections import OrderedDict, defaultdict, deque
@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 from ciel._errors import CielError
 from ciel._freeze import ATOMS
+from ciel._project import is_project
 from ciel._strand import here
 from ciel._written import may_write, writes
 
@@ -42,17 +43,12 @@ ARRAY_SAMPLES_MAX = 64
 TYPES_MAX = 1024
 """Types of which is kept how their values are compared."""
 
-_FOREIGN = tuple(
-    path + os.sep
-    for path in (
-        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        os.path.dirname(os.path.abspath(__file__)),
-    )
-)
-
-
 class Reading(NamedTuple):
-    """A variable that the code of a task reads, with the fingerprint of its value at the import."""
+    """A variable that the code of a task reads, with the fingerprint of its value at the import.
+
+    One that a closure captures has the fingerprint of its first use by a spawn, and a namespace of
+    its own: it is copied then, whoever changes it later.
+    """
 
     namespace: dict[str, Any]
     name: str
@@ -61,6 +57,7 @@ class Reading(NamedTuple):
     was_empty: bool
     file: str
     line: int
+    is_captured: bool = False
 
 
 _READINGS: WeakKeyDictionary[Callable[..., Any], tuple[Reading, ...]] = WeakKeyDictionary()
@@ -95,28 +92,49 @@ def check_unchanged(
             continue  # assigned again: another check
         if fingerprint(reading.value, PARTS_MAX // len(readings)) == reading.fingerprint:
             continue
-        may_be_its = spawner is None or reading.name in may_write(spawner)
+        may_be_its = (
+            reading.is_captured or spawner is None or reading.name in may_write(spawner)
+        )
         if may_be_its and reading.name not in writes(function):
-            raise CielError(
-                f"global {reading.name!r} was changed after {since}, and task {label} reads it "
-                f"in {os.path.basename(reading.file)}, line {reading.line}",
-                hint="other processes do not see the change: pass it as an argument",
-            )
+            raise _changed(reading, label, since)
+
+
+def _changed(reading: Reading, label: str, since: str) -> CielError:
+    kind = "captured variable" if reading.is_captured else "global"
+    return CielError(
+        f"{kind} {reading.name!r} was changed after {since}, and task {label} reads it "
+        f"in {os.path.basename(reading.file)}, line {reading.line}",
+        hint="other processes do not see the change: pass it as an argument",
+    )
 
 
 def _readings(function: Callable[..., Any]) -> Iterator[Reading]:
     code = getattr(function, "__code__", None)
     if code is None:
         return
-    namespace = function.__globals__
-    names = {name for name in _names(code) if is_watched(namespace.get(name))}
+    captured = _captured(function)
+    namespace = {**function.__globals__, **captured} if captured else function.__globals__
+    names = {name for name in (*_names(code), *captured) if is_watched(namespace.get(name))}
     if not names:
         return
     lines = dict(reversed([(name, line) for name, line in _loads(code) if name in names]))
     for name, line in sorted(lines.items()):
         value = namespace[name]
         found = fingerprint(value, PARTS_MAX // len(lines))
-        yield Reading(namespace, name, value, found, is_empty(value), code.co_filename, line)
+        is_its = name in captured
+        where = captured if is_its else function.__globals__
+        empty = is_empty(value)
+        yield Reading(where, name, value, found, empty, code.co_filename, line, is_its)
+
+
+def _captured(function: Callable[..., Any]) -> dict[str, Any]:
+    """The changeable variables that a closure captures; none of them is deleted."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):
+            if is_watched(cell.cell_contents):
+                found[name] = cell.cell_contents
+    return found
 
 
 def is_empty(value: Any) -> bool:
@@ -131,13 +149,13 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _loads(code: types.CodeType) -> Iterator[tuple[str, int]]:
-    """Globals that the code reads, with lines, in order."""
+    """Globals and captured variables that the code reads, with lines, in order."""
     for part in _codes(code):
         line = part.co_firstlineno
         for instruction in dis.get_instructions(part):
             place = instruction.positions
             line = place.lineno if place is not None and place.lineno else line
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
                 yield instruction.argval, line
 
 
@@ -203,12 +221,6 @@ def is_of_project(type_: Any) -> bool:
     if logging is not None and issubclass(type_, (logging.Filterer, logging.Formatter)):
         return False
     return type_.__module__ == "__main__" or is_project(sys.modules.get(type_.__module__))
-
-
-def is_project(module: types.ModuleType | None) -> bool:
-    """Whether a module belongs to the program: not to Python, nor to an installed package."""
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and not os.path.abspath(file).startswith(_FOREIGN)
 
 
 def fingerprint(value: Any, parts_max: int) -> list[Any]:

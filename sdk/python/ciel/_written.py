@@ -1,19 +1,23 @@
 """Names of variables whose values the code of a function changes, as its source says.
 
 `writes` are assignments to parts of a variable and calls of methods that change it; `may_write` has
-those, too, which are passed to a call or whose other methods are called. Functions of the same
-module that a function uses are searched, too. It runs nothing. Read next: `_globals.py`.
+those, too, which are passed to a call or whose other methods are called. Functions of the program
+that a function uses are searched, too, in any module, and the methods of its classes that have the
+names used. It runs nothing. Read next: `_globals.py`.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from ciel._project import is_project
 
 FUNCTIONS_MAX = 50
 """Functions of a module that are searched for one task."""
@@ -65,9 +69,28 @@ def _search(function: Callable[..., Any]) -> _Search:
         seen.add(one)
         search.search(one)
         used = [one.__globals__.get(name) for name in one.__code__.co_names]
-        used += [_function_of(one.__globals__.get(name)) for name in search.called]
-        waiting += [part for part in used if getattr(part, "__module__", "") == one.__module__]
+        inner = [getattr(part, name, None) for part in _holders(used) for name in search.named]
+        called = [_function_of(one.__globals__.get(name)) for name in search.called]
+        waiting += [part for part in (*called, *inner, *used) if _is_searched(part, one)]
     return search
+
+
+def _is_searched(part: Any, user: types.FunctionType) -> bool:
+    """Whether it is code of the module that uses it, or of another one of the program."""
+    module = getattr(part, "__module__", "")
+    return module == user.__module__ or is_project(sys.modules.get(module))
+
+
+def _holders(used: list[Any]) -> Iterator[Any]:
+    """Modules and classes of the program, whose functions are used by their names."""
+    for part in used:
+        if isinstance(part, types.ModuleType):
+            if is_project(part):
+                yield part
+        elif part is not None:
+            kind = part if isinstance(part, type) else type(part)
+            if is_project(sys.modules.get(kind.__module__)):
+                yield kind
 
 
 def _function_of(called: Any) -> Any:
@@ -76,16 +99,20 @@ def _function_of(called: Any) -> Any:
 
 
 class _Search(ast.NodeVisitor):
-    """Collects the names that functions change, and those of functions that the last one calls."""
+    """Collects the names that functions change.
+
+    Of the last one, also the names of functions and of attributes that it calls.
+    """
 
     def __init__(self) -> None:
         self.surely: set[str] = set()
         self.perhaps: set[str] = set()
         self.called: set[str] = set()
+        self.named: set[str] = set()
 
     def search(self, function: types.FunctionType) -> None:
-        """Adds those of one function, none if its source cannot be read; renews `called`."""
-        self.called = set()
+        """Adds those of one function, none if its source cannot be read."""
+        self.called, self.named = set(), set()
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function.__code__)))
         except (OSError, SyntaxError, ValueError, RecursionError, TypeError):
@@ -112,6 +139,7 @@ class _Search(ast.NodeVisitor):
         if isinstance(called, ast.Name):
             self.called.add(name)
         if isinstance(called, ast.Attribute):
+            self.named.add(name)
             if name in _CHANGING:
                 self.surely.update(_chain(called.value))
             elif name not in _READING:

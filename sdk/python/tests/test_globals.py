@@ -49,6 +49,10 @@ CHANGED = {
         "CONFIG.load()",
     ),
     "by a helper": ("CONFIG = {}\ndef configure(config): config[1] = 2", "configure(CONFIG)"),
+    "by a method": (
+        "CONFIG = {}\nclass Loader:\n    def load(self): CONFIG[1] = 2",
+        "Loader().load()",
+    ),
     "by a called function": ("CONFIG = {}\ndef configure(): CONFIG[1] = 2", "configure()"),
 }
 
@@ -105,6 +109,64 @@ def main():
 """
     ended = jobs.run(tmp_path, job)
     assert ended.status == 1 and "global 'CONFIG' was changed" in ended.talk
+
+
+def test_change_by_a_function_of_another_module_is_an_error(tmp_path: Path) -> None:
+    """Only functions of the spawning module were searched for what they change, so a registry that
+    `main` filled through its own module was empty in other processes, without a word.
+    """
+    jobs.write(
+        tmp_path,
+        "import ciel\nREGISTRY = {}\n\ndef register(name):\n    REGISTRY[name] = 1\n\n"
+        "@ciel.task\ndef use():\n    return list(REGISTRY)\n",
+        "registry.py",
+    )
+    job = (
+        "import registry\nfrom registry import register\n\n"
+        "def main():\n    CALL('a')\n    return registry.use.spawn().result()\n"
+    )
+    for call in ("registry.register", "register"):
+        for mode in MODES:
+            ended = jobs.run(tmp_path, job.replace("CALL", call), options=(mode,))
+            assert ended.status == 1, (call, mode)
+            assert "global 'REGISTRY' was changed after its import" in ended.talk
+
+
+CAPTURED = """
+import ciel
+
+def made():
+    table = {"k": 1}
+    seen = []
+
+    @ciel.task
+    def use(n):
+        seen.append(n)
+        return n + table["k"] + 0 * len(seen)
+
+    return use, table, seen
+
+def main(change):
+    use, table, seen = made()
+    first = use.spawn(1).result()
+    if change == "table":
+        table["k"] = 2
+    seen.append(5)
+    print("changed")
+    return first, use.spawn(1).result()
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_change_of_what_a_closure_captures_is_an_error(mode: str, tmp_path: Path) -> None:
+    """A closure is copied at its first spawn: later tasks worked on what it captured then, also
+    with ``--serial``. What the task itself fills is a cache of each process.
+    """
+    assert jobs.run(tmp_path, CAPTURED, "", options=(mode,)).value == [2, 2]
+    ended = jobs.run(tmp_path, CAPTURED, "table", options=(mode,))
+    assert (ended.status, ended.lines) == (1, ["changed"])
+    words = "captured variable 'table' was changed after its first use by a spawn, and task use"
+    assert words in ended.talk
 
 
 HARMLESS = """

@@ -1,0 +1,24 @@
+"""Which modules are the program's own: not those of Python, nor of an installed package.
+
+It looks at the paths of their files. Read next: `_globals.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import types
+
+_FOREIGN = tuple(
+    path + os.sep
+    for path in (
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        os.path.dirname(os.path.abspath(__file__)),
+    )
+)
+
+
+def is_project(module: types.ModuleType | None) -> bool:
+    """Whether a module belongs to the program: not to Python, nor to an installed package."""
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and not os.path.abspath(file).startswith(_FOREIGN)

@@ -3,7 +3,7 @@
 A future belongs to the strand that received it, and holds little more than a handle: the strand
 knows the value behind it. It may be passed to other tasks, alone or inside containers, and is
 frozen as a reference. This module knows neither how to wait nor the format of values. Read next:
-`_strand.py`, `_freeze.py`.
+`_strand.py`, `_freeze.py`, `_no_value.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from ciel._errors import Cancelled, CielError, NotSerializable, as_told
+from ciel._errors import Cancelled, NotSerializable, as_told
+from ciel._no_value import NoValue
 from ciel._pickle_hooks import freezing, thaw_reference
 
 T_co = TypeVar("T_co", covariant=True)
@@ -74,7 +75,7 @@ class Owner(Protocol):
         ...
 
 
-class Future(Generic[T_co]):
+class Future(NoValue, Generic[T_co]):
     """The result of a spawned task.
 
     `result()` waits until it is resolved. A future that is passed to a task as an argument makes
@@ -170,7 +171,3 @@ class Future(Generic[T_co]):
     def __repr__(self) -> str:
         """Names the strand of the future."""
         return f"<Future of {self._strand.label or 'a session'}>"
-
-    def __bool__(self) -> bool:
-        """Refuses: a test of a future is nearly always a forgotten `result()`."""
-        raise CielError("a Future has no truth value: call .result() first")

@@ -165,6 +165,14 @@ impl CommandObserver {
         locked(&self.talk).say(format!("{line}\n").as_bytes());
     }
 
+    fn report_line(&self, report: &Report<'_>) -> String {
+        let remaining_us = match report {
+            Report::Progress(progress) => self.remaining_us(progress),
+            _ => None,
+        };
+        report_value(report, remaining_us).to_string()
+    }
+
     fn report_words(&self, report: &Report<'_>) {
         match report {
             Report::Progress(progress) if progress.elapsed_us >= PROGRESS_AFTER_US => {
@@ -263,7 +271,7 @@ impl Observer for CommandObserver {
 
     fn report(&self, report: Report<'_>) {
         match self.json {
-            true => self.say_line(&report_value(&report).to_string()),
+            true => self.say_line(&self.report_line(&report)),
             false => self.report_words(&report),
         }
     }
@@ -283,7 +291,8 @@ fn tagged(tag: &str, bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-fn report_value(report: &Report<'_>) -> Value {
+/// The fields of a line. `remaining_us` is the estimate of the rest that progress has, if any.
+fn report_value(report: &Report<'_>, remaining_us: Option<u64>) -> Value {
     let failed = |event: &str, task: &Label, failure: &Arc<Failure>| {
         let task = task.to_string();
         json!({"event": event, "task": task, "failure": failures::as_json(failure)})
@@ -300,6 +309,7 @@ fn report_value(report: &Report<'_>) -> Value {
             "running": progress.running,
             "oldest": progress.oldest,
             "elapsed_us": progress.elapsed_us,
+            "remaining_us": remaining_us,
         }),
         Report::AttemptFailed {
             task,
@@ -410,5 +420,19 @@ mod tests {
             progress_words(&progress, Some(7_200_000)),
             "7/10 tasks · 2 failed · 1 running · 0 ms · about 8 s left · oldest sort@3f9c12ab"
         );
+    }
+
+    /// The terminal showed "about 8 s left", and the lines of `--json` had no such field, so
+    /// its readers had to keep samples and estimate again.
+    #[test]
+    fn progress_as_json_has_the_estimate_of_the_terminal() {
+        let progress = Progress {
+            pending: 3,
+            ..Progress::default()
+        };
+        let line = |remaining_us| report_value(&Report::Progress(&progress), remaining_us);
+        assert_eq!(line(Some(7_200_000))["remaining_us"], json!(7_200_000));
+        assert_eq!(line(None)["remaining_us"], Value::Null);
+        assert_eq!(line(None)["pending"], json!(3));
     }
 }

@@ -34,7 +34,7 @@ where
 /// Continues the strand of this thread on a thread of the pool.
 pub(crate) fn in_pool<R: Send>(act: impl FnOnce() -> R + Send) -> R {
     thread::current_or_root(|_| ());
-    let mut own = thread::take();
+    let mut own = thread::put(None);
     let result = rayon::scope(|_| {
         let before = thread::put(own.take());
         let result = catch_unwind(AssertUnwindSafe(act));
@@ -75,7 +75,7 @@ where
         |context| match context.migrated() {
             true => frame.run_stolen(root, b),
             false => {
-                thread::put(thread::unpark());
+                thread::unpark();
                 frame.rewind();
                 b()
             }
@@ -127,7 +127,7 @@ impl Drop for First<'_> {
         let stolen = self.frame.stolen.get();
         match stolen.filter(|_| self.is_whole) {
             Some(node) => {
-                if let Some(own) = thread::take() {
+                if let Some(own) = thread::take_to_wait() {
                     node.wait(own);
                 }
             }
@@ -159,15 +159,15 @@ struct Rejoin<'a>(&'a Frame);
 impl Drop for Rejoin<'_> {
     fn drop(&mut self) {
         let Some(node) = self.0.stolen.get() else {
-            if thread::current(|_| ()).is_none() {
-                thread::put(thread::unpark());
-            }
+            thread::unpark();
             return self.0.rewind();
         };
+        let here = thread::put(None);
         let mut own = node
             .take_waiting()
-            .or_else(thread::unpark)
+            .or(here)
             .expect("the strand waits for its join");
+        own.is_parked = false;
         if let Some(ended) = node.take_ended()
             && !self.0.first_panicked.load(Ordering::Relaxed)
         {

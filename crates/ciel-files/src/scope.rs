@@ -75,9 +75,7 @@ impl Drop for Waiting {
         if !self.by_strand {
             return;
         }
-        if thread::current(|_| ()).is_none() {
-            thread::put(thread::unpark());
-        }
+        thread::unpark();
         thread::current(|own| {
             own.absorb();
             if own.panicked_in == Some(self.scope) {

@@ -35,6 +35,8 @@ pub(crate) struct State {
     /// A strand of this scope has panicked, so the serial elision runs nothing behind it before the
     /// scope ends.
     pub(crate) panicked_in: Option<u64>,
+    /// It waits on its thread, which may run other closures meanwhile.
+    pub(crate) is_parked: bool,
 }
 
 impl State {
@@ -44,6 +46,14 @@ impl State {
             root,
             pointers,
             node,
+            ..State::default()
+        })
+    }
+
+    /// What stands on a thread for a strand that waits elsewhere.
+    pub(crate) fn parked() -> Box<State> {
+        Box::new(State {
+            is_parked: true,
             ..State::default()
         })
     }

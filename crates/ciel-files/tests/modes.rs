@@ -261,3 +261,31 @@ fn hundred_thousand_strands_of_one_scope_write_in_order() {
     let wanted: String = (0..100_000).map(|number| format!("{number}\n")).collect();
     assert!(written == wanted);
 }
+
+#[test]
+fn closure_of_others_that_runs_while_a_strand_waits_is_refused() {
+    // It became the root of strands of its own on that thread, and the waiting strand, when it
+    // continued, took their place: what they had written was lost.
+    let (_folder, path) = folder_with("");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .unwrap();
+    let (told, hears) = std::sync::mpsc::channel();
+    pool.install(|| {
+        let file = File::create(&path, Mode::SerialAppend).unwrap();
+        let (foreign, other) = (file.dup(), path.with_file_name("other"));
+        scope(|scope| {
+            scope.spawn(|_| writeln!(&file, "child").unwrap());
+            // The only thread begins with what came last.
+            rayon::spawn(move || {
+                let opened = File::create(other, Mode::SerialAppend);
+                told.send((opened.is_err(), write!(&foreign, "x").is_err()))
+                    .unwrap();
+            });
+        });
+        file.close().unwrap();
+    });
+    assert_eq!(hears.recv().unwrap(), (true, true));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "child\n");
+}

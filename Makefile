@@ -29,6 +29,9 @@ SEEDS ?= 100000
 FIRST ?= 0
 INPUTS ?= 1000000
 KILLS ?= 400
+OUTPUTS ?= 100000
+FAILURES ?= 100000
+OUTPUT_BYTES ?= 5000000000
 GROUPS ?=
 ROUNDS ?= 5
 PEERS := target/peers
@@ -82,11 +85,14 @@ peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GR
 	@$(PEERS)/bin/python bench/peers/plot.py $(PEERS)/figures.json $(PEERS)/figures.svg
 	@echo "the plot is $(PEERS)/figures.svg" >&2
 
-soak: build ## random runs of the simulator, SEEDS=100000 FIRST=0; INPUTS of readers; KILLS of real runs
+soak: build ## random runs of the simulator, SEEDS=100000 FIRST=0; INPUTS of readers; KILLS of real runs; extremes
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
 	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
 		-p ciel-cli --test kills -- --nocapture
+	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
+		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
+		-p ciel-cli --test extremes -- --nocapture --test-threads=1
 
 doc: ## the pages of our crates from their sources, at target/doc
 	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

@@ -34,7 +34,8 @@ pub fn first_seed() -> u64 {
     number("CIEL_KILL_SEED").unwrap_or_else(|| now().as_secs())
 }
 
-fn number(variable: &str) -> Option<u64> {
+/// The number that a variable of the environment holds, if it is set.
+pub fn number(variable: &str) -> Option<u64> {
     let told = std::env::var(variable).ok()?;
     Some(told.parse().expect("the variable holds a number"))
 }

@@ -1,0 +1,119 @@
+//! Many outputs, many failures, and much output of one task.
+//!
+//! The usual run of the tests is a small one; `make soak` sets `CIEL_OUTPUTS`, `CIEL_FAILURES` and
+//! `CIEL_OUTPUT_BYTES`, and then a release build runs the jobs. Read first: `support`.
+
+mod support;
+
+use std::fs::{self, DirEntry};
+use std::path::Path;
+use std::process::Stdio;
+
+use support::programs::{python, runs_python};
+use support::random::number;
+use support::{Live, Place, release, skipped};
+
+/// Tasks that give the outputs.
+const TASKS: u64 = 100;
+
+/// Most memory of the command while it passes on the output of a task, in KiB.
+const PEAK_KIB_MAX: u64 = 64 << 10;
+
+/// A place with the release build, if there is one.
+fn place() -> Place {
+    match release() {
+        Some(binary) => Place::new().with_binary(binary),
+        None => Place::new(),
+    }
+}
+
+/// Each task has a tenth of the outputs that the language allows, if all are 10^5.
+#[test]
+fn outputs_of_many_tasks_are_all_read() {
+    if !runs_python("outputs_of_many_tasks_are_all_read", "") {
+        return;
+    }
+    let each = number("CIEL_OUTPUTS").unwrap_or(5_000) / TASKS;
+    let place = place();
+    let job = format!(
+        "import ciel\n\n@ciel.task(outputs={each})\ndef many(first):\n    \
+         return tuple(range(first, first + {each}))\n\ndef main():\n    \
+         tasks = [many.spawn({each} * task) for task in range({TASKS})]\n    \
+         return sum(future.result() for futures in tasks for future in futures)\n"
+    );
+    place.file("job.py", job);
+    let mut command = place.command();
+    command
+        .args(["run", "-q", "job.py"])
+        .env("CIEL_PYTHON", python());
+    let ended = Live::start(command).end();
+    let count = each * TASKS;
+    let sum = format!("{}\n", count * (count - 1) / 2);
+    assert_eq!(
+        (ended.code, ended.stdout),
+        (Some(0), sum),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// Each of them is counted, the first in serial order is the job's, and only a few are shown.
+#[test]
+fn failures_of_many_tasks_are_counted_and_few_are_shown() {
+    let count = number("CIEL_FAILURES").unwrap_or(5_000);
+    let place = place();
+    let script = format!(
+        "function bad(n) {{ throw \"no \" + str(n); }}
+         for (n in range({count})) {{ spawn(bad, [n]); }}
+         return 1;"
+    );
+    let ended = place.script(&["-k"], &script);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), ""),
+        "{}",
+        ended.stderr
+    );
+    for words in [
+        "Thrown: no 0\n",
+        &format!("also: {} other tasks failed", count - 1),
+        &format!("failed: {} tasks in ", count + 1),
+        &format!(" {count} failed"),
+    ] {
+        assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
+    }
+    assert!(ended.stderr.lines().count() < 40, "{}", ended.stderr);
+}
+
+/// The output waits on the disk until its task has succeeded, and goes with the run.
+#[test]
+fn output_of_one_task_takes_disk_rather_than_memory_and_leaves_none() {
+    let bytes = number("CIEL_OUTPUT_BYTES").unwrap_or(100_000_000);
+    let place = place();
+    let free = rustix::fs::statvfs(place.path("")).unwrap();
+    if free.f_bavail * free.f_frsize < bytes + (bytes >> 1) {
+        let test = "output_of_one_task_takes_disk_rather_than_memory_and_leaves_none";
+        return skipped(test, &format!("the disk has no room for {bytes} bytes"));
+    }
+    let command = format!("head -c {bytes} /dev/zero | tr '\\0' x");
+    let script = format!("spawn_exec(\"shell\", {{\"command\": {command:?}}}, 1);");
+    place.file("job.sw", script);
+    let mut command = place.command();
+    command.args(["run", "-q", "job.sw"]);
+    let ended = Live::start_into(command, Stdio::null()).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.peak_kib < PEAK_KIB_MAX, "{} KiB", ended.peak_kib);
+    let left = bytes_in(&place.path(".ciel"));
+    assert!(left < 1 << 20, "{left} bytes are left");
+}
+
+/// Bytes of all files in a folder.
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let size = |entry: DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_in(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}

@@ -21,6 +21,20 @@ const SH: &[&str] = &["sh", "-c"];
 /// that does.
 const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
 
+/// The arguments that it knows.
+const ARGUMENTS: [&str; 10] = [
+    "command",
+    "inputs",
+    "outputs",
+    "stdin",
+    "environment",
+    "env",
+    "folder",
+    "shell",
+    "conda",
+    "container",
+];
+
 /// Whether a plan is run by the strict shell.
 pub(crate) fn is_strict(plan: &Plan) -> bool {
     plan.program.first().is_some_and(|word| word == STRICT[0])
@@ -50,6 +64,7 @@ impl CommandLine for Shell {
         outputs: u32,
         desk: &mut dyn Workspace,
     ) -> Result<Plan, Refused> {
+        expect_known(arguments)?;
         let Some(Value::String(command)) = arguments.get("command") else {
             return Err(Refused::new("its arguments have no \"command\" string")
                 .hint("for example {\"command\": \"sort {in.text} > {out.sorted}\", …}"));
@@ -98,6 +113,16 @@ impl Shell {
                 &arguments["shell"],
             )),
         }
+    }
+}
+
+/// Refuses an argument that would have no effect.
+fn expect_known(arguments: &Value) -> Result<(), Refused> {
+    let mut given = arguments.as_object().into_iter().flatten();
+    match given.find(|(name, _)| !ARGUMENTS.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((name, _)) => Err(Refused::new(format!("`shell` has no argument {name:?}"))
+            .hint(format!("its arguments are {}", ARGUMENTS.join(", ")))),
     }
 }
 
@@ -233,6 +258,19 @@ mod tests {
             assert!(plan("date", inputs.clone(), &[]).is_ok(), "{inputs}");
         }
         assert!(plan("echo {a} {in.b}", json!({"a": 1, "b": []}), &[]).is_ok());
+    }
+
+    /// `"cwd": "data"` ran in the folder of the job, and `"input"` left the command without any.
+    #[test]
+    fn argument_that_is_none_of_its_own_is_refused() {
+        for name in ["cwd", "input", "cmd"] {
+            let arguments = json!({"command": "ls", (name): "x"});
+            let Err(refused) = SHELL.plan(&arguments, 1, &mut Paths) else {
+                panic!("{name} is accepted");
+            };
+            assert_eq!(refused.message, format!("`shell` has no argument {name:?}"));
+            assert!(refused.hint.is_some_and(|hint| hint.contains("folder")));
+        }
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Command {
 #[derive(Debug, Args)]
 #[command(override_usage = "ciel run [OPTIONS] FILE [ARGUMENTS]...")]
 pub struct RunOptions {
-    /// The script or program, followed by its arguments
+    /// The script, program or job package, followed by its arguments
     #[arg(
         value_name = "FILE",
         required = true,

@@ -98,7 +98,11 @@ fn packages(
 }
 
 fn expect_readable(name: &str, path: &Path) -> Result<(), CliError> {
-    sink::is_readable_file(path).map_err(|error| {
+    let found = std::fs::metadata(path).and_then(|found| match found.is_file() || found.is_dir() {
+        true => sink::is_readable_file(path),
+        false => Err(std::io::Error::other("it is not a regular file")),
+    });
+    found.map_err(|error| {
         let path = path.display();
         let message = format!("cannot read the package {name}, {path}: {error}");
         CliError::usage("package.unreadable", message)

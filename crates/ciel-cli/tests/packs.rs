@@ -153,3 +153,16 @@ fn what_is_not_supported_is_said_before_anything_runs() {
         assert_eq!(ended.stdout, "", "{pack}");
     }
 }
+
+/// Whether a package can be read was found out by reading a byte of it; a pipe with no writer kept
+/// the command there.
+#[test]
+fn package_that_is_a_pipe_is_refused() {
+    let place = Place::new();
+    let _gate = place.gate("pipe");
+    place.file("job.sw", "return 1;");
+    let ended = place.run(&["run", "--package", "p=pipe", "job.sw"]);
+    assert_eq!(ended.code, Some(2));
+    let said = "cannot read the package p, pipe: it is not a regular file";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+}

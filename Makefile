@@ -25,10 +25,10 @@ PHOTOGRAPH := examples/palette/astronaut.png
 IN_PYTHON := palette-output/python
 PURE := ciel-graph ciel-model ciel-node ciel-ordered ciel-protocol ciel-skywriting
 
-SEEDS ?= 100000
+SEEDS ?= 1000000
 FIRST ?= 0
-INPUTS ?= 1000000
-KILLS ?= 400
+INPUTS ?= 10000000
+KILLS ?= 3000
 OUTPUTS ?= 100000
 FAILURES ?= 100000
 OUTPUT_BYTES ?= 5000000000
@@ -85,7 +85,7 @@ peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GR
 	@$(PEERS)/bin/python bench/peers/plot.py $(PEERS)/figures.json $(PEERS)/figures.svg
 	@echo "the plot is $(PEERS)/figures.svg" >&2
 
-soak: build ## random runs of the simulator, SEEDS=100000 FIRST=0; INPUTS of readers; KILLS of real runs; extremes
+soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KILLS of real runs; extremes
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)
 	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \

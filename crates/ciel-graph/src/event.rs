@@ -108,7 +108,8 @@ pub enum Event {
         failure: Box<Failure>,
     },
     /// A task that is replayed from its start, and has not acted yet, requests the resolutions of
-    /// all references that it had demanded.
+    /// all references that it had demanded, by the handles that it had chosen. A strand that makes
+    /// its table smaller without being saved must not request them: its handles mean others then.
     TaskRecalled {
         /// The task.
         task: TaskKey,

@@ -3,7 +3,7 @@
 //! It does not know slots. Read next: `script`.
 
 use ciel_graph::{self as graph, Assignment, Continuation, Entry, Until, Wait};
-use ciel_node::AttemptKey;
+use ciel_node::{AttemptKey, Slot};
 
 use crate::script::{Move, Script};
 
@@ -115,7 +115,12 @@ pub(crate) fn end_of(attempt: AttemptKey, last: Move, printed: bool) -> graph::E
 }
 
 /// Whether a strand may make its table smaller when it waits: the rest of a list goes by the old
-/// one.
-pub(crate) fn may_compact(continuation: &Continuation, wait: Wait) -> bool {
-    *continuation != Continuation::Replay && wait.until != Until::Rest
+/// one, and so do the resolutions that a replay in a worker receives, unless it is saved.
+pub(crate) fn may_compact(continuation: &Continuation, wait: Wait, slot: Slot) -> bool {
+    let renumbers = match continuation {
+        Continuation::Replay => false,
+        Continuation::Live => !matches!(slot, Slot::Worker(_)),
+        Continuation::Saved(_) => true,
+    };
+    renumbers && wait.until != Until::Rest
 }

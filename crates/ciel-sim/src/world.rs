@@ -339,8 +339,8 @@ impl<'a> World<'a> {
 
     fn block(&mut self, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
         let continuation = self.choose_continuation(attempt);
-        let compacts = may_compact(&continuation, wait) && self.random.one_in(2);
         let process = self.processes.get_mut(&attempt).expect("it acts");
+        let compacts = may_compact(&continuation, wait, process.slot) && self.random.one_in(2);
         process.mood = Mood::Asking;
         process.continuation = continuation.clone();
         let (kept, on) = match compacts {

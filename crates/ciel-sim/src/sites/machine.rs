@@ -282,7 +282,7 @@ impl Machine {
     fn block(&mut self, common: &mut Common<'_>, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
         let process = self.processes.get_mut(&attempt).expect("it acts");
         let continuation = choose_continuation(common, process);
-        let compacts = may_compact(&continuation, wait) && common.random.one_in(2);
+        let compacts = may_compact(&continuation, wait, process.slot) && common.random.one_in(2);
         process.mood = Mood::Asking;
         process.continuation = continuation.clone();
         let saved = matches!(continuation, Continuation::Saved(_));

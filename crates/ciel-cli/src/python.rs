@@ -4,6 +4,7 @@
 //! is seen when the first worker is started.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ciel_runtime::Python;
@@ -18,6 +19,8 @@ const MODULE_PATH: &str = "CIEL_PYTHON_PATH";
 
 const HINT: &str = "install Python 3.11 or newer, or name one: --python FILE";
 
+const ENTER: &str = "this user may not enter one of its folders; name another one: --python FILE";
+
 /// What interpreters are called.
 const NAME: &str = "python3";
 
@@ -25,19 +28,32 @@ const NAME: &str = "python3";
 /// program, else that of the active virtual environment, else the first on `PATH`.
 ///
 /// # Errors
-/// The requested interpreter does not exist.
+/// The requested interpreter does not exist, is no file, or is out of this user's reach.
 pub fn find(asked: Option<&Path>) -> Result<Option<Python>, CliError> {
     let named = || std::env::var_os(INTERPRETER).map(PathBuf::from);
     let asked = asked.map(Path::to_path_buf).or_else(named);
-    if let Some(file) = asked.as_ref().filter(|file| !file.is_file()) {
-        let message = format!("the Python interpreter {} does not exist", file.display());
-        return Err(CliError::usage("python.missing", message).with_hint(HINT));
+    if let Some(file) = &asked {
+        check(file)?;
     }
     let found = asked.or_else(around).map(|interpreter| Python {
         interpreter,
         module_path: std::env::var(MODULE_PATH).ok(),
     });
     Ok(found)
+}
+
+fn check(file: &Path) -> Result<(), CliError> {
+    let (what, hint) = match file.metadata() {
+        Ok(found) if found.is_file() => return Ok(()),
+        Ok(_) => ("is no file".to_string(), HINT),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => ("does not exist".to_string(), HINT),
+            ErrorKind::PermissionDenied => ("cannot be reached: permission denied".into(), ENTER),
+            _ => (format!("cannot be reached: {error}"), HINT),
+        },
+    };
+    let message = format!("the Python interpreter {} {what}", file.display());
+    Err(CliError::usage("python.missing", message).with_hint(hint))
 }
 
 fn around() -> Option<PathBuf> {

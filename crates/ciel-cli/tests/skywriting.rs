@@ -224,3 +224,32 @@ fn file_is_read_once_in_a_run() {
         assert_eq!(ended.stdout, expected, "{options:?} {}", ended.stderr);
     }
 }
+
+/// "the bytes of b57b2faf77b9c0c677cb5d8135ceaf49 are not JSON" was all that was said: no command
+/// finds a task by the name of an object.
+#[test]
+fn bytes_that_are_no_json_are_shown_with_their_task_in_every_mode() {
+    let script = "xs = [];
+         for (i in range(3)) {
+             arguments = {\"command\": \"echo no {i}\", \"inputs\": {\"i\": i}};
+             xs += spawn_exec(\"shell\", arguments, 1)[0];
+         }
+         print(*xs[1] + 1);";
+    let mut told = Vec::new();
+    for mode in ["-j1", "-j2", "--serial"] {
+        let place = Place::new();
+        let ended = place.script(&["-q", mode], script);
+        let message = ended.stderr.lines().next().unwrap().to_string();
+        let (before, after) = message.split_once("not JSON: \"no 1\\n\"; task ").unwrap();
+        assert!(before.contains(" failed: ValueError: "), "{message}");
+        let why = place.run(&["why", after.split(' ').next().unwrap()]);
+        assert!(
+            why.stdout.starts_with("echo@"),
+            "{}{}",
+            why.stdout,
+            why.stderr
+        );
+        told.push(message);
+    }
+    assert!(told.iter().all(|message| *message == told[0]), "{told:?}");
+}

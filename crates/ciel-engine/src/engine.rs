@@ -7,7 +7,7 @@
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{self as graph, Graph};
-use ciel_model::{Label, Micros, StrandKey, TaskKey};
+use ciel_model::{Label, Micros, SegmentedQueue, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, Slot};
 
 use crate::event::{Caller, Effect, Event, Reply};
@@ -25,7 +25,7 @@ pub struct Engine {
     /// The last reported deadline.
     deadline: Option<Micros>,
     to_home: Vec<ToHome>,
-    from_home: Vec<FromHome>,
+    from_home: SegmentedQueue<FromHome>,
 }
 
 impl Engine {
@@ -38,7 +38,7 @@ impl Engine {
             site,
             deadline: None,
             to_home: Vec::new(),
-            from_home: Vec::new(),
+            from_home: SegmentedQueue::default(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Engine {
             for message in call.to_home.drain(..) {
                 self.home.receive(now, HERE, message, &mut self.from_home);
             }
-            for from_home in self.from_home.drain(..) {
+            while let Some(from_home) = self.from_home.pop_front() {
                 match from_home {
                     FromHome::Send(_, message) => self.site.on_message(call, message),
                     FromHome::Do(effect) => call.effects.push(effect),

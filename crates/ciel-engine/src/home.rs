@@ -11,7 +11,7 @@ mod translate;
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{self as graph, Graph};
-use ciel_model::{Micros, TaskKey};
+use ciel_model::{Micros, SegmentedQueue, TaskKey};
 use ciel_node::{AttemptKey, Capacity, Slot};
 
 use crate::event::Effect;
@@ -56,7 +56,7 @@ impl Home {
     }
 
     /// Takes an event that comes from no site.
-    pub fn tell(&mut self, now: Micros, event: graph::Event, out: &mut Vec<FromHome>) {
+    pub fn tell(&mut self, now: Micros, event: graph::Event, out: &mut SegmentedQueue<FromHome>) {
         let mut actions = std::mem::take(&mut self.actions);
         self.state.tell(now, event, &mut actions);
         for action in actions.drain(..) {
@@ -72,7 +72,7 @@ impl Home {
         now: Micros,
         site: SiteKey,
         message: ToHome,
-        out: &mut Vec<FromHome>,
+        out: &mut SegmentedQueue<FromHome>,
     ) {
         match message {
             ToHome::Joined { capacity } => self.on_joined(site, capacity, out),
@@ -97,12 +97,12 @@ impl Home {
                 if keeps_strands {
                     starts = before_limited(starts);
                 }
-                out.push(FromHome::Send(site, ToSite::Prefetch { behind, starts }));
+                out.push_back(FromHome::Send(site, ToSite::Prefetch { behind, starts }));
             }
         }
     }
 
-    fn perform(&mut self, action: graph::Action, out: &mut Vec<FromHome>) {
+    fn perform(&mut self, action: graph::Action, out: &mut SegmentedQueue<FromHome>) {
         let parked = |attempt: AttemptKey| self.graph().keeps_live_copy(attempt.task);
         let slot_of = |attempt| self.placement.slot_of(attempt);
         match translate(action, parked, slot_of) {
@@ -114,7 +114,7 @@ impl Home {
             }
             Translated::Effect(effect) => {
                 let is_last = matches!(effect, Effect::JobEnded(_));
-                out.push(FromHome::Do(effect));
+                out.push_back(FromHome::Do(effect));
                 let sites = self.placement.sites().filter(|_| is_last);
                 out.extend(sites.map(|site| FromHome::Send(site, ToSite::JobEnded)));
             }
@@ -122,16 +122,16 @@ impl Home {
     }
 
     /// To the site that has the attempt; one that no site has any more receives nothing.
-    fn send(&self, attempt: AttemptKey, message: ToSite, out: &mut Vec<FromHome>) {
+    fn send(&self, attempt: AttemptKey, message: ToSite, out: &mut SegmentedQueue<FromHome>) {
         if let Some(site) = self.placement.site_of(attempt) {
-            out.push(FromHome::Send(site, message));
+            out.push_back(FromHome::Send(site, message));
         }
     }
 
     /// A task that no site can take waits for the next one that joins.
-    fn offer(&mut self, offer: Offer, out: &mut Vec<FromHome>) {
+    fn offer(&mut self, offer: Offer, out: &mut SegmentedQueue<FromHome>) {
         if let Some(site) = self.placement.choose(&offer) {
-            out.push(FromHome::Send(site, ToSite::Offer(offer)));
+            out.push_back(FromHome::Send(site, ToSite::Offer(offer)));
         }
     }
 }

@@ -12,7 +12,7 @@ mod prefetch;
 mod succession;
 
 use ciel_graph as graph;
-use ciel_model::{KeyMap, Micros};
+use ciel_model::{KeyMap, Micros, SegmentedQueue};
 use ciel_node::{self as node, AttemptKey, Capacity, Node, Slot, WorkerKey};
 use rustc_hash::FxHashMap;
 
@@ -65,7 +65,7 @@ pub struct Site {
     lines: FxHashMap<WorkerKey, Line>,
     job_ended: bool,
     /// What the node is to hear in the next round.
-    for_node: Vec<node::Event>,
+    for_node: SegmentedQueue<node::Event>,
     node_actions: Vec<node::Action>,
 }
 
@@ -222,7 +222,7 @@ impl Site {
             followers: KeyMap::default(),
             lines: FxHashMap::default(),
             job_ended: false,
-            for_node: Vec::new(),
+            for_node: SegmentedQueue::default(),
             node_actions: Vec::new(),
         }
     }
@@ -249,17 +249,18 @@ impl Site {
                 self.lines
                     .insert(worker, Line::new(prefetches && slots == 1));
                 self.for_node
-                    .push(node::Event::WorkerReady { worker, slots });
+                    .push_back(node::Event::WorkerReady { worker, slots });
             }
             Event::WorkerRetired { worker } => {
                 self.on_retired(worker);
-                self.for_node.push(node::Event::WorkerRetired { worker });
+                self.for_node
+                    .push_back(node::Event::WorkerRetired { worker });
             }
             Event::WorkerGone { worker } => self.on_worker_gone(call, worker),
             Event::PrefetchReturned { worker, attempts } => {
                 self.on_prefetch_returned(worker, &attempts)
             }
-            Event::Ticked => self.for_node.push(node::Event::Ticked),
+            Event::Ticked => self.for_node.push_back(node::Event::Ticked),
         }
     }
 
@@ -293,7 +294,8 @@ impl Site {
         }
         let mut events = std::mem::take(&mut self.for_node);
         let mut actions = std::mem::take(&mut self.node_actions);
-        self.node.handle(call.now, events.drain(..), &mut actions);
+        let each = std::iter::from_fn(|| events.pop_front());
+        self.node.handle(call.now, each, &mut actions);
         self.for_node = events;
         for action in actions.drain(..) {
             self.perform_on_node(call, action);

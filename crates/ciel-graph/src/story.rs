@@ -55,6 +55,10 @@ impl Moment {
     }
 }
 
+/// Transitions for which there is room more than there are, at most: there may be as many tasks as
+/// memory has room for, and most have few.
+const ROOM: usize = 3;
+
 /// The first and the latest transitions of a task.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Story(Vec<(Micros, Moment)>);
@@ -64,6 +68,9 @@ impl Story {
     pub(crate) fn add(&mut self, now: Micros, moment: Moment) {
         if self.0.len() >= limits::STORY_ENTRIES_MAX {
             self.0.remove(limits::STORY_ENTRIES_MAX / 2);
+        }
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(ROOM);
         }
         self.0.push((now, moment));
     }

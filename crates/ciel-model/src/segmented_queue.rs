@@ -30,6 +30,14 @@ impl<T> Default for SegmentedQueue<T> {
     }
 }
 
+impl<T> Extend<T> for SegmentedQueue<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        for item in items {
+            self.push_back(item);
+        }
+    }
+}
+
 impl<T> SegmentedQueue<T> {
     /// Number of items.
     pub fn len(&self) -> usize {

@@ -75,6 +75,14 @@ pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
     failure
 }
 
+/// A command that did not end by itself, in words: what it was, its inputs, and the last lines of
+/// its standard error.
+pub(crate) fn description(plan: &Plan, inputs: &[(String, String)], stderr: &str) -> String {
+    let command = shortened(&shown(plan), COMMAND_CHARACTERS_MAX);
+    let words = format!("`{command}`{}\n{}", with(inputs), last_lines(stderr));
+    words.trim_end().to_string()
+}
+
 /// The fields that programs read.
 fn fields(plan: &Plan, remains: Remains) -> Value {
     let (exit_status, signal) = match remains.ended {

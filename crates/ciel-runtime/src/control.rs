@@ -13,7 +13,7 @@ use ciel_graph::{Situation, TaskView};
 use ciel_model::{AttemptNumber, Label, TaskKey};
 use ciel_node::{AttemptKey, Slot};
 use ciel_view::limits::LIVE_TASKS_MAX;
-use ciel_view::records::{CountsRecord, Record, TaskRecord, TaskState, words_of};
+use ciel_view::records::{Record, TaskRecord, TaskState, words_of};
 use ciel_view::socket::{self, Request};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -120,9 +120,8 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
         }
         Request::Find(text) => tasks_called(engine, &text).await,
     };
-    let functions = engine.lock().graph().functions();
     let mut lines = Vec::new();
-    Record::Counts(CountsRecord::new(functions)).append_to(&mut lines);
+    Record::Counts(engine.function_counts()).append_to(&mut lines);
     for tasks in found.chunks(TASKS_AT_ONCE) {
         stream.write_all(&lines).await?;
         lines.clear();

@@ -7,13 +7,14 @@
 mod people;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply};
-use ciel_graph::{self as graph, Assignment, Entry, Graph, JobOutcome};
-use ciel_model::{Handle, KeyTable, Label, Micros, StrandKey, TaskKey};
+use ciel_graph::{self as graph, Assignment, Counts, Entry, Graph, JobOutcome};
+use ciel_model::{Handle, KeyTable, Label, Micros, Name, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
+use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -21,9 +22,11 @@ use tokio::sync::oneshot;
 use crate::executors::{Executor, Launch, Registry};
 use crate::gate::{Causes, Gate};
 use crate::history::History;
+use crate::in_place::InPlace;
 use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
 use crate::script::Script;
+use crate::stopped_commands::StoppedCommands;
 use crate::turns::{Pace, ThreadState, Turns};
 
 /// Work that has a thread's place and waits for its thread.
@@ -38,6 +41,8 @@ pub(crate) enum Due {
 pub(crate) enum Turn {
     /// A task to begin, and its executor.
     Begin(Box<Assignment>, Arc<dyn Executor>),
+    /// A task that began in the machine of its parent.
+    Promoted(Box<Assignment>, Box<Machine>),
     /// A script that waited.
     Resume(Box<Assignment>, Box<Script>),
     /// A preempted script to continue with.
@@ -57,6 +62,10 @@ pub(crate) struct Core {
     pub(crate) moments: Moments,
     /// Scripts that wait for references or for another turn.
     pub(crate) scripts: KeyTable<TaskKey, Box<Script>>,
+    /// Machines of tasks that ran in those of their parents and have not begun, by their names.
+    pub(crate) promoted: FxHashMap<Name, Box<Machine>>,
+    /// How many tasks of scripts ran in place.
+    pub(crate) in_place: InPlace,
     /// Work that has a thread's place but not yet its thread.
     pub(crate) turns: Turns<Due>,
     pub(crate) ending: Option<JobOutcome>,
@@ -70,6 +79,8 @@ pub(crate) struct Core {
     pub(crate) worker_pids: FxHashMap<WorkerKey, u32>,
     /// Where scripts were when they last had a turn, for `why`.
     pub(crate) script_lines: FxHashMap<TaskKey, String>,
+    /// Commands with a time limit that were stopped.
+    pub(crate) stopped_commands: StoppedCommands,
     /// Microseconds of processor time of ended processes.
     spent_us: u64,
     /// Changes of strands when the output thread was last sent for.
@@ -80,6 +91,8 @@ pub(crate) struct Core {
     pub(crate) unplaced: Vec<ciel_ordered::Extent>,
     /// How many attempts in workers were to be stopped so far.
     stops: Arc<AtomicU64>,
+    /// A thread sleeps, and there is no turn for it.
+    thread_is_idle: Arc<AtomicBool>,
     effects: Vec<Effect>,
     orders: UnboundedSender<Order>,
 }
@@ -92,6 +105,8 @@ impl Core {
             history: History::default(),
             moments: Moments::default(),
             scripts: KeyTable::default(),
+            promoted: FxHashMap::default(),
+            in_place: InPlace::default(),
             turns: Turns::new(),
             ending: None,
             closed: false,
@@ -99,10 +114,12 @@ impl Core {
             pids: FxHashMap::default(),
             worker_pids: FxHashMap::default(),
             script_lines: FxHashMap::default(),
+            stopped_commands: StoppedCommands::default(),
             spent_us: 0,
             gate: Gate::default(),
             unplaced: Vec::new(),
             stops: Arc::default(),
+            thread_is_idle: Arc::default(),
             effects: Vec::new(),
             orders,
         }
@@ -146,11 +163,15 @@ impl Core {
     fn perform(&mut self, now: Micros, effect: Effect) {
         let order = match effect {
             Effect::TurnOffered { attempt } => {
+                self.thread_is_idle.store(false, Ordering::Relaxed);
                 return self.turns.push(now, Pace::Fresh, Due::Begin(attempt));
             }
             Effect::NextTurn { attempt } => return self.next_turn(now, attempt),
             Effect::DropScript { task } => return drop(self.scripts.remove(&task)),
-            Effect::TaskEnded(summary) => return self.summarise(summary),
+            Effect::TaskEnded(summary) => {
+                self.promoted.remove(&summary.label.name);
+                return self.summarise(summary);
+            }
             Effect::Happened { happening, slot } => return self.note(happening, slot),
             Effect::JobEnded(ending) => {
                 self.ending = Some(*ending);
@@ -243,6 +264,11 @@ impl Core {
             let kept = self.scripts.remove(&assignment.task);
             let script = kept.expect("a suspended script is kept until it is resumed or stopped");
             return Turn::Resume(assignment, script);
+        }
+        if let Some(machine) = self.promoted.remove(&assignment.label.name)
+            && matches!(assignment.entry, Entry::Start(_))
+        {
+            return Turn::Promoted(assignment, machine);
         }
         let descriptor = &assignment.descriptor;
         let executor = registry.find(&descriptor.executor);
@@ -355,6 +381,11 @@ impl Core {
         self.engine.state_mut()
     }
 
+    /// How many tasks there were, those that ran in place among them.
+    pub(crate) fn counts(&self) -> Counts {
+        self.in_place.with(self.graph().counts())
+    }
+
     /// The task graph.
     pub(crate) fn graph(&self) -> &Graph {
         self.engine.graph()
@@ -369,6 +400,11 @@ impl Core {
     /// ask whether his is.
     pub(crate) fn stops(&self) -> Arc<AtomicU64> {
         self.stops.clone()
+    }
+
+    /// Whether a thread sleeps, and there is no turn for it.
+    pub(crate) fn thread_is_idle(&self) -> Arc<AtomicBool> {
+        self.thread_is_idle.clone()
     }
 
     /// Whether the state of a script that waits is to be kept now.

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,8 @@ pub(crate) struct Engine {
     started: Instant,
     /// How many attempts in workers were to be stopped so far.
     stops: Arc<AtomicU64>,
+    /// A thread sleeps, and there is no turn for it.
+    thread_is_idle: Arc<AtomicBool>,
     core: Mutex<Core>,
     /// There is work for script threads.
     pub(crate) work: Condvar,
@@ -116,6 +118,7 @@ impl Engine {
             session: Mutex::new(equipment.session),
             started: Instant::now(),
             stops: core.stops(),
+            thread_is_idle: core.thread_is_idle(),
             core: Mutex::new(core),
             work: Condvar::new(),
             output: Condvar::new(),
@@ -183,6 +186,11 @@ impl Engine {
         trouble.take()
     }
 
+    /// Whether a thread sleeps, and there is no turn for it.
+    pub(crate) fn is_thread_idle(&self) -> bool {
+        self.thread_is_idle.load(Ordering::Relaxed)
+    }
+
     /// How many attempts in workers were to be stopped so far.
     pub(crate) fn stops(&self) -> u64 {
         self.stops.load(Ordering::Acquire)
@@ -248,6 +256,8 @@ impl Engine {
         mut core: MutexGuard<'a, Core>,
         hand: &mut ThreadState,
     ) -> MutexGuard<'a, Core> {
+        let is_idle = core.turns.is_empty();
+        self.thread_is_idle.store(is_idle, Ordering::Relaxed);
         let mut core = match core.turns.rest(hand) {
             None => self.work.wait(core).unwrap_or_else(PoisonError::into_inner),
             Some(limit) => {
@@ -256,6 +266,7 @@ impl Engine {
             }
         };
         core.turns.rise();
+        self.thread_is_idle.store(false, Ordering::Relaxed);
         core
     }
 
@@ -342,8 +353,16 @@ impl Engine {
 
     /// Writes how many tasks there were by now.
     pub(crate) fn write_counts(&self) {
-        let functions = self.lock().graph().functions();
-        self.add_to_history(|writer| writer.counts(CountsRecord::new(functions)));
+        let counts = self.function_counts();
+        self.add_to_history(|writer| writer.counts(counts));
+    }
+
+    /// How many tasks there were of each function by now.
+    pub(crate) fn function_counts(&self) -> CountsRecord {
+        let core = self.lock();
+        let (functions, in_place) = (core.graph().functions(), core.in_place.functions());
+        drop(core);
+        CountsRecord::new(functions, &in_place)
     }
 
     /// Writes how the run has ended.

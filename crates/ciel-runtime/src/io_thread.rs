@@ -328,7 +328,7 @@ async fn until(deadline: Option<Instant>) {
 fn progress_of(engine: &Engine) -> Progress {
     let core = engine.lock();
     Progress {
-        counts: core.graph().counts(),
+        counts: core.counts(),
         pending: core.graph().pending() as u64,
         running: core.engine().node().placed() as u64,
         oldest: core

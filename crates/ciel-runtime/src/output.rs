@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use ciel_coordinator::Coordinator;
 use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
 use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
@@ -286,39 +287,42 @@ pub(crate) fn ordered(extent: ciel_store::Extent) -> Extent {
     }
 }
 
-/// Writes held-back output to disk until what is in memory is within its bound again.
+/// One of the two ordered streams of the run.
+type StreamOf = fn(&mut Coordinator) -> &mut OrderedStream;
+
+/// Writes buffered output to disk until what is in memory is within its bound again; each stream
+/// has its own.
 pub(crate) fn spill_excess(engine: &Engine) {
-    let mut core = engine.lock();
-    let excess = core.state().output().excess_bytes();
-    if excess == 0 {
-        return;
-    }
-    let spills = core.state_mut().output_mut().spillable(excess);
-    drop(core);
-    for spill in spills {
-        write_down(engine, spill);
+    for stream_of in [Coordinator::output_mut, Coordinator::errors_mut] as [StreamOf; 2] {
+        let mut core = engine.lock();
+        let stream = stream_of(core.state_mut());
+        let excess = stream.excess_bytes();
+        if excess == 0 {
+            continue;
+        }
+        let spills = stream.spillable(excess);
+        drop(core);
+        for spill in spills {
+            write_down(engine, stream_of, spill);
+        }
     }
 }
 
-fn write_down(engine: &Engine, spill: Spill) {
+fn write_down(engine: &Engine, stream_of: StreamOf, spill: Spill) {
     let written = engine.folder.spill().append(&spill.bytes);
     let mut core = engine.lock();
+    let stream = stream_of(core.state_mut());
     match written {
         Ok(extent) => {
             let extent = ordered(extent);
-            if core
-                .state_mut()
-                .output_mut()
-                .replace(spill.ticket, extent)
-                .is_err()
-            {
+            if stream.replace(spill.ticket, extent).is_err() {
                 drop(core);
                 release(engine, extent);
             }
         }
         Err(error) => {
             // The disk is full: the bytes stay in memory, with a warning.
-            let _ = core.state_mut().output_mut().put_back(spill);
+            let _ = stream.put_back(spill);
             drop(core);
             engine.heed(&error);
             engine.warn(

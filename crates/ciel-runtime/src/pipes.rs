@@ -12,6 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::engine::Engine;
+use crate::output;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -171,6 +172,7 @@ impl TaskPipe {
             let after = assignment.next_action;
             let written = engine.with(|core, _| core.write(strand, label, after, bytes));
             self.differs = self.differs.take().or(written.err());
+            output::spill_excess(engine);
             return;
         }
         engine
@@ -180,6 +182,7 @@ impl TaskPipe {
         if engine.settings.ordered_errors {
             let (strand, after) = (assignment.strand, assignment.next_action);
             engine.with(|core, _| core.write_error(strand, after, bytes));
+            output::spill_excess(engine);
             return;
         }
         self.line.extend_from_slice(&bytes);

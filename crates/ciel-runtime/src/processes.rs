@@ -308,6 +308,10 @@ fn conclude(
 ) -> Failed<Conclusion> {
     let label = &assignment.label;
     let Some(ended) = ended else {
+        if assignment.descriptor.options.timeout_us.is_some() {
+            let words = described(assignment, plan, desk, pipes);
+            engine.lock().stopped_commands.note(label, words);
+        }
         return Ok(Conclusion::Stopped);
     };
     let status = match ended {
@@ -327,7 +331,9 @@ fn conclude(
         ProcessEnd::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
         ProcessEnd::TooLarge { bytes } => {
             desk.keep_printed(&plan.stdout);
-            return Err(Box::new(too_large(assignment, bytes)));
+            let mut failure = too_large(assignment, bytes);
+            failure.excerpt = described(assignment, plan, desk, pipes);
+            return Err(Box::new(failure));
         }
     };
     if status != Status::Code(0) {
@@ -439,18 +445,34 @@ fn failed(
     ended: Ended,
 ) -> Failure {
     let printed = desk.keep_printed(&plan.stdout);
-    let arguments = arguments_of(assignment);
-    let inputs = words::named_inputs(&arguments).into_iter();
     let remains = Remains {
         ended,
-        inputs: inputs
-            .map(|(name, value)| (name, desk.described(value)))
-            .collect(),
+        inputs: inputs_of(assignment, desk),
         stdout: pipes.output_end().unwrap_or(printed),
         stderr: pipes.errors.end(),
     };
     desk.heed_inputs();
     command_failure::failure(&assignment.label, plan, remains)
+}
+
+/// What a command that was ended was, as the report of its failure shows it.
+fn described(
+    assignment: &Assignment,
+    plan: &Plan,
+    desk: &TaskWorkspace<'_>,
+    pipes: &Pipes,
+) -> String {
+    let inputs = inputs_of(assignment, desk);
+    command_failure::description(plan, &inputs, &pipes.errors.end())
+}
+
+/// The inputs of a command by name, each in a few words.
+fn inputs_of(assignment: &Assignment, desk: &TaskWorkspace<'_>) -> Vec<(String, String)> {
+    let arguments = arguments_of(assignment);
+    let inputs = words::named_inputs(&arguments).into_iter();
+    inputs
+        .map(|(name, value)| (name, desk.described(value)))
+        .collect()
 }
 
 fn arguments_of(assignment: &Assignment) -> serde_json::Value {

@@ -18,15 +18,28 @@ use crate::programs::Program;
 /// A script between its turns.
 pub(crate) struct Script {
     pub(crate) machine: Machine,
-    pub(crate) assignment: Box<Assignment>,
+    /// None while it waits: it resumes with another one.
+    pub(crate) assignment: Option<Box<Assignment>>,
     pub(crate) attempt: Attempt,
     pub(crate) program: Arc<Program>,
     /// What the payloads of functions that it spawns begin with.
     pub(crate) origin: Bytes,
-    /// How cancellations ended in an earlier run of the strand, which it repeats.
-    pub(crate) recorded: VecDeque<WaitEnd>,
+    /// What an earlier run of the strand did, if it repeats that.
+    pub(crate) earlier: Option<Box<Earlier>>,
     /// Handles of the packages that were requested so far.
     pub(crate) packages: FxHashMap<String, ScriptHandle>,
+    /// The last action of which the results of kept children became parts, and how many.
+    pub(crate) constructed: (u64, u64),
+    /// Instructions since something that its machine keeps was promoted.
+    pub(crate) kept_for: u64,
+}
+
+/// What a run that is repeated did, and has not been repeated yet.
+pub(crate) struct Earlier {
+    /// How its cancellations ended.
+    pub(crate) ends: VecDeque<WaitEnd>,
+    /// Actions in which it spawned tasks. All its other spawns stayed in the machine.
+    pub(crate) spawned: VecDeque<u64>,
 }
 
 impl Script {
@@ -40,7 +53,32 @@ impl Script {
     }
 }
 
+/// The assignment of a script that has a turn.
+pub(crate) fn assigned(assignment: &Option<Box<Assignment>>) -> &Assignment {
+    assignment
+        .as_ref()
+        .expect("only while it waits there is none")
+}
+
 impl Script {
+    /// Its assignment, in a turn.
+    pub(crate) fn assignment(&self) -> &Assignment {
+        assigned(&self.assignment)
+    }
+
+    /// How the attempt begins or resumes, once.
+    pub(crate) fn take_entry(&mut self) -> Entry {
+        let assignment = self.assignment.as_mut();
+        let entry = assignment.map(|it| std::mem::replace(&mut it.entry, Entry::Start(Vec::new())));
+        entry.expect("only while it waits there is none")
+    }
+
+    /// Drops what it needs only in a turn.
+    pub(crate) fn suspend(&mut self) {
+        self.assignment = None;
+        self.machine.shrink();
+    }
+
     /// Takes the recorded ends of waits out of what an attempt begins with.
     pub(crate) fn rewind(&mut self, entry: &Entry) {
         let facts = match entry {
@@ -51,11 +89,24 @@ impl Script {
             FactAct::Waited(ended) => Some(ended.clone()),
             FactAct::Spawned { .. } | FactAct::Constructed { .. } | FactAct::Input { .. } => None,
         });
-        self.recorded = ends.collect();
+        let ends = ends.collect();
+        let spawns = facts.iter().filter_map(|fact| match &fact.act {
+            FactAct::Spawned { .. } => Some(fact.at.action),
+            FactAct::Waited(_) | FactAct::Constructed { .. } | FactAct::Input { .. } => None,
+        });
+        let spawned = spawns.collect();
+        self.earlier = Some(Box::new(Earlier { ends, spawned }));
+    }
+
+    /// How the next cancellation ended in the run that it repeats, if it repeats one.
+    pub(crate) fn recorded_end(&mut self) -> Option<WaitEnd> {
+        self.earlier.as_mut()?.ends.pop_front()
     }
 
     /// A cancellation of one reference has ended so.
     pub(crate) fn cancelled(&mut self, ended: &WaitEnd) {
+        let reached = self.attempt.reach(self.machine.actions());
+        reached.expect("a machine counts its actions upwards, and bounds them");
         self.attempt.pass_wait();
         self.machine.cancelled(!ended.places.is_empty());
     }

@@ -4,16 +4,13 @@
 //! all of its actions to the graph in program order. It does not know processes. Read next: `turns`
 //! (which thread continues), `translate` (requests of the language as events of the graph).
 
-use std::collections::VecDeque;
 use std::path::Path;
 
-use ciel_engine::{
-    Action, Answers, At, Attempt, Blocked, Caller, Event, Kept, Waited, saved_state,
-};
-use ciel_graph::{Assignment, Entry, Until, Wait};
+use ciel_engine::{Action, Answers, Attempt, Blocked, Caller, Event, Kept, Waited, saved_state};
+use ciel_graph::{Assignment, Until, Wait};
 use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
-use ciel_skywriting::host::{Handle as ScriptHandle, Host, NoPackage, SpawnRequest};
-use ciel_skywriting::machine::{Machine, Step};
+use ciel_skywriting::host::Handle as ScriptHandle;
+use ciel_skywriting::machine::{Machine, Promoted, Step};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Due, Turn};
@@ -22,99 +19,12 @@ use crate::executors::coroutine::{self, Begun};
 use crate::executors::{Executor, Launch};
 use crate::failures;
 use crate::objects;
+use crate::promotion::{not_promoted, promote, run_for_others};
 use crate::script::{self, Script};
-use crate::settings::Package;
+use crate::script_host::{Act, ScriptHost, host_of};
 use crate::translate;
 use crate::turns::ThreadState;
 use crate::user_files;
-
-/// What a script did since its last report, in program order.
-enum Act {
-    Step(Event),
-    /// After so many actions.
-    Print(u64, Vec<u8>),
-}
-
-/// The surroundings of one script for one stretch of running.
-struct ScriptHost<'a> {
-    engine: &'a Engine,
-    executor: &'a dyn Executor,
-    origin: &'a [u8],
-    acts: Vec<Act>,
-    spawned: bool,
-    attempt: &'a mut Attempt,
-    packages: &'a mut FxHashMap<String, ScriptHandle>,
-}
-
-impl Host for ScriptHost<'_> {
-    fn spawn(&mut self, request: SpawnRequest) {
-        self.spawned = true;
-        let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
-        let act = self.attempt.act(Action::Spawn {
-            at: At::Action,
-            first: None,
-            descriptor,
-        });
-        self.acts.push(Act::Step(act.event));
-    }
-
-    fn print(&mut self, line: &str) {
-        if let Some(Act::Print(_, bytes)) = self.acts.last_mut() {
-            bytes.extend_from_slice(line.as_bytes());
-            return bytes.push(b'\n');
-        }
-        let mut bytes = line.as_bytes().to_vec();
-        bytes.push(b'\n');
-        self.acts.push(Act::Print(self.attempt.write(), bytes));
-    }
-
-    fn package(&mut self, name: &str) -> Result<ScriptHandle, NoPackage> {
-        if let Some(handle) = self.packages.get(name) {
-            return Ok(*handle);
-        }
-        let given = self.engine.settings.packages.get(name);
-        let given = given.ok_or(NoPackage::Unknown)?;
-        // Nothing is constructed unless all can be read: the script counts its handles.
-        let values = given.files().iter().map(|path| {
-            user_files::bring_in(self.engine, path)
-                .map_err(|error| NoPackage::Unusable(format!("{path:?}: {error}")))
-        });
-        let values: Vec<Value<Handle>> = values.collect::<Result<_, _>>()?;
-        let index = match given {
-            Package::File(_) => None,
-            Package::Index(paths) => Some(user_files::index_of(self.engine, paths)),
-        };
-        let unusable = |error: std::io::Error| NoPackage::Unusable(error.to_string());
-        let index = index.transpose().map_err(unusable)?;
-        let files: Vec<Handle> = values
-            .into_iter()
-            .map(|value| self.construct(value))
-            .collect();
-        let package = match index {
-            None => files[0],
-            Some(index) => self.construct(Value {
-                references: files,
-                ..index
-            }),
-        };
-        let package = ScriptHandle(package.0);
-        self.packages.insert(name.to_string(), package);
-        Ok(package)
-    }
-}
-
-impl ScriptHost<'_> {
-    /// Makes an object of the script's. Gives its handle.
-    fn construct(&mut self, value: Value<Handle>) -> Handle {
-        let act = self.attempt.act(Action::Construct {
-            at: At::Part,
-            handle: None,
-            value,
-        });
-        self.acts.push(Act::Step(act.event));
-        act.first.expect("a construction has a handle")
-    }
-}
 
 /// The life of a script thread.
 pub(crate) fn run_thread(engine: &Engine) {
@@ -131,6 +41,7 @@ pub(crate) fn run_thread(engine: &Engine) {
 fn run_turn(engine: &Engine, hand: &mut ThreadState, turn: Turn) -> Option<Turn> {
     match turn {
         Turn::Begin(assignment, executor) => begin(engine, hand, assignment, &*executor),
+        Turn::Promoted(assignment, machine) => promoted(engine, hand, assignment, *machine),
         Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
         Turn::Next(script) => run_script(engine, hand, script),
     }
@@ -176,9 +87,24 @@ fn begin(
     None
 }
 
+/// A function that ran in the machine of the strand that spawned it continues as a task.
+fn promoted(
+    engine: &Engine,
+    hand: &mut ThreadState,
+    assignment: Box<Assignment>,
+    machine: Machine,
+) -> Option<Turn> {
+    let mut attempt = Attempt::new(&assignment);
+    match enter(engine, assignment, Some(machine)) {
+        Ok(script) => return go_on(engine, hand, script),
+        Err(failure) => engine.act(&mut attempt, Action::Fail(*failure)),
+    }
+    None
+}
+
 impl coroutine::Host for Engine {
     fn script(&self, assignment: Box<Assignment>) -> Result<Box<Script>, Box<Failure>> {
-        enter(self, assignment)
+        enter(self, assignment, None)
     }
 
     fn import(&self, assignment: &Assignment, path: &Path) -> Result<Value<Handle>, Box<Failure>> {
@@ -209,22 +135,26 @@ fn resume(
     assignment: Box<Assignment>,
     mut script: Box<Script>,
 ) -> Option<Turn> {
-    script.assignment = assignment;
+    script.assignment = Some(assignment);
     go_on(engine, hand, script)
 }
 
 /// Passes the assignment to the script, and runs it.
 fn go_on(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
-    let nothing = Entry::Start(Vec::new());
-    let entry = std::mem::replace(&mut script.assignment.entry, nothing);
+    let entry = script.take_entry();
     script.rewind(&entry);
     let answers = script.attempt.enter(entry);
     answer(engine, &mut script, answers);
     run_script(engine, hand, script)
 }
 
-/// The machine of an assignment that has not run before. A called file is read on the way.
-fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Box<Failure>> {
+/// The script of an assignment that has not run before, with its machine if it has one already. A
+/// called file is read on the way.
+fn enter(
+    engine: &Engine,
+    assignment: Box<Assignment>,
+    machine: Option<Machine>,
+) -> Result<Box<Script>, Box<Failure>> {
     let descriptor = assignment.descriptor.clone();
     let entry = engine
         .programs
@@ -233,20 +163,23 @@ fn enter(engine: &Engine, assignment: Box<Assignment>) -> Result<Box<Script>, Bo
     let references = descriptor.inputs.len() as u32;
     let (code, call) = (entry.program.code.clone(), entry.call);
     let surroundings = entry.surroundings;
-    let machine = match saved_state(&assignment.entry) {
-        Some(state) => Machine::load(code, &state, surroundings),
-        None if call.is_empty() => Ok(Machine::for_script(code, surroundings)),
-        None => Machine::for_call(code, call, references, surroundings),
+    let machine = match (machine, saved_state(&assignment.entry)) {
+        (Some(machine), _) => Ok(machine),
+        (None, Some(state)) => Machine::load(code, &state, surroundings),
+        (None, None) if call.is_empty() => Ok(Machine::for_script(code, surroundings)),
+        (None, None) => Machine::for_call(code, call, references, surroundings),
     };
     let machine =
         machine.map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?;
     Ok(Box::new(Script {
         machine,
         attempt: Attempt::new(&assignment),
-        assignment,
+        assignment: Some(assignment),
         program: entry.program,
         origin: entry.origin,
-        recorded: VecDeque::new(),
+        earlier: None,
+        constructed: (0, 0),
+        kept_for: 0,
         packages: FxHashMap::default(),
     }))
 }
@@ -285,45 +218,53 @@ enum Next {
 
 /// Runs until there is an event for the engine, and submits it.
 fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Next {
-    let script_mut = &mut *script;
-    let executor = &script_mut.assignment.descriptor.executor;
-    let executor = engine.registry.find(executor);
-    let mut host = ScriptHost {
-        engine,
-        executor: &*executor,
-        origin: &script_mut.origin,
-        acts: Vec::new(),
-        spawned: false,
-        attempt: &mut script_mut.attempt,
-        packages: &mut script_mut.packages,
+    let executor = engine
+        .registry
+        .find(&script.assignment().descriptor.executor);
+    let (machine, kept_for, mut host) = host_of(engine, &*executor, &mut script);
+    let step = match engine.settings.serial {
+        true => run_until_spawn(machine, &mut host),
+        false => run_for_others(engine, machine, kept_for, &mut host),
     };
-    let step = if engine.settings.serial {
-        run_until_spawn(&mut script_mut.machine, &mut host)
-    } else {
-        script_mut.machine.run(&mut host, limits::SCRIPT_FUEL)
-    };
+    let promoted = promote(engine, machine, kept_for, &mut host, &step);
     let acts = std::mem::take(&mut host.acts);
+    let (step, promoted) = match promoted {
+        Ok(promoted) => (Ok(step), promoted),
+        Err(why) => (Err(why), None),
+    };
     let told = match step {
+        Err(why) => StretchEnd::Ends(Action::Fail(not_promoted(&script, why))),
+        Ok(step) => stretch_end(engine, &mut script, step),
+    };
+    tell(engine, hand, script, (acts, promoted), told)
+}
+
+/// What ends the stretch.
+fn stretch_end(engine: &Engine, script: &mut Script, step: Step) -> StretchEnd {
+    match step {
         Step::Finished(ended) => {
-            StretchEnd::Ends(match translate::outputs(engine, &script, ended) {
+            StretchEnd::Ends(match translate::outputs(engine, script, ended) {
                 Ok(outputs) => Action::Finish(outputs),
                 Err(failure) => Action::Fail(*failure),
             })
         }
         Step::Failed { thrown, place } => {
-            StretchEnd::Ends(Action::Fail(translate::failure(&script, *thrown, &place)))
+            StretchEnd::Ends(Action::Fail(translate::failure(script, *thrown, &place)))
         }
-        Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(&mut script, &on))),
-        Step::Cancels { on } => StretchEnd::Stays(cancel(&mut script, on)),
-        Step::Preempted => StretchEnd::Stays(preempted(&script)),
-    };
-    tell(engine, hand, script, acts, told)
+        Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(script, &on))),
+        Step::Cancels { on } => StretchEnd::Stays(cancel(script, on)),
+        Step::Preempted | Step::NeedsHost => StretchEnd::Stays(preempted(script)),
+    }
 }
 
 /// A script is about to wait. What it knows by handle is renumbered with it.
 fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
     let on = script::handles(on);
-    let keep = match script.machine.compact() {
+    let compacted = match script.machine.is_in_place() {
+        true => None,
+        false => script.machine.compact(),
+    };
+    let keep = match compacted {
         None => Kept::All,
         Some(kept) => {
             script.packages.clear();
@@ -340,10 +281,12 @@ fn preempted(script: &Script) -> Stay {
 
 /// A script cancels a reference, unless it did so in a run that it repeats.
 fn cancel(script: &mut Script, on: ScriptHandle) -> Stay {
-    if let Some(ended) = script.recorded.pop_front() {
+    if let Some(ended) = script.recorded_end() {
         script.cancelled(&ended);
         return preempted(script);
     }
+    let reached = script.attempt.reach(script.machine.actions());
+    reached.expect("a machine counts its actions upwards, and bounds them");
     let wait = Wait {
         until: Until::Cancelled,
         limit_us: None,
@@ -358,7 +301,7 @@ fn cancel(script: &mut Script, on: ScriptHandle) -> Stay {
 fn run_until_spawn(machine: &mut Machine, host: &mut ScriptHost<'_>) -> Step {
     for _ in 0..limits::SCRIPT_FUEL {
         match machine.run(host, 1) {
-            Step::Preempted if !host.spawned || machine.is_leaving() => {}
+            Step::Preempted if !host.has_spawned || machine.is_leaving() => {}
             step => return step,
         }
     }
@@ -382,12 +325,19 @@ fn tell(
     engine: &Engine,
     hand: &mut ThreadState,
     mut script: Box<Script>,
-    acts: Vec<Act>,
+    (acts, promoted): (Vec<Act>, Option<Promoted>),
     told: StretchEnd,
 ) -> Next {
     let over = engine.now();
     let mut core = engine.lock();
     let mut now = engine.now();
+    for (what, count) in script.machine.take_ended() {
+        core.in_place.add(what, count);
+    }
+    if let Some(Promoted { action, machine }) = promoted {
+        let name = script.assignment().position.spawn(action);
+        core.promoted.insert(name, machine);
+    }
     let stay = tell_core(&mut core, now, &mut script, acts, told);
     let mut checkpoint = None;
     if wants_checkpoint(&core, &script, &stay) {
@@ -440,7 +390,8 @@ fn tell_core(
 fn wants_checkpoint(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
     match stay {
         Some(Stay::Blocked(blocked)) => {
-            !blocked.is_timely() && core.wants_checkpoint(&script.assignment)
+            let is_whole = !blocked.is_timely() && !script.machine.is_in_place();
+            is_whole && core.wants_checkpoint(script.assignment())
         }
         Some(Stay::Preempted(_)) | None => false,
     }
@@ -452,7 +403,9 @@ fn wait(core: &mut Core, now: u64, mut script: Box<Script>, blocked: Event) -> O
     match script.attempt.waited(reply) {
         Waited::Over { answers, ended } => Some(Next::Answered(script, answers, ended)),
         Waited::Suspended => {
-            core.scripts.insert(script.assignment.task, script);
+            let task = script.attempt.key().task;
+            script.suspend();
+            core.scripts.insert(task, script);
             None
         }
         Waited::Stopped => None,
@@ -493,9 +446,9 @@ fn tell_acts(
         match act {
             Act::Step(event) => core.tell(now, event),
             Act::Print(after, bytes) => {
-                let (strand, label) = (script.assignment.strand, &script.assignment.label);
+                let (strand, label) = (script.assignment().strand, &script.assignment().label);
                 let written = core.write(strand, label, after, bytes);
-                written.map_err(|told| Box::new(failures::differs(&script.assignment, told)))?;
+                written.map_err(|told| Box::new(failures::differs(script.assignment(), told)))?;
             }
         }
     }

@@ -80,7 +80,7 @@ pub(crate) fn outputs(
     script: &Script,
     ended: Ended,
 ) -> Result<Vec<Output>, Box<Failure>> {
-    let assignment = &script.assignment;
+    let assignment = script.assignment();
     let output = match ended.value {
         Returned::Delegated(to) => Output::Delegate(handle(to)),
         Returned::Value { bytes, references } => {
@@ -110,7 +110,7 @@ pub(crate) fn outputs(
 /// What left a script as the graph's failure: the original one if it came from another task.
 pub(crate) fn failure(script: &Script, thrown: Thrown, place: &Diagnostic) -> Failure {
     let sources = &script.program.sources;
-    let label = script.assignment.label.clone();
+    let label = script.assignment().label.clone();
     let here = |note: String| Frame {
         task: label.clone(),
         place: spot(sources, place),

@@ -188,6 +188,11 @@ impl<T> Turns<T> {
         }
     }
 
+    /// Whether no turn waits for a thread.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// A thread is awake again.
     pub(crate) fn rise(&mut self) {
         self.asleep -= 1;

@@ -19,7 +19,7 @@ use ciel_engine::home::{FromHome, Home};
 use ciel_engine::link::{FromSessions, Sessions};
 use ciel_engine::message::{SiteKey, ToHome, ToSite};
 use ciel_graph::{self as graph, Assignment, Entry, JobOutcome};
-use ciel_model::{FactAct, Name, TaskKey, WaitEnd};
+use ciel_model::{FactAct, Name, SegmentedQueue, TaskKey, WaitEnd};
 use ciel_node::{AttemptKey, WorkerKey};
 
 use crate::crash::take_out;
@@ -315,7 +315,7 @@ impl<'a> SitesWorld<'a> {
                 FromSessions::Received(site, message) => self.take_message(site, message),
                 FromSessions::Lost(site) => {
                     self.common.trace.add(now, "lost", &site);
-                    let mut out = Vec::new();
+                    let mut out = SegmentedQueue::default();
                     self.home.lose_site(now, site, &mut out);
                     self.take_from_home(out);
                 }
@@ -327,20 +327,20 @@ impl<'a> SitesWorld<'a> {
         let now = self.common.now;
         self.common.trace.add(now, "home <-", &(site, &message));
         self.note_race(site, &message);
-        let mut out = Vec::new();
+        let mut out = SegmentedQueue::default();
         self.home.receive(now, site, message, &mut out);
         self.take_from_home(out);
     }
 
     fn tell_home(&mut self, event: graph::Event) {
-        let mut out = Vec::new();
+        let mut out = SegmentedQueue::default();
         self.home.tell(self.common.now, event, &mut out);
         self.take_from_home(out);
     }
 
-    fn take_from_home(&mut self, told: Vec<FromHome>) {
+    fn take_from_home(&mut self, mut told: SegmentedQueue<FromHome>) {
         let now = self.common.now;
-        for told in told {
+        while let Some(told) = told.pop_front() {
             self.common.trace.add(now, "home ->", &told);
             match told {
                 FromHome::Send(site, message) => {

@@ -4,7 +4,9 @@
 
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{self, Loader};
-use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest, Work};
+use ciel_skywriting::host::{
+    Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest, Work,
+};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -28,15 +30,28 @@ fn compile(source: &str) -> Arc<Code> {
 struct Calls(Vec<Vec<u8>>);
 
 impl Host for Calls {
+    fn keeping(&mut self, _action: u64) -> Keeping {
+        Keeping::Promoted
+    }
+
+    fn construct(
+        &mut self,
+        _action: u64,
+        _bytes: Vec<u8>,
+        _references: Vec<Handle>,
+    ) -> Result<(), String> {
+        unreachable!("nothing is kept")
+    }
+
     fn spawn(&mut self, request: SpawnRequest) {
         if let Work::Call(bytes) = request.work {
             self.0.push(bytes);
         }
     }
 
-    fn print(&mut self, _line: &str) {}
+    fn print(&mut self, _actions: u64, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
         Err(NoPackage::Unknown)
     }
 }

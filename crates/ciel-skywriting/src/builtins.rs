@@ -122,3 +122,20 @@ builtins! {
     /// `export(ref, path, {options})`: a reference to the path, when the file holds the result
     Export "export" 2 3;
 }
+
+impl Builtin {
+    /// Whether it does what only a host can do, so that a function with it is no mere call.
+    pub(crate) fn needs_host(self) -> bool {
+        matches!(
+            self,
+            Builtin::SpawnExec
+                | Builtin::SpawnOther
+                | Builtin::Exec
+                | Builtin::Package
+                | Builtin::Print
+                | Builtin::Cancel
+                | Builtin::Glob
+                | Builtin::Export
+        )
+    }
+}

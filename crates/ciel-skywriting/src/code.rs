@@ -85,6 +85,9 @@ pub(crate) struct Function {
     pub(crate) instructions: Vec<Instruction>,
     /// Most operands that are ever on the stack above the variables.
     pub(crate) operands_max: u32,
+    /// Whether it, or a function that it makes, may do what only a host can do.
+    #[serde(skip)]
+    pub(crate) needs_host: bool,
     /// One for each instruction.
     #[serde(skip)]
     pub(crate) spans: Vec<Span>,

@@ -11,15 +11,18 @@ use bytes::Bytes;
 ///
 /// Numbering is a contract: the handles `0..n` are the references the task was given; each spawn
 /// adds its outputs at the next numbers, in order. What is delivered to the task inside an
-/// [`Answer`] is numbered by the host, from [`Handle::DELIVERED_MIN`] on.
+/// [`Answer`] is numbered by the host, from [`Handle::DELIVERED_MIN`] on. A child that the machine
+/// keeps (see [`Keeping`]) has a number from [`Handle::KEPT_MIN`] on, which the host never sees.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// Handles of a task's own are below this.
+    /// Handles of a task's own are below this, and below [`Handle::KEPT_MIN`].
     pub const DELIVERED_MIN: u32 = 1 << 31;
+    /// Handles of what only the machine knows are from here on.
+    pub const KEPT_MIN: u32 = 1 << 30;
 }
 
 /// References side by side in a table: number `i` in the bytes that name them is `first + i`.
@@ -46,9 +49,23 @@ impl References {
     }
 }
 
+/// What becomes of a spawned function without options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// The host runs it.
+    Promoted,
+    /// The machine keeps it as a call that it runs when its value is needed, and promotes it when
+    /// somebody else can run it.
+    Kept,
+    /// The machine keeps it and never promotes it: so it was in a run that the task repeats.
+    Sealed,
+}
+
 /// What a script wants to have run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpawnRequest {
+    /// The index of the spawn among the task's actions. Those of kept children are left out.
+    pub action: u64,
     /// What to run.
     pub work: Work,
     /// The references that `work` names by index, in order; the child's handles `0..n`.
@@ -85,18 +102,40 @@ pub enum Work {
 
 /// The surroundings of a running script.
 pub trait Host {
+    /// What becomes of the spawn of a function that is the task's action of that index.
+    fn keeping(&mut self, action: u64) -> Keeping;
+
     /// Takes a request; its outputs get the next handles. The order of calls is program order.
     fn spawn(&mut self, request: SpawnRequest);
 
-    /// Ordered standard output.
-    fn print(&mut self, line: &str);
+    /// Takes the result of a child that the machine kept, as an object that gets the next handle: a
+    /// part of the task's action of that index.
+    ///
+    /// # Errors
+    /// The text of why it cannot be stored.
+    fn construct(
+        &mut self,
+        action: u64,
+        bytes: Vec<u8>,
+        references: Vec<Handle>,
+    ) -> Result<(), String>;
+
+    /// Ordered standard output, after so many actions.
+    fn print(&mut self, actions: u64, line: &str);
 
     /// The handle of the object that the job was given under `name`: the next number of the table,
-    /// or a number that it already has there.
+    /// or a number that it already has there. What it makes is a part of the task's action of that
+    /// index.
     ///
     /// # Errors
     /// There is no such package, or its file cannot be used.
-    fn package(&mut self, name: &str) -> Result<Handle, NoPackage>;
+    fn package(&mut self, action: u64, name: &str) -> Result<Handle, NoPackage>;
+
+    /// The first digits of the task that made the object of that name, for messages: a task which
+    /// this script has spawned, and not too long ago. The answer is the same in a replay.
+    fn maker(&self, _object: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Why a script cannot have a package.

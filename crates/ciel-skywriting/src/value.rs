@@ -112,6 +112,22 @@ pub(crate) enum Object {
     Thunk(Thunk),
 }
 
+impl Object {
+    /// Visits the values inside.
+    pub(crate) fn each_value(&self, mut visit: impl FnMut(Value)) {
+        match self {
+            Object::List(items) => items.iter().copied().for_each(visit),
+            Object::Dictionary(dictionary) => {
+                dictionary.entries().for_each(|(_, value)| visit(*value));
+            }
+            Object::Closure(closure) => closure.captures.iter().copied().for_each(visit),
+            Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => visit(*value),
+            Object::Gone | Object::Text(_) | Object::Integer(_) => {}
+            Object::Thunk(Thunk::Waiting(_)) => {}
+        }
+    }
+}
+
 /// A string that grows at its end; values are prefixes of it, so older ones stay as they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text {

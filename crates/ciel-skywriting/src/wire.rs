@@ -165,7 +165,7 @@ pub fn from_json(text: &[u8]) -> Result<(Vec<u8>, Vec<u32>), LoadError> {
 fn bare_heap() -> Heap {
     let code = Arc::new(Code::new(Vec::new(), Vec::new(), &[]));
     let mut heap = Heap::new(code, CONVERSION_BYTES_MAX);
-    heap.collect(&mut [], 0, CONVERSION_BYTES_MAX)
+    heap.collect(&mut [], (&mut [], &mut []), 0, CONVERSION_BYTES_MAX)
         .expect("an empty heap has all its room");
     heap
 }

@@ -2,7 +2,9 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Answer, Handle, Host, NoPackage, References, SpawnRequest, Work};
+use ciel_skywriting::host::{
+    Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest, Work,
+};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, failure, run, run_as, value};
 use serde_json::{Value, json};
@@ -195,6 +197,19 @@ fn is_error_waits_and_tells() {
     assert_eq!(value(program), json!([false, true, false, true, false]));
 }
 
+/// The message had the 32 digits of an object's name, by which nobody finds its task.
+#[test]
+fn bytes_that_are_no_json_are_shown_by_their_beginning() {
+    let of = |text: &str| {
+        let spawned = format!("x = *spawn_exec(\"raw\", {{\"text\": {text:?}}}, 1)[0];");
+        failure(&format!("{spawned} return x + 1;")).message
+    };
+    assert_eq!(of("a\nb"), "these bytes are not JSON: \"a\\nb\"");
+    let long = of(&"ab".repeat(1000));
+    let shown = "ab".repeat(20);
+    assert_eq!(long, format!("these bytes are not JSON: \"{shown}\"…"));
+}
+
 #[test]
 fn bytes_of_executors_are_json_or_text() {
     assert_eq!(
@@ -214,7 +229,7 @@ fn bytes_of_executors_are_json_or_text() {
         json!("hello")
     );
     let thrown = failure("x = *spawn_exec(\"raw\", {\"text\": \"hello\"}, 1)[0]; return x + 1;");
-    assert_eq!(thrown.message, "the bytes of object are not JSON");
+    assert_eq!(thrown.message, "these bytes are not JSON: \"hello\"");
     assert_eq!(
         value("return spawn_exec(\"binary\", {}, 1);"),
         json!([{"object": "object", "bytes": 3}])
@@ -320,13 +335,26 @@ struct Recorder {
 }
 
 impl Host for Recorder {
+    fn keeping(&mut self, _action: u64) -> Keeping {
+        Keeping::Promoted
+    }
+
+    fn construct(
+        &mut self,
+        _action: u64,
+        _bytes: Vec<u8>,
+        _references: Vec<Handle>,
+    ) -> Result<(), String> {
+        unreachable!("nothing is kept")
+    }
+
     fn spawn(&mut self, request: SpawnRequest) {
         self.spawns.push(request);
     }
 
-    fn print(&mut self, _line: &str) {}
+    fn print(&mut self, _actions: u64, _line: &str) {}
 
-    fn package(&mut self, _name: &str) -> Result<Handle, NoPackage> {
+    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
         Err(NoPackage::Unknown)
     }
 }

@@ -4,6 +4,7 @@
 //! while the run lives. It does not know how they are shown. Read next: [`crate::history`].
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_graph::{FunctionCounts, Happening, Moment, TaskSummary};
@@ -66,7 +67,13 @@ pub struct FunctionRecord {
     /// Of its tasks.
     #[serde(flatten)]
     pub counts: FunctionCounts,
+    /// Those among them that ran in place, of which no record is kept.
+    #[serde(default)]
+    pub in_place: u64,
 }
+
+/// How many tasks of a function ran in place.
+pub type InPlaceCount = (Arc<str>, u64);
 
 /// A task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -229,14 +236,30 @@ pub fn words_of(story: &[(u64, Moment)]) -> Vec<(u64, Cow<'static, str>)> {
 }
 
 impl CountsRecord {
-    /// The counts of functions in any order.
-    pub fn new(functions: Vec<(Arc<str>, FunctionCounts)>) -> CountsRecord {
-        let record = |(what, counts): (Arc<str>, FunctionCounts)| FunctionRecord {
-            what: what.to_string(),
-            counts,
+    /// The counts of functions in any order; those of tasks that ran in place are added.
+    pub fn new(
+        functions: Vec<(Arc<str>, FunctionCounts)>,
+        in_place: &[InPlaceCount],
+    ) -> CountsRecord {
+        let mut all: BTreeMap<Arc<str>, (FunctionCounts, u64)> = BTreeMap::new();
+        for (what, counts) in functions {
+            all.insert(what, (counts, 0));
+        }
+        for (what, count) in in_place {
+            let (counts, in_place) = all.entry(what.clone()).or_default();
+            counts.spawned += count;
+            counts.finished += count;
+            *in_place += count;
+        }
+        let record = |(what, (counts, in_place)): (Arc<str>, (FunctionCounts, u64))| {
+            let what = what.to_string();
+            FunctionRecord {
+                what,
+                counts,
+                in_place,
+            }
         };
-        let mut functions: Vec<FunctionRecord> = functions.into_iter().map(record).collect();
-        functions.sort_by(|a, b| a.what.cmp(&b.what));
+        let functions = all.into_iter().map(record).collect();
         CountsRecord { functions }
     }
 
@@ -247,8 +270,11 @@ impl CountsRecord {
 
     /// Tasks that have a record of their own as long as there is room for it.
     pub fn described(&self) -> u64 {
-        let unneeded: u64 = self.functions.iter().map(|one| one.counts.unneeded).sum();
-        self.spawned() - unneeded
+        let functions = self.functions.iter();
+        let without: u64 = functions
+            .map(|one| one.counts.unneeded + one.in_place)
+            .sum();
+        self.spawned() - without
     }
 
     /// Tasks that have ended.

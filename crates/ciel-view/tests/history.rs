@@ -63,7 +63,7 @@ fn counts(spawned: u64, failed: u64) -> CountsRecord {
         finished: spawned - failed,
         ..FunctionCounts::default()
     };
-    CountsRecord::new(vec![(Arc::from("work"), counts)])
+    CountsRecord::new(vec![(Arc::from("work"), counts)], &[])
 }
 
 /// The history of a long run in a state folder.

@@ -73,11 +73,15 @@ fn own_failure(label: &Label, sent: wire::Failure) -> Failure {
 }
 
 /// A failure of another task that was this one's end. Calls that the task received with it are not
-/// repeated.
+/// repeated; it may have added the text of their lines.
 fn passed_on(mut original: Failure, label: &Label, mut sent: wire::Failure) -> Failure {
     let inner: Vec<wire::Frame> = calls_to_wire(&original);
     let own = sent.traceback.len().saturating_sub(inner.len());
-    if sent.traceback[own..] == inner {
+    if sent.traceback[own..]
+        .iter()
+        .map(place)
+        .eq(inner.iter().map(place))
+    {
         sent.traceback.truncate(own);
     }
     let before = original.told.take();
@@ -115,6 +119,11 @@ fn with_details(mut failure: Failure, sent: wire::Failure, before: FailureDetail
     };
     failure.told = (details != FailureDetails::default()).then(|| Arc::new(details));
     failure
+}
+
+/// What two calls have in common that are the same one.
+fn place(call: &wire::Frame) -> (&str, u32, &str) {
+    (&call.file, call.line, &call.function)
 }
 
 fn call(frame: wire::Frame) -> Call {
@@ -359,6 +368,35 @@ mod tests {
         ));
         assert_eq!(wire_failure.traceback.len(), limits::TRACEBACK_CALLS_MAX);
         assert_eq!(wire_failure.traceback.last().expect("some").line, 1000);
+    }
+
+    /// A lost task has no calls, only the place of its spawn, which the reader's worker sent back
+    /// with the text of the line: each task that passed the failure on added the step once more.
+    #[test]
+    fn step_of_a_lost_task_is_shown_once_however_far_its_failure_goes() {
+        let spawned = Frame {
+            task: label(),
+            place: "job.py:10".to_string(),
+            note: String::new(),
+        };
+        let lost = Failure::new(FailureKind::WorkerLost, label(), "its worker ended");
+        let mut failure = lost.through(spawned);
+        for line in [10, 13] {
+            let mut sent = to_wire(&failure);
+            let own = wire::Frame {
+                file: "job.py".to_string(),
+                line,
+                function: "reader".to_string(),
+                ..wire::Frame::default()
+            };
+            sent.traceback.insert(0, own);
+            for call in &mut sent.traceback {
+                call.source = "task.spawn().result()".to_string();
+            }
+            failure = from_wire(&label(), &received(Arc::new(failure)), sent);
+        }
+        let places: Vec<&str> = failure.frames.iter().map(|frame| &*frame.place).collect();
+        assert_eq!(places, ["job.py:10", "job.py:10", "job.py:13"]);
     }
 
     #[test]

@@ -148,7 +148,9 @@ fn task_lines(run: &RunView, all: bool, paint: Paint) -> String {
         };
         text.push_str(&format!("  {}\n", paint.faint(&more)));
     }
-    if all && run.left_out > 0 {
+    let functions = run.counts.iter().flat_map(|counts| &counts.functions);
+    let is_in_place = functions.clone().any(|one| one.in_place > 0);
+    if all && (run.left_out > 0 || is_in_place) {
         text.push_str(&function_lines(run));
     }
     text
@@ -170,6 +172,7 @@ fn function_row(function: &FunctionRecord) -> Vec<String> {
         (counts.cancelled, "cancelled"),
         (counts.unneeded, "not needed"),
         (counts.spawned - counts.ended(), "live"),
+        (function.in_place, "of them in place"),
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts

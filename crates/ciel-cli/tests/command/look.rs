@@ -202,7 +202,8 @@ fn doctor_finds_executors_of_the_folder() {
 #[test]
 fn run_of_more_tasks_than_its_history_tells_of_is_counted_by_function() {
     let script = "function one(i) { return i; }\nall = [];\n\
-        for (i in range(16000)) { all += spawn(one, [i]); }\nreturn len(all);\n";
+        for (i in range(16000)) { all += spawn(one, [i], {\"name\": \"one\"}); }\n\
+        return len(all);\n";
     let folder = Folder::with_job(script);
     assert_eq!(folder.ciel(&["run", "-q", "job.sw"]).code, Some(0));
     let shown = folder.ciel(&["ps", "--json"]).stdout;
@@ -265,7 +266,7 @@ fn slow_follower_loses_the_oldest_moments_and_hears_how_many() {
         function cat(word) {\n  command = \"echo b > \" + word + \"; cat pipe\";\n  \
         return text(spawn_exec(\"shell\", {\"command\": command}, 1)[0]);\n}\n\
         first = cat(\"begun\");\ntotal = len(first);\n\
-        for (i in range(6000)) { total += *spawn(one, [i]); }\n\
+        for (i in range(6000)) { total += *spawn(one, [i], {\"name\": \"one\"}); }\n\
         if (total > 0) { return cat(\"done\"); }\n";
     let folder = Folder::with_job(script);
     folder.pipe("pipe");

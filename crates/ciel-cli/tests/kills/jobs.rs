@@ -25,6 +25,7 @@ const TEMPORARY: &str = "temporary";
 const RETRIES: &str = "4";
 
 const COMMANDS: &str = include_str!("programs/commands.sw");
+const KEPT: &str = include_str!("programs/kept.sw");
 const LOOPS: &str = include_str!("programs/loops.py");
 const MIXED: &str = include_str!("programs/mixed.py");
 const RACES: &str = include_str!("programs/races.py");
@@ -67,6 +68,10 @@ pub fn jobs(seed: u64) -> Vec<Job> {
     jobs.push(Job {
         has_commands: true,
         ..written("commands.sw", &[("commands.sw", COMMANDS)])
+    });
+    jobs.push(Job {
+        has_commands: true,
+        ..written("kept.sw", &[("kept.sw", KEPT)])
     });
     if runs_python("programs in Python that are killed", "") {
         jobs.push(written("loops.py", &[("loops.py", LOOPS)]));

@@ -3,7 +3,7 @@
 //! Read next: `placement`.
 
 use ciel_graph::{self as graph, Ahead};
-use ciel_model::{Failure, FailureKind, Label, Micros, TaskKey};
+use ciel_model::{Failure, FailureKind, Label, Micros, SegmentedQueue, TaskKey};
 use ciel_node::{AttemptKey, Capacity, Slot};
 use ciel_ordered::Piece;
 
@@ -13,7 +13,12 @@ use crate::message::{STARTS_MAX, SiteKey, ToSite};
 
 impl Home {
     /// Whatever no site could take is offered again.
-    pub(super) fn on_joined(&mut self, site: SiteKey, capacity: Capacity, out: &mut Vec<FromHome>) {
+    pub(super) fn on_joined(
+        &mut self,
+        site: SiteKey,
+        capacity: Capacity,
+        out: &mut SegmentedQueue<FromHome>,
+    ) {
         if !self.placement.knows(site) {
             self.placement.add_site(site, capacity);
             self.offer_what_no_site_has(out);
@@ -21,7 +26,7 @@ impl Home {
     }
 
     /// A site is gone with all that ran or was parked there.
-    pub fn lose_site(&mut self, now: Micros, site: SiteKey, out: &mut Vec<FromHome>) {
+    pub fn lose_site(&mut self, now: Micros, site: SiteKey, out: &mut SegmentedQueue<FromHome>) {
         let had = self.placement.remove_site(site);
         for (attempt, stage) in had {
             let task = attempt.task;
@@ -37,7 +42,12 @@ impl Home {
         self.offer_what_no_site_has(out);
     }
 
-    fn lose_attempt(&mut self, now: Micros, attempt: AttemptKey, out: &mut Vec<FromHome>) {
+    fn lose_attempt(
+        &mut self,
+        now: Micros,
+        attempt: AttemptKey,
+        out: &mut SegmentedQueue<FromHome>,
+    ) {
         let AttemptKey { task, number } = attempt;
         let Some(label) = self.label(task) else {
             return;
@@ -55,7 +65,7 @@ impl Home {
         self.graph().view(task).map(|view| view.label)
     }
 
-    fn offer_what_no_site_has(&mut self, out: &mut Vec<FromHome>) {
+    fn offer_what_no_site_has(&mut self, out: &mut SegmentedQueue<FromHome>) {
         for offer in self.graph().offers() {
             if let graph::Action::Offer { task, attempt, .. } = offer
                 && !self.placement.has(AttemptKey {
@@ -77,7 +87,7 @@ impl Home {
         site: SiteKey,
         attempt: AttemptKey,
         slot: Slot,
-        out: &mut Vec<FromHome>,
+        out: &mut SegmentedQueue<FromHome>,
     ) {
         let AttemptKey { task, number } = attempt;
         let stage = self.placement.stage_of(attempt);
@@ -86,10 +96,10 @@ impl Home {
             Some((_, Stage::Placed(_) | Stage::Parked)) | None => false,
         };
         if !is_free || !self.graph().awaits_place(task, number) {
-            return out.push(FromHome::Send(site, ToSite::Refuse { attempt }));
+            return out.push_back(FromHome::Send(site, ToSite::Refuse { attempt }));
         }
         if let Some(other) = self.placement.take_over(attempt, site) {
-            out.push(FromHome::Send(other, ToSite::Withdraw { attempt }));
+            out.push_back(FromHome::Send(other, ToSite::Withdraw { attempt }));
         }
         self.placement.set(attempt, Stage::Placed(slot));
         let attempt = number;
@@ -108,7 +118,7 @@ impl Home {
         now: Micros,
         site: SiteKey,
         mut event: graph::Event,
-        out: &mut Vec<FromHome>,
+        out: &mut SegmentedQueue<FromHome>,
     ) {
         let Some(attempt) = speaker(&event).filter(|attempt| self.runs(site, *attempt)) else {
             return;
@@ -138,7 +148,7 @@ impl Home {
         site: SiteKey,
         attempt: AttemptKey,
         (after, bytes): (u64, &[u8]),
-        out: &mut Vec<FromHome>,
+        out: &mut SegmentedQueue<FromHome>,
     ) {
         let AttemptKey { task, number } = attempt;
         let strand = self.graph().strand_of(task);
@@ -168,7 +178,7 @@ impl Home {
         site: SiteKey,
         attempt: AttemptKey,
         lacking: &str,
-        out: &mut Vec<FromHome>,
+        out: &mut SegmentedQueue<FromHome>,
     ) {
         let AttemptKey { task, number } = attempt;
         let (Some(label), Some(owner)) = (self.label(task), self.placement.site_of(attempt)) else {
@@ -193,7 +203,7 @@ impl Home {
         now: Micros,
         site: SiteKey,
         task: TaskKey,
-        out: &mut Vec<FromHome>,
+        out: &mut SegmentedQueue<FromHome>,
     ) {
         match self.placement.attempt_at(task, site) {
             Some((attempt, Stage::Parked)) => self.placement.remove(attempt),

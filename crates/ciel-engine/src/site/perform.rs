@@ -16,12 +16,12 @@ impl Site {
             ToSite::Offer(offer) => {
                 // A worker has begun it by itself: the home decides whether it stays there.
                 if !self.followers.contains_key(&offer.attempt) {
-                    self.for_node.push(offered(offer));
+                    self.for_node.push_back(offered(offer));
                 }
             }
             ToSite::Relabel { attempt, label } => {
                 self.for_node
-                    .push(node::Event::TaskRelabeled { attempt, label });
+                    .push_back(node::Event::TaskRelabeled { attempt, label });
             }
             ToSite::Withdraw { attempt } => self.on_withdrawn(call, attempt),
             ToSite::Begin(assignment) => self.begin(call, assignment),
@@ -112,7 +112,8 @@ impl Site {
         let task = attempt.task;
         call.effects.push(Effect::DropScript { task });
         self.slots.remove(&attempt);
-        self.for_node.push(node::Event::TaskWithdrawn { attempt });
+        self.for_node
+            .push_back(node::Event::TaskWithdrawn { attempt });
     }
 
     /// An attempt that has a slot does not begin in it. If it has begun, the home has agreed to
@@ -175,7 +176,8 @@ impl Site {
         if let Some(slot) = self.slots.get_mut(&attempt) {
             slot.is_preempted = true;
         }
-        self.for_node.push(node::Event::TaskPreempted { attempt });
+        self.for_node
+            .push_back(node::Event::TaskPreempted { attempt });
     }
 
     /// A script that was stopped while it was preempted has left.
@@ -189,7 +191,7 @@ impl Site {
     /// What ran in the worker is ended apart, but for what has not begun in it.
     pub(super) fn on_worker_gone(&mut self, call: &mut Call<'_>, worker: WorkerKey) {
         self.lines.remove(&worker);
-        self.for_node.push(node::Event::WorkerGone { worker });
+        self.for_node.push_back(node::Event::WorkerGone { worker });
         let waits = |(attempt, slot): (&AttemptKey, &TakenSlot)| {
             let waits = slot.slot == Slot::Worker(worker) && !slot.has_begun;
             waits.then_some(*attempt)
@@ -209,7 +211,7 @@ impl Site {
                 call.answer(attempt, Reply::Stopped);
             }
             call.effects.push(Effect::DropScript { task });
-            return self.for_node.push(node::Event::TaskForgotten { task });
+            return self.for_node.push_back(node::Event::TaskForgotten { task });
         };
         let is_unknown = !slot.has_begun || (!slot.is_follower && call.forget_begun(attempt));
         if is_unknown {
@@ -234,7 +236,8 @@ impl Site {
             Slot::Thread => {}
             Slot::Process => call.effects.push(Effect::StopProcess(attempt)),
             Slot::Worker(worker) => {
-                self.for_node.push(node::Event::TaskStopping { attempt });
+                self.for_node
+                    .push_back(node::Event::TaskStopping { attempt });
                 call.stop_in_worker(worker, attempt);
             }
         }

@@ -54,7 +54,7 @@ impl Site {
         self.followers.insert(next, attempt);
         // The node does not look for another slot meanwhile.
         self.for_node
-            .push(node::Event::TaskWithdrawn { attempt: next });
+            .push_back(node::Event::TaskWithdrawn { attempt: next });
         let attempt = next;
         call.to_home.push(ToHome::Placed { attempt, slot });
     }
@@ -62,7 +62,7 @@ impl Site {
     /// What a worker has begun by itself is not to run: its slot is free when it has stopped.
     pub(super) fn refuse_follower(&mut self, call: &mut Call<'_>, before: AttemptKey) {
         call.answer(before, Reply::FollowerStopped);
-        self.for_node.push(node::Event::Ticked);
+        self.for_node.push_back(node::Event::Ticked);
     }
 
     /// What a worker has begun by itself has the slot of the task that it follows.
@@ -78,7 +78,7 @@ impl Site {
         };
         self.slots.insert(next, slot);
         self.for_node
-            .push(node::Event::TaskFollowed { attempt, next });
+            .push_back(node::Event::TaskFollowed { attempt, next });
     }
 
     /// The graph has suspended an attempt. If its worker is gone meanwhile, so is its live copy.
@@ -122,6 +122,7 @@ impl Site {
     }
 
     fn leave_node(&mut self, attempt: AttemptKey, kept: node::Kept) {
-        self.for_node.push(node::Event::TaskLeft { attempt, kept });
+        self.for_node
+            .push_back(node::Event::TaskLeft { attempt, kept });
     }
 }

@@ -32,7 +32,8 @@ pub(super) fn finish(
         .ending
         .take()
         .expect("the threads go home when the job has ended");
-    let counts = core.graph().counts();
+    let ending = core.stopped_commands.described(ending);
+    let counts = core.counts();
     let elapsed_us = engine.now();
     let processor_us = core.processor_us() + ciel_spawner::own_processor_us();
     let failure = ending

@@ -86,6 +86,7 @@ impl Host for WorkerHost<'_> {
         let strand = task.strand;
         self.engine()
             .with(|core, _| core.write_error(strand, after, bytes));
+        output::spill_excess(self.engine());
     }
 
     fn callee(&mut self, executor: &str) -> Arc<dyn Callee> {

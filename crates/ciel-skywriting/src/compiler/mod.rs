@@ -19,11 +19,10 @@ impl Code {
     /// Compiles a checked program. It never fails: the front end has found every static error.
     pub fn compile(program: &Program) -> Code {
         let mut constants = Constants::default();
-        let functions = program
-            .functions
-            .iter()
-            .map(|hir| function(hir, &mut constants))
-            .collect();
+        let functions = program.functions.iter();
+        let mut functions: Vec<Function> =
+            functions.map(|hir| function(hir, &mut constants)).collect();
+        find_host_needs(&mut functions);
         Code::new(functions, constants.list, &program.sources)
     }
 }
@@ -60,7 +59,33 @@ fn function(hir: &hir::Function, constants: &mut Constants) -> Function {
         captures: hir.captures.iter().map(capture).collect(),
         instructions,
         operands_max: u32::try_from(operands_max).unwrap_or(u32::MAX),
+        needs_host: false,
         spans,
+    }
+}
+
+/// Marks the functions that need a host, and those that make one of them.
+fn find_host_needs(functions: &mut [Function]) {
+    // Which functions make that one.
+    let mut makers: Vec<Vec<usize>> = vec![Vec::new(); functions.len()];
+    let mut todo = Vec::new();
+    for (number, function) in functions.iter().enumerate() {
+        for instruction in &function.instructions {
+            match instruction {
+                Instruction::Closure(made) => makers[*made as usize].push(number),
+                Instruction::Builtin(builtin) | Instruction::CallBuiltin { builtin, .. }
+                    if builtin.needs_host() =>
+                {
+                    todo.push(number);
+                }
+                _ => {}
+            }
+        }
+    }
+    while let Some(number) = todo.pop() {
+        if !std::mem::replace(&mut functions[number].needs_host, true) {
+            todo.extend(&makers[number]);
+        }
     }
 }
 

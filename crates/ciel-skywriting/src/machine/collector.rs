@@ -2,6 +2,8 @@
 //!
 //! It does not know budgets. Thunks that have been forced disappear on the way. Read next: `heap`.
 
+use super::kept::Kept;
+use crate::host::Handle;
 use crate::value::{Index, Object, Thunk, Value};
 
 pub(super) const OBJECT_BYTES: usize = size_of::<Object>();
@@ -20,38 +22,64 @@ pub(super) fn besides(object: &Object) -> usize {
 }
 
 /// What the roots reach, moved together, and the bytes it takes. The roots are changed to match.
-pub(super) fn collected(old: Vec<Object>, roots: &mut [Value]) -> (Vec<Object>, usize) {
+/// The values of kept children are reached by their references, if they are not `named` before.
+pub(super) fn collected(
+    old: Vec<Object>,
+    roots: &mut [Value],
+    kept: &mut [Value],
+    named: &mut [bool],
+) -> (Vec<Object>, usize) {
     let moved = vec![u32::MAX; old.len()];
+    let is_named = |number: &usize| named[*number];
     let mut collector = Collector {
         old,
         moved,
         new: Vec::new(),
         bytes: 0,
+        reached: (0..kept.len()).filter(is_named).collect(),
+        named,
     };
-    collector.run(roots);
+    collector.run(roots, kept);
     (collector.new, collector.bytes)
 }
 
 /// Moves what is reached, breadth first, so that the order depends on the roots alone.
-struct Collector {
+struct Collector<'k> {
     old: Vec<Object>,
     moved: Vec<u32>,
     new: Vec<Object>,
     bytes: usize,
+    /// Kept children of which the values are still to be moved.
+    reached: Vec<usize>,
+    named: &'k mut [bool],
 }
 
-impl Collector {
-    fn run(&mut self, roots: &mut [Value]) {
+impl Collector<'_> {
+    fn run(&mut self, roots: &mut [Value], kept: &mut [Value]) {
         for root in roots {
             *root = self.forward(*root);
         }
         let mut scanned = 0;
-        while scanned < self.new.len() {
-            let mut object = std::mem::replace(&mut self.new[scanned], Object::Gone);
-            self.bytes += OBJECT_BYTES + besides(&object);
-            self.scan(&mut object);
-            self.new[scanned] = object;
-            scanned += 1;
+        loop {
+            while scanned < self.new.len() {
+                let mut object = std::mem::replace(&mut self.new[scanned], Object::Gone);
+                self.bytes += OBJECT_BYTES + besides(&object);
+                self.scan(&mut object);
+                self.new[scanned] = object;
+                scanned += 1;
+            }
+            let Some(number) = self.reached.pop() else {
+                return;
+            };
+            kept[number] = self.forward(kept[number]);
+        }
+    }
+
+    fn reach(&mut self, handle: Handle) {
+        if let Some(number) = Kept::number(handle)
+            && !std::mem::replace(&mut self.named[number], true)
+        {
+            self.reached.push(number);
         }
     }
 
@@ -75,7 +103,7 @@ impl Collector {
             Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => {
                 *value = self.forward(*value);
             }
-            Object::Thunk(Thunk::Waiting(_)) => {}
+            Object::Thunk(Thunk::Waiting(handle)) => self.reach(*handle),
         }
     }
 
@@ -87,6 +115,10 @@ impl Collector {
             }
         }
         match value {
+            Value::Reference(handle) => {
+                self.reach(handle);
+                value
+            }
             Value::Text { object, bytes } => Value::Text {
                 object: self.place(object),
                 bytes,
@@ -103,8 +135,7 @@ impl Collector {
             | Value::Int(_)
             | Value::Float(_)
             | Value::Constant(_)
-            | Value::Builtin(_)
-            | Value::Reference(_) => value,
+            | Value::Builtin(_) => value,
         }
     }
 

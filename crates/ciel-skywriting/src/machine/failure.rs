@@ -3,7 +3,7 @@
 //! An instruction that stops has changed nothing that its next attempt could notice. It does not
 //! know frames. Read next: `trace`, which adds the places.
 
-use crate::host::{Handle, Thrown};
+use crate::host::{Handle, Host, Thrown};
 use crate::value::Value;
 
 /// Why an instruction did not complete. It is retried unless it failed.
@@ -15,6 +15,8 @@ pub(crate) enum Pause {
     Cancels(Handle),
     /// So many bytes are needed besides what is live.
     Collect(usize),
+    /// A child that runs in place comes to what only the host can do.
+    NeedsHost,
     Failed(Box<Failure>),
 }
 
@@ -26,6 +28,8 @@ pub(crate) struct Failure {
     pub(crate) rethrown: Option<Value>,
     /// The value of a `throw` statement, for `catch` in the same task.
     pub(crate) value: Option<Value>,
+    /// The name of the object that it is about.
+    pub(crate) about: Option<String>,
 }
 
 impl Failure {
@@ -45,7 +49,24 @@ impl Failure {
             thrown,
             rethrown: None,
             value: None,
+            about: None,
         }
+    }
+
+    /// The same, about an object.
+    pub(crate) fn about(mut self, object: &str) -> Failure {
+        self.about = Some(object.to_owned());
+        self
+    }
+
+    /// The same with the task that made the object, if the host knows it.
+    pub(crate) fn with_maker(mut self, host: &dyn Host) -> Failure {
+        let object = self.about.take();
+        if let Some(task) = object.and_then(|object| host.maker(&object)) {
+            let message = &mut self.thrown.message;
+            message.push_str(&format!("; task {task} wrote them"));
+        }
+        self
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
@@ -63,6 +84,12 @@ impl Failure {
             Some(candidate) => self.hint(format!("did you mean {candidate:?}?")),
             None => self,
         }
+    }
+}
+
+impl From<Box<Failure>> for Pause {
+    fn from(failure: Box<Failure>) -> Pause {
+        Pause::Failed(failure)
     }
 }
 

@@ -3,10 +3,11 @@
 //! Each way may have to wait; then it is retried from the beginning. Read next: `force`.
 
 use super::failure::{Failure, Pause};
+use super::kept::Kept;
 use super::{Ended, Machine, Returned, Role};
 use super::{graph, json};
 use crate::code::Instruction;
-use crate::host::{Answer, Handle};
+use crate::host::{Answer, Handle, Host};
 use crate::value::Value;
 use crate::wire::WITH_FUNCTIONS;
 
@@ -29,36 +30,51 @@ impl Machine {
     }
 
     /// The value on top leaves the script.
-    pub(super) fn finish(&mut self) -> Result<Ended, Pause> {
+    pub(super) fn finish(&mut self, host: &mut dyn Host) -> Result<Ended, Pause> {
         let value = match self.surroundings.role {
-            Role::Function => self.leave_function(),
-            Role::Script => self.leave_script(),
+            Role::Function => {
+                self.promote_pending(host, usize::MAX)?;
+                self.leave_function(host)
+            }
+            Role::Script => self.leave_script(host),
             Role::Job => self.leave_job(),
         }?;
+        self.promote_pending(host, usize::MAX)?;
         Ok(Ended { value })
     }
 
-    fn leave_function(&mut self) -> Result<Returned, Pause> {
+    fn leave_function(&mut self, host: &mut dyn Host) -> Result<Returned, Pause> {
         let value = self.heap.settled(self.top());
-        match self.heap.waiting(value) {
-            Some(handle) => Ok(Returned::Delegated(handle)),
-            None => self.encoded(value),
+        let Some(handle) = self.heap.waiting(value) else {
+            return self.encoded(host, value);
+        };
+        let handle = self.outer(handle);
+        match Kept::number(handle) {
+            None => Ok(Returned::Delegated(handle)),
+            Some(_) => {
+                let value = self.force(value, false)?;
+                self.encoded(host, value)
+            }
         }
     }
 
-    fn leave_script(&mut self) -> Result<Returned, Pause> {
+    fn leave_script(&mut self, host: &mut dyn Host) -> Result<Returned, Pause> {
         let waiting = self.heap.waiting(self.heap.settled(self.top()));
         let forced = self.force_deeply(&[self.top()], false);
-        match (self.heap.settled(self.top()), waiting) {
-            (Value::Reference(handle), _) => return Ok(Returned::Delegated(handle)),
-            (_, Some(handle))
-                if self.is_bytes(handle) && matches!(forced, Err(Pause::Failed(_))) =>
-            {
-                return Ok(Returned::Delegated(handle));
+        let delegated = match (self.heap.settled(self.top()), waiting) {
+            (Value::Reference(handle), _) => Some(handle),
+            (_, Some(handle)) => {
+                let has_failed = matches!(forced, Err(Pause::Failed(_)));
+                Some(handle).filter(|handle| has_failed && self.is_bytes(*handle))
             }
-            _ => forced?,
+            _ => None,
+        };
+        if let Some(handle) = delegated {
+            let outer = self.outer_all(host, self.strand().actions, &[handle])?;
+            return Ok(Returned::Delegated(outer[0]));
         }
-        match self.encoded(self.heap.settled(self.top()))? {
+        forced?;
+        match self.encoded(host, self.heap.settled(self.top()))? {
             Returned::Value { bytes, .. } if bytes[1] == WITH_FUNCTIONS => Err(Failure::new(
                 "TypeError",
                 "a script cannot return a function",
@@ -79,12 +95,13 @@ impl Machine {
         Ok(Returned::Json(result))
     }
 
-    fn encoded(&self, value: Value) -> Result<Returned, Pause> {
+    fn encoded(&mut self, host: &mut dyn Host, value: Value) -> Result<Returned, Pause> {
         let encoded = graph::encode(&self.heap, &[value], graph::Form::Value)
             .map_err(|_| Failure::new("OutOfMemory", "the result is too large"))?;
+        let references = self.outer_all(host, self.strand().actions, &encoded.references)?;
         Ok(Returned::Value {
             bytes: encoded.bytes,
-            references: encoded.references,
+            references,
         })
     }
 

@@ -9,12 +9,16 @@ use rustc_hash::FxHashSet;
 use super::failure::{Failure, Pause, fail};
 use super::graph::{self, Refusal};
 use super::json::{self, brief};
+use super::kept::Kept;
 use super::{Answered, Machine};
 use crate::host::{Answer, Handle};
 use crate::value::{Dictionary, Index, KeyView, Object, Thunk, Value};
 
 /// Objects of bytes up to this size appear in the job's result as a string.
 const SHOWN_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes that a message shows of an object that is not JSON.
+const EXCERPT_BYTES_MAX: usize = 40;
 
 impl Machine {
     /// `*operand`
@@ -61,7 +65,7 @@ impl Machine {
         let start = end.saturating_sub(usize::from(pending));
         for value in &self.stack[start..end] {
             if let Some(handle) = self.heap.waiting(self.heap.settled(*value))
-                && self.answered(handle).is_none()
+                && !self.is_known(handle)
                 && !on.contains(&handle)
             {
                 on.push(handle);
@@ -102,15 +106,32 @@ impl Machine {
     }
 
     pub(super) fn answered(&self, handle: Handle) -> Option<&Answered> {
-        self.table.get(handle)
+        let handle = self.outer(handle);
+        match Kept::number(handle) {
+            Some(_) => None,
+            None => self.table.get(handle),
+        }
+    }
+
+    /// Whether the value of a reference, or its failure, is known here.
+    pub(super) fn is_known(&self, handle: Handle) -> bool {
+        self.here(handle).is_some() || self.answered(handle).is_some()
     }
 
     /// A fresh copy of the value of a reference.
     fn fetch(&mut self, handle: Handle, shown: bool) -> Result<Value, Pause> {
+        if let Some(value) = self.here(handle) {
+            let copies = graph::copy(&mut self.heap, &[value])?;
+            return Ok(copies[0]);
+        }
         let Some(Answered { answer, references }) = self.answered(handle) else {
             return Err(Pause::Blocked(vec![handle]));
         };
         let references = *references;
+        if references.count > 0 && self.is_in_place() {
+            // The child has not received what is inside.
+            return Err(Pause::NeedsHost);
+        }
         match answer {
             Answer::Value { bytes, .. } => {
                 let bytes = bytes.clone();
@@ -134,7 +155,7 @@ impl Machine {
                     Ok(value) => Ok(value),
                     Err(Refusal::Room(need)) => Err(Pause::Collect(need)),
                     Err(Refusal::Load(_)) if shown => self.shown_bytes(&name, &bytes),
-                    Err(Refusal::Load(_)) => Err(not_json(&name).into()),
+                    Err(Refusal::Load(_)) => Err(not_json(&bytes).about(&name).into()),
                 }
             }
             Answer::Large { name, bytes } => {
@@ -260,9 +281,19 @@ fn refused<T>(refusal: Refusal) -> Result<T, Pause> {
     }
 }
 
-fn not_json(name: &str) -> Failure {
-    Failure::new("ValueError", format!("the bytes of {name} are not JSON"))
-        .hint("text(reference) gives the bytes as a string")
+/// The name of an object says nothing to users; its first bytes show which output it is.
+fn not_json(bytes: &[u8]) -> Failure {
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT_BYTES_MAX)]);
+    let more = if bytes.len() > EXCERPT_BYTES_MAX {
+        "…"
+    } else {
+        ""
+    };
+    Failure::new(
+        "ValueError",
+        format!("these bytes are not JSON: {shown:?}{more}"),
+    )
+    .hint("text(reference) gives the bytes as a string")
 }
 
 pub(super) fn too_large(name: &str, bytes: u64) -> Failure {

@@ -87,6 +87,11 @@ impl Heap {
         &self.objects
     }
 
+    /// Gives back memory that no object takes.
+    pub(crate) fn shrink(&mut self) {
+        self.objects.shrink_to_fit();
+    }
+
     pub(crate) fn objects_mut(&mut self) -> &mut [Object] {
         &mut self.objects
     }
@@ -380,16 +385,18 @@ impl Heap {
         *self.object_mut(object) = Object::Text(text);
     }
 
-    /// Drops everything that the roots do not reach, and moves the rest together. `other` bytes
-    /// of the budget are in use outside the heap. Gives the number of live objects; fails when
-    /// `need` more bytes do not fit.
+    /// Drops everything that the roots do not reach, and moves the rest together. Of the values of
+    /// kept children those are roots that are `named`, and those that a root reaches by a
+    /// reference; they are marked then. `other` bytes of the budget are in use outside the heap.
+    /// Gives the number of live objects; fails when `need` more bytes do not fit.
     pub(crate) fn collect(
         &mut self,
         roots: &mut [Value],
+        (kept, named): (&mut [Value], &mut [bool]),
         other: usize,
         need: usize,
     ) -> Result<usize, Box<Failure>> {
-        let (objects, bytes) = collected(std::mem::take(&mut self.objects), roots);
+        let (objects, bytes) = collected(std::mem::take(&mut self.objects), roots, kept, named);
         self.objects = objects;
         self.used = bytes + other;
         let spare = need

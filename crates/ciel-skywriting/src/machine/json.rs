@@ -244,7 +244,9 @@ pub(crate) fn too_deep() -> Failure {
 pub(crate) fn spelled(heap: &Heap, value: Value) -> Result<Json, String> {
     tree(heap, value, Style::Numbered).map_err(|pause| match pause {
         Pause::Failed(failure) => failure.thrown.message,
-        Pause::Blocked(_) | Pause::Cancels(_) | Pause::Collect(_) => "it is too large".to_owned(),
+        Pause::Blocked(_) | Pause::Cancels(_) | Pause::Collect(_) | Pause::NeedsHost => {
+            "it is too large".to_owned()
+        }
     })
 }
 

@@ -14,9 +14,12 @@ mod finish;
 mod force;
 pub(crate) mod graph;
 pub(crate) mod heap;
+mod in_place;
 pub(crate) mod json;
+mod kept;
 mod numbers;
 mod places;
+mod promote;
 mod references;
 mod save;
 mod step;
@@ -36,8 +39,12 @@ use crate::value::{Object, Value};
 use crate::wire::{LoadError, damaged};
 use failure::{Failure, Pause};
 use heap::Heap;
+use in_place::Strand;
+use kept::Kept;
+use promote::Detached;
 use table::Table;
 
+pub use promote::Promoted;
 pub use save::Saved;
 
 /// The default heap budget: 256 MiB.
@@ -97,8 +104,11 @@ pub enum Step {
         /// The reference.
         on: Handle,
     },
-    /// The fuel is used up; call `run` again.
+    /// The fuel is used up, or somebody waits for what it keeps; call `run` again.
     Preempted,
+    /// A child that runs in place comes to what only the host can do: see
+    /// [`Machine::promote_running`].
+    NeedsHost,
     /// It failed; the machine is of no more use.
     Failed {
         /// What outputs of the task become.
@@ -178,8 +188,15 @@ pub struct Machine {
     frames: Vec<Frame>,
     stack: Vec<Value>,
     handlers: Vec<Handler>,
-    /// After a failure it waits for what the open `try`s dereferenced.
-    is_settling: bool,
+    /// The task's own strand, and the children that run in place, each in the one before it.
+    strands: Vec<Strand>,
+    kept: Kept,
+    /// The child for which nothing can be done here before it is promoted.
+    detached: Option<Detached>,
+    /// Whether it stopped at what only the host can do.
+    is_stuck: bool,
+    /// How many children of each function have ended in place, by its number.
+    ended: Vec<u64>,
     /// Whether the reference that it asked to cancel is cancelled.
     cancelled: Option<bool>,
     heap: Heap,
@@ -246,7 +263,11 @@ impl Machine {
             frames: Vec::new(),
             stack: Vec::new(),
             handlers: Vec::new(),
-            is_settling: false,
+            strands: vec![Strand::TASK],
+            kept: Kept::default(),
+            detached: None,
+            is_stuck: false,
+            ended: Vec::new(),
             cancelled: None,
             heap,
             table: Table::of((0..references).map(|_| None).collect()),
@@ -312,6 +333,36 @@ impl Machine {
     /// Whether the reference of [`Step::Cancels`] is cancelled by now.
     pub fn cancelled(&mut self, is_cancelled: bool) {
         self.cancelled = Some(is_cancelled);
+        self.strand_mut().actions += 1;
+    }
+
+    /// Gives back memory that it needs only while it runs.
+    pub fn shrink(&mut self) {
+        self.frames.shrink_to_fit();
+        self.stack.shrink_to_fit();
+        self.strands.shrink_to_fit();
+        self.heap.shrink();
+        self.table.shrink();
+    }
+
+    /// How many children of each function have ended in place since this was asked last.
+    pub fn take_ended(&mut self) -> Vec<(Arc<str>, u64)> {
+        let ended = std::mem::take(&mut self.ended);
+        let functions = self.code.functions.iter().zip(ended);
+        functions
+            .filter(|(_, count)| *count > 0)
+            .map(|(function, count)| (function.shown_name(), count))
+            .collect()
+    }
+
+    /// Whether it has children that somebody else could run.
+    pub fn has_kept(&self) -> bool {
+        self.is_in_place() || self.detached.is_some() || self.strand().pending > 0
+    }
+
+    /// The actions of the task so far, those of which its host does not know among them.
+    pub fn actions(&self) -> u64 {
+        self.strands[0].actions
     }
 
     fn add_references(&mut self, count: u32) -> Handle {
@@ -333,6 +384,15 @@ impl Machine {
             "a script that has ended cannot run"
         );
         self.fuel = fuel;
+        let step = match self.detached {
+            None => self.run_here(host),
+            Some(_) => Step::NeedsHost,
+        };
+        self.is_stuck = step == Step::NeedsHost;
+        step
+    }
+
+    fn run_here(&mut self, host: &mut dyn Host) -> Step {
         let code = Arc::clone(&self.code);
         loop {
             let paused = match self.proceed(&code, host) {
@@ -342,17 +402,34 @@ impl Machine {
             };
             let failure = match paused {
                 Ok(failure) => failure,
-                Err(Pause::Blocked(on)) => return Step::Blocked { on },
+                Err(Pause::Blocked(on)) => match self.begin_oldest(&code) {
+                    Ok(true) => continue,
+                    Ok(false) => return self.blocked(on),
+                    Err(pause) => match self.relieved(pause) {
+                        Ok(()) => continue,
+                        Err(failure) => *failure,
+                    },
+                },
                 Err(Pause::Cancels(on)) => return Step::Cancels { on },
+                Err(Pause::NeedsHost) => return Step::NeedsHost,
                 Err(Pause::Collect(need)) => match self.collect(need) {
                     Ok(()) => continue,
                     Err(failure) => *failure,
                 },
                 Err(Pause::Failed(failure)) => *failure,
             };
-            if let Some(step) = self.unwind(failure) {
+            if let Some(step) = self.unwind(failure.with_maker(host), host) {
                 return step;
             }
+        }
+    }
+
+    /// Makes the room for which a child could not begin.
+    fn relieved(&mut self, pause: Pause) -> Result<(), Box<Failure>> {
+        match pause {
+            Pause::Collect(need) => self.collect(need),
+            Pause::Failed(failure) => Err(failure),
+            other => unreachable!("a call only needs room, not {other:?}"),
         }
     }
 
@@ -364,8 +441,12 @@ impl Machine {
         }
         let other = self.stack.capacity() * size_of::<Value>()
             + self.frames.capacity() * size_of::<Frame>()
-            + self.table.capacity() * Table::SLOT_BYTES;
-        let live = self.heap.collect(&mut self.stack, other, need);
+            + self.table.capacity() * Table::SLOT_BYTES
+            + self.kept.capacity() * Kept::SLOT_BYTES;
+        let mut named = self.kept.roots();
+        let kept = (&mut self.kept.values_mut()[..], &mut named[..]);
+        let live = self.heap.collect(&mut self.stack, kept, other, need);
+        self.forget_kept(&named);
         if let Ok(live) = live {
             self.burn(live / 8);
         }

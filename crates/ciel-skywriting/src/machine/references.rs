@@ -3,12 +3,15 @@
 //! Read next: `force` for how answers are used.
 
 use super::Machine;
+use super::kept::Kept;
 use super::table::Table;
 use crate::host::Handle;
 use crate::value::{Object, Thunk, Value};
 
 /// A table up to this long is not worth renumbering.
 const REFERENCES_KEPT_MAX: usize = 64;
+/// Slots of kept children up to so many are not worth renumbering.
+const KEPT_SLOTS_MAX: usize = 64;
 /// Answers up to this size together are not worth a search.
 const ANSWER_BYTES_KEPT_MAX: usize = 1024 * 1024;
 
@@ -53,6 +56,27 @@ impl Machine {
         self.answer_bytes_compacted = self.answer_bytes;
     }
 
+    /// Forgets the kept children that nothing names, and renumbers them when that frees much.
+    pub(super) fn forget_kept(&mut self, named: &[bool]) {
+        let left = self.kept.retain(named);
+        if self.kept.len() <= KEPT_SLOTS_MAX.max(left * 2) {
+            return;
+        }
+        let numbers = self.kept.compact();
+        let all = left as u32;
+        let new = |number: u32| numbers.get(number as usize).copied().unwrap_or(all);
+        for strand in &mut self.strands {
+            strand.child = strand.child.map(new);
+            strand.first_child = new(strand.first_child);
+            strand.oldest = new(strand.oldest);
+        }
+        self.each_handle(|handle| {
+            if let Some(number) = Kept::number(*handle) {
+                *handle = Kept::handle(new(number as u32) as usize);
+            }
+        });
+    }
+
     /// Which handles the stack and the heap name, and the answers of those; in the table's order.
     fn live_references(&self) -> Vec<bool> {
         let mut live = vec![false; self.table.len()];
@@ -76,6 +100,10 @@ impl Machine {
             }
         }
         while let Some(handle) = todo.pop() {
+            let handle = self.outer(handle);
+            if Kept::number(handle).is_some() {
+                continue;
+            }
             if !std::mem::replace(&mut live[self.table.index(handle)], true)
                 && let Some(answered) = self.answered(handle)
             {
@@ -95,27 +123,41 @@ impl Machine {
         let mut old = std::mem::take(&mut self.table);
         let slots = kept.iter().map(|handle| old.slot(*handle)?.take());
         self.table = Table::of(slots.collect());
-        let new = |handle: Handle| Handle(numbers[old.index(handle)]);
+        let new = |handle: Handle| match Kept::number(handle) {
+            Some(_) => handle,
+            None => Handle(numbers[old.index(handle)]),
+        };
+        self.kept.renumber(new);
         for answered in self.table.slots().flatten() {
             let inside = &mut answered.references;
             if inside.count > 0 {
                 inside.first = new(inside.first);
             }
         }
-        let moved = |value: &mut Value| {
+        self.each_handle(|handle| *handle = new(*handle));
+    }
+
+    /// Visits every handle on the stack, in the heap and in the results of kept children.
+    pub(super) fn each_handle(&mut self, mut visit: impl FnMut(&mut Handle)) {
+        let mut inside = |value: &mut Value| {
             if let Value::Reference(handle) = value {
-                *handle = new(*handle);
+                visit(handle);
             }
         };
-        self.stack.iter_mut().for_each(moved);
+        self.stack.iter_mut().for_each(&mut inside);
+        self.kept.values_mut().iter_mut().for_each(&mut inside);
         for object in self.heap.objects_mut() {
             match object {
-                Object::List(items) => items.iter_mut().for_each(moved),
-                Object::Dictionary(dictionary) => dictionary.values_mut().for_each(moved),
-                Object::Closure(closure) => closure.captures.iter_mut().for_each(moved),
-                Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => moved(value),
+                Object::List(items) => items.iter_mut().for_each(&mut inside),
+                Object::Dictionary(dictionary) => dictionary.values_mut().for_each(&mut inside),
+                Object::Closure(closure) => closure.captures.iter_mut().for_each(&mut inside),
+                Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => inside(value),
                 Object::Thunk(Thunk::Waiting(handle)) => {
-                    *handle = new(*handle);
+                    let mut value = Value::Reference(*handle);
+                    inside(&mut value);
+                    if let Value::Reference(moved) = value {
+                        *handle = moved;
+                    }
                 }
                 Object::Gone | Object::Text(_) | Object::Integer(_) => {}
             }

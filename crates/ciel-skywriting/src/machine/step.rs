@@ -32,8 +32,15 @@ impl Machine {
             self.frames[top].pc = pc as u32;
             match flow? {
                 Flow::Call(arguments) => self.call(code, arguments, host)?,
-                Flow::Return if top == 0 => {
-                    let ended = self.finish()?;
+                Flow::Return if top == self.strand().frame as usize => {
+                    if self.is_in_place() {
+                        self.leave_child(code)?;
+                        continue;
+                    }
+                    if self.tail_call(code)? {
+                        continue;
+                    }
+                    let ended = self.finish(host)?;
                     self.frames.clear();
                     return Ok(Step::Finished(ended));
                 }

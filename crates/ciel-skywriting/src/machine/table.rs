@@ -35,6 +35,12 @@ impl Table {
         self.own.capacity() + self.delivered.capacity()
     }
 
+    /// Gives back memory that no reference takes.
+    pub(super) fn shrink(&mut self) {
+        self.own.shrink_to_fit();
+        self.delivered.shrink_to_fit();
+    }
+
     /// The next handle of the task's own.
     pub(super) fn next(&self) -> Handle {
         Handle(u32::try_from(self.own.len()).expect("the budget bounds the table"))
@@ -82,6 +88,9 @@ impl Table {
 
     /// References are delivered to the task; gives how many are new.
     pub(super) fn deliver(&mut self, references: References) -> usize {
+        if references.count == 0 {
+            return 0;
+        }
         let first = references.first.0.saturating_sub(Handle::DELIVERED_MIN);
         let end = (first + references.count) as usize;
         let more = end.saturating_sub(self.delivered.len());

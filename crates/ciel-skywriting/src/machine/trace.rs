@@ -8,7 +8,7 @@ use super::{Frame, Machine, Step};
 use crate::code::Location;
 use crate::diagnostic::Diagnostic;
 use crate::hir::Span;
-use crate::host::Thrown;
+use crate::host::{Host, Thrown};
 use crate::value::{Dictionary, Index, KeyView, Value};
 
 /// Lines of a trace that are kept at its two ends.
@@ -21,14 +21,19 @@ const VALUE_BYTES_MAX: usize = 64 * 1024;
 
 impl Machine {
     /// Goes to the innermost handler, or ends the script.
-    pub(super) fn unwind(&mut self, mut failure: Failure) -> Option<Step> {
-        self.is_settling = false;
+    pub(super) fn unwind(&mut self, mut failure: Failure, host: &mut dyn Host) -> Option<Step> {
+        self.strand_mut().is_settling = false;
+        let is_caught = self.handlers.len() > self.strand().handlers as usize;
+        if !is_caught && self.is_in_place() && !self.strand().is_sealed {
+            return Some(Step::NeedsHost);
+        }
         if failure.rethrown.is_none() {
             let own = self.own_trace();
             failure.thrown.trace = bounded(std::mem::take(&mut failure.thrown.trace), own);
         }
-        let Some(handler) = self.handlers.pop() else {
+        let Some(handler) = self.handlers.pop().filter(|_| is_caught) else {
             let place = Box::new(self.place(&failure.thrown));
+            self.promote_oldest(host, usize::MAX);
             self.frames.clear();
             return Some(Step::Failed {
                 thrown: Box::new(failure.thrown),
@@ -51,12 +56,12 @@ impl Machine {
     }
 
     fn span(&self, frame: &Frame) -> Span {
-        let function = &self.code.functions[frame.function as usize];
-        function
-            .spans
-            .get(frame.pc as usize)
-            .copied()
-            .unwrap_or_default()
+        self.span_at(frame.function, frame.pc)
+    }
+
+    pub(super) fn span_at(&self, function: u32, pc: u32) -> Span {
+        let spans = &self.code.functions[function as usize].spans;
+        spans.get(pc as usize).copied().unwrap_or_default()
     }
 
     /// The place of the instruction that runs, or is next.
@@ -86,7 +91,8 @@ impl Machine {
 
     /// One line per activation, innermost first; `None` means lines that were left out.
     fn own_trace(&self) -> Lines {
-        let depth = self.frames.len();
+        let frames = &self.frames[self.strand().frame as usize..];
+        let depth = frames.len();
         let line = |frame: &Frame| {
             let name = match frame.function {
                 0 => "the script".into(),
@@ -95,7 +101,7 @@ impl Machine {
             format!("{name} at {}", self.code.locate(self.span(frame)))
         };
         if depth <= INNERMOST_LINES + OUTERMOST_LINES {
-            let inner = self.frames.iter().rev().map(line).collect();
+            let inner = frames.iter().rev().map(line).collect();
             return Lines {
                 inner,
                 left_out: 0,
@@ -103,17 +109,13 @@ impl Machine {
             };
         }
         Lines {
-            inner: self.frames[depth - INNERMOST_LINES..]
+            inner: frames[depth - INNERMOST_LINES..]
                 .iter()
                 .rev()
                 .map(line)
                 .collect(),
             left_out: depth - INNERMOST_LINES - OUTERMOST_LINES,
-            outer: self.frames[..OUTERMOST_LINES]
-                .iter()
-                .rev()
-                .map(line)
-                .collect(),
+            outer: frames[..OUTERMOST_LINES].iter().rev().map(line).collect(),
         }
     }
 

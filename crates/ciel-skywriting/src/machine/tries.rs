@@ -48,7 +48,9 @@ impl Machine {
 
     /// A thunk that was made now belongs to the innermost open `try`.
     pub(super) fn keep_for_try(&mut self, thunk: Value) -> Result<(), Pause> {
-        let Some(number) = self.handlers.len().checked_sub(1) else {
+        let least = self.strand().handlers as usize;
+        let last = self.handlers.len().checked_sub(1);
+        let Some(number) = last.filter(|number| *number >= least) else {
             return Ok(());
         };
         let list = self.thunks_of(number);
@@ -62,9 +64,9 @@ impl Machine {
     /// failure, they come first: the failed instruction would else wait for its own operands again,
     /// and each wait may cost the answers of the other.
     pub(super) fn proceed(&mut self, code: &Code, host: &mut dyn Host) -> Result<Step, Pause> {
-        if self.is_settling {
-            self.force_tried(0)?;
-            self.is_settling = false;
+        if self.strand().is_settling {
+            self.force_tried(self.strand().handlers as usize)?;
+            self.strand_mut().is_settling = false;
         }
         self.execute(code, host)
     }
@@ -72,14 +74,14 @@ impl Machine {
     /// What a handler is to catch in the place of `failure`: the first failure in serial order of
     /// what the open `try`s dereferenced. Only the handlers that surround it stay open.
     pub(super) fn first_failure(&mut self, failure: Failure) -> Result<Failure, Pause> {
-        if std::mem::take(&mut self.is_settling) {
+        if std::mem::take(&mut self.strand_mut().is_settling) {
             return Ok(failure);
         }
-        match self.force_tried(0) {
+        match self.force_tried(self.strand().handlers as usize) {
             Ok(()) => Ok(failure),
             Err(Pause::Failed(earlier)) => Ok(*earlier),
             Err(pause) => {
-                self.is_settling = true;
+                self.strand_mut().is_settling = true;
                 Err(pause)
             }
         }

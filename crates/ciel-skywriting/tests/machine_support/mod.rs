@@ -62,6 +62,17 @@ impl Outcome {
     }
 }
 
+/// Which spawned functions are tasks at once; the machine keeps the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promotes {
+    /// All of them.
+    Always,
+    /// Those that have to be.
+    Never,
+    /// By chance, and now and then when the fuel is used up.
+    Seed(u64),
+}
+
 /// How a program is run.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -72,6 +83,8 @@ pub struct Plan {
     pub reload: bool,
     /// Renumbers references whenever it may.
     pub compact: bool,
+    /// Which spawned functions are tasks at once.
+    pub promotes: Promotes,
     /// Instructions at a time.
     pub fuel: u64,
     /// Gives up after so many turns.
@@ -89,6 +102,7 @@ impl Default for Plan {
             newest_first: false,
             reload: false,
             compact: false,
+            promotes: Promotes::Always,
             fuel: 1_000_000,
             turns_max: 1_000_000,
         }
@@ -100,9 +114,31 @@ pub fn run(source: &str) -> Outcome {
     run_as(source, &Plan::default())
 }
 
-/// Runs a program as planned.
+/// Runs a program as planned. However many of its functions the machine keeps, and whenever it
+/// promotes them, the outcome is the same but for the number of spawns.
 pub fn run_as(source: &str, plan: &Plan) -> Outcome {
-    World::new(compile(source), plan.clone()).run()
+    let code = compile(source);
+    let outcome = World::new(code.clone(), plan.clone()).run();
+    let seeds = (0..6).map(Promotes::Seed);
+    for promotes in std::iter::once(Promotes::Never).chain(seeds) {
+        let fuel = match promotes {
+            Promotes::Seed(seed) => plan.fuel.min(1 << (4 * seed + 3)),
+            Promotes::Always | Promotes::Never => plan.fuel,
+        };
+        let other = Plan {
+            promotes,
+            fuel,
+            ..plan.clone()
+        };
+        let kept = World::new(code.clone(), other).run();
+        let spawns = outcome.spawns;
+        assert_eq!(
+            Outcome { spawns, ..kept },
+            outcome,
+            "{promotes:?} of\n{source}"
+        );
+    }
+    outcome
 }
 
 /// The result of a program that ends well.

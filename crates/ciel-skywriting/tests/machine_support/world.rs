@@ -1,11 +1,11 @@
 //! The tasks and objects of one program, run one turn after the other.
 
-use super::{Outcome, Plan};
+use super::{Outcome, Plan, Promotes};
 use bytes::Bytes;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::diagnostic::Diagnostic;
 use ciel_skywriting::host::{
-    Answer, Handle, Host, NoPackage, References, SpawnRequest, Thrown, Work,
+    Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest, Thrown, Work,
 };
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use std::collections::VecDeque;
@@ -90,10 +90,56 @@ struct Turn<'w> {
     events: &'w mut Vec<Event>,
     spawned: Vec<(SpawnRequest, Vec<ObjectId>, ObjectId)>,
     tasks: usize,
+    promotes: Promotes,
+    chance: &'w mut u64,
+    /// Index of the last action of which it knows, and how many.
+    last: Option<u64>,
+}
+
+/// The next of a row of numbers that look random.
+fn next(chance: &mut u64) -> u64 {
+    *chance = chance
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *chance >> 33
+}
+
+impl Turn<'_> {
+    fn comes(&mut self, action: u64) {
+        assert!(self.last <= Some(action), "{:?} before {action}", self.last);
+        self.last = Some(action);
+    }
 }
 
 impl Host for Turn<'_> {
+    fn keeping(&mut self, _action: u64) -> Keeping {
+        let is_kept = match self.promotes {
+            Promotes::Always => false,
+            Promotes::Never => true,
+            Promotes::Seed(_) => !next(self.chance).is_multiple_of(4),
+        };
+        match is_kept {
+            true => Keeping::Kept,
+            false => Keeping::Promoted,
+        }
+    }
+
+    fn construct(
+        &mut self,
+        action: u64,
+        bytes: Vec<u8>,
+        references: Vec<Handle>,
+    ) -> Result<(), String> {
+        self.comes(action);
+        let references = self.table.objects(&references);
+        self.table.own.push(self.objects.len());
+        let bytes = bytes.into();
+        self.objects.push(Object::Value { bytes, references });
+        Ok(())
+    }
+
     fn spawn(&mut self, request: SpawnRequest) {
+        self.comes(request.action);
         let given = self.table.objects(&request.references);
         let first = self.objects.len();
         for _ in 0..request.outputs {
@@ -105,11 +151,13 @@ impl Host for Turn<'_> {
         self.spawned.push((request, given, first));
     }
 
-    fn print(&mut self, line: &str) {
+    fn print(&mut self, actions: u64, line: &str) {
+        self.comes(actions);
         self.events.push(Event::Line(line.to_owned()));
     }
 
-    fn package(&mut self, name: &str) -> Result<Handle, NoPackage> {
+    fn package(&mut self, action: u64, name: &str) -> Result<Handle, NoPackage> {
+        self.comes(action);
         if name != "data" {
             return Err(NoPackage::Unknown);
         }
@@ -131,6 +179,7 @@ pub struct World {
     waiting: Vec<TaskId>,
     result: Option<(Result<serde_json::Value, Thrown>, Option<Diagnostic>)>,
     spawns: usize,
+    chance: u64,
     /// Called with every executor request; gives its outputs.
     executor: fn(&str, &serde_json::Value, u32) -> Vec<Object>,
 }
@@ -160,6 +209,10 @@ fn standard_executor(name: &str, arguments: &serde_json::Value, outputs: u32) ->
 
 impl World {
     pub fn new(code: Arc<Code>, plan: Plan) -> World {
+        let chance = match plan.promotes {
+            Promotes::Seed(seed) => seed,
+            Promotes::Always | Promotes::Never => 0,
+        };
         let root = Arc::new(plan.surroundings.clone());
         let child = Arc::new(ScriptEnvironment {
             role: Role::Function,
@@ -183,6 +236,7 @@ impl World {
             waiting: vec![],
             result: None,
             spawns: 0,
+            chance,
             executor: standard_executor,
         }
     }
@@ -262,8 +316,22 @@ impl World {
             events: &mut task.events,
             spawned: vec![],
             tasks: self.tasks.len(),
+            promotes: self.plan.promotes,
+            chance: &mut self.chance,
+            last: None,
         };
         let step = machine.run(&mut turn, self.plan.fuel);
+        let is_asked = match (&step, self.plan.promotes) {
+            (Step::NeedsHost, _) => true,
+            (Step::Preempted, Promotes::Seed(_)) => next(turn.chance).is_multiple_of(2),
+            _ => false,
+        };
+        let promoted = match is_asked {
+            true => machine.promote_running(&mut turn),
+            false => Ok(None),
+        };
+        let promoted = promoted.expect("a child that runs in place can be promoted");
+        assert!(promoted.is_some() || step != Step::NeedsHost);
         let spawned = turn.spawned;
         let known = task.table.own.len() + task.table.delivered.len();
         assert_eq!(machine.references(), known);
@@ -273,8 +341,12 @@ impl World {
         for (request, given, first) in spawned {
             self.start(request, given, first);
         }
+        if let Some(promoted) = promoted {
+            let last = self.tasks.last_mut().expect("it was spawned");
+            last.start = Start::Running(promoted.machine);
+        }
         match step {
-            Step::Preempted => {
+            Step::Preempted | Step::NeedsHost => {
                 self.tasks[id].start = Start::Running(machine);
                 self.ready.push_back(id);
             }

@@ -106,7 +106,7 @@ impl Machine {
             Builtin::Print => self.print(host, first),
             Builtin::Text => self.text_of_reference(first),
             Builtin::IsError => self.is_error(first),
-            Builtin::Cancel => self.cancel(first),
+            Builtin::Cancel => self.cancel(host, first),
             Builtin::Int => self.int(first),
             Builtin::Float => self.float(first),
             Builtin::Str => self.string(first),
@@ -154,6 +154,7 @@ impl Machine {
     }
 
     fn print(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        self.at_host()?;
         let mut line = String::new();
         for at in first..self.stack.len() {
             if at > first {
@@ -162,18 +163,21 @@ impl Machine {
             line.push_str(&json::shown(&self.heap, self.stack[at])?);
             self.heap.room(line.len())?;
         }
-        host.print(&line);
+        self.promote_pending(host, usize::MAX)?;
+        host.print(self.strand().actions, &line);
         self.burn(line.len() / 64);
         Ok(Value::Bool(true))
     }
 
     fn package(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        self.at_host()?;
+        self.promote_pending(host, usize::MAX)?;
         let value = self.stack[first];
         if !value.is_text() {
             return self.wrong_argument(Builtin::Package, "a string", value);
         }
         let name = self.heap.text(value);
-        let handle = match host.package(name) {
+        let handle = match host.package(self.strand().actions, name) {
             Ok(handle) => handle,
             Err(NoPackage::Unknown) => {
                 let message = format!("the job has no package {name:?}");

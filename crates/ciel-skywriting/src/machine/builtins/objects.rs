@@ -5,7 +5,7 @@
 //! next: `tasks`.
 
 use crate::builtins::Builtin;
-use crate::host::{Answer, Handle};
+use crate::host::{Answer, Handle, Host};
 use crate::machine::Machine;
 use crate::machine::failure::{Failure, Pause};
 use crate::machine::force::too_large;
@@ -25,6 +25,10 @@ impl Machine {
     pub(super) fn is_error(&mut self, first: usize) -> Result<Value, Pause> {
         let mut value = self.stack[first];
         while let Some(handle) = self.reference_behind(value) {
+            if self.here(handle).is_some() {
+                value = self.step_through(first, handle)?;
+                continue;
+            }
             value = match self.answered(handle).map(|answered| &answered.answer) {
                 None => return Err(Pause::Blocked(vec![handle])),
                 Some(Answer::Error(_)) => return Ok(Value::Bool(true)),
@@ -41,16 +45,19 @@ impl Machine {
 
     /// `cancel(reference)`. Whether it has an effect depends on time, so the machine stops each
     /// time for an answer that is recorded.
-    pub(super) fn cancel(&mut self, first: usize) -> Result<Value, Pause> {
+    pub(super) fn cancel(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
         let value = self.stack[first];
         let Some(handle) = self.reference_behind(value) else {
             let value = self.force(value, false)?;
             return self.wrong_argument(Builtin::Cancel, "a reference", value);
         };
-        match self.cancelled.take() {
-            Some(is_cancelled) => Ok(Value::Bool(is_cancelled)),
-            None => Err(Pause::Cancels(handle)),
+        if let Some(is_cancelled) = self.cancelled.take() {
+            return Ok(Value::Bool(is_cancelled));
         }
+        self.at_host()?;
+        self.promote_pending(host, usize::MAX)?;
+        let outer = self.outer_all(host, self.strand().actions, &[handle])?;
+        Err(Pause::Cancels(outer[0]))
     }
 
     /// The value behind a reference; if that is a reference, it becomes the argument.
@@ -69,6 +76,10 @@ impl Machine {
         let given = self.heap.settled(self.stack[first]);
         let mut value = given;
         while let Some(handle) = self.reference_behind(value) {
+            if self.here(handle).is_some() {
+                value = self.step_through(first, handle)?;
+                continue;
+            }
             let Some(answered) = self.answered(handle) else {
                 return Err(Pause::Blocked(vec![handle]));
             };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::options;
 use crate::builtins::Builtin;
-use crate::host::{Handle, Host, SpawnRequest, Work};
+use crate::host::{Handle, Host, Keeping, SpawnRequest, Work};
 use crate::machine::failure::{Failure, Pause, fail};
 use crate::machine::graph::{self, Form};
 use crate::machine::json::{self, Style, brief};
@@ -52,21 +52,49 @@ impl Machine {
         if wanted != given {
             return calls::wrong_arity(&function.shown_name(), wanted, wanted, given);
         }
-        let label = function.shown_name();
+        let (label, number) = (function.shown_name(), closure.function);
+        let keeping = match options {
+            Json::Null => self.keeping(host, number, &roots),
+            _ => Keeping::Promoted,
+        };
+        if keeping != Keeping::Promoted {
+            return self.keep(&roots, keeping == Keeping::Sealed);
+        }
+        self.at_host()?;
         let encoded = graph::encode(&self.heap, &roots, Form::Value)
             .map_err(|_| Failure::new("OutOfMemory", "the arguments are too large"))?;
         self.burn(encoded.bytes.len() / 64);
+        let work = Work::Call(encoded.bytes);
+        let first = self.asked(host, (work, label), &encoded.references, 1, options)?;
+        Ok(Value::Reference(first))
+    }
+
+    /// Spawns a task that the host runs; gives the handle of its first output.
+    fn asked(
+        &mut self,
+        host: &mut dyn Host,
+        (work, label): (Work, Arc<str>),
+        references: &[Handle],
+        outputs: u32,
+        options: Json,
+    ) -> Result<Handle, Pause> {
+        self.at_host()?;
+        self.promote_pending(host, usize::MAX)?;
+        let action = self.strand().actions;
+        let references = self.outer_all(host, action, references)?;
         let location = self.location();
         host.spawn(SpawnRequest {
-            work: Work::Call(encoded.bytes),
-            references: encoded.references,
-            outputs: 1,
+            action,
+            work,
+            references,
+            outputs,
             options,
             label,
             line: location.line,
             file: location.file,
         });
-        Ok(Value::Reference(self.add_references(1)))
+        self.strand_mut().actions += 1;
+        Ok(self.add_references(outputs))
     }
 
     fn not_a_function(&self, callee: Value) -> Result<Value, Pause> {
@@ -231,20 +259,14 @@ impl Machine {
         }
         let executor = executor_name(self.heap.text(executor)).to_owned();
         self.heap.room(outputs as usize * size_of::<Value>())?;
-        let location = self.location();
-        host.spawn(SpawnRequest {
-            label: Arc::from(executor.as_str()),
-            work: Work::Executor {
-                executor,
-                arguments,
-            },
-            references,
-            outputs,
-            options,
-            line: location.line,
-            file: location.file,
-        });
-        let first = self.add_references(outputs).0;
+        let label = Arc::from(executor.as_str());
+        let work = Work::Executor {
+            executor,
+            arguments,
+        };
+        let first = self
+            .asked(host, (work, label), &references, outputs, options)?
+            .0;
         let items = (first..first + outputs)
             .map(|at| Value::Reference(Handle(at)))
             .collect();
@@ -258,21 +280,13 @@ impl Machine {
         if !pattern.is_text() {
             return self.wrong_argument(Builtin::Glob, "a string", pattern);
         }
-        let arguments = serde_json::json!({ "pattern": self.heap.text(pattern) });
-        let location = self.location();
-        host.spawn(SpawnRequest {
-            label: Arc::from(Builtin::Glob.name()),
-            work: Work::Executor {
-                executor: Builtin::Glob.name().to_owned(),
-                arguments,
-            },
-            references: Vec::new(),
-            outputs: 1,
-            options: serde_json::json!({ "pure": false }),
-            line: location.line,
-            file: location.file,
-        });
-        let handle = self.add_references(1);
+        let work = Work::Executor {
+            executor: Builtin::Glob.name().to_owned(),
+            arguments: serde_json::json!({ "pattern": self.heap.text(pattern) }),
+        };
+        let label = Arc::from(Builtin::Glob.name());
+        let options = serde_json::json!({ "pure": false });
+        let handle = self.asked(host, (work, label), &[], 1, options)?;
         Ok(self.heap.new_thunk(handle))
     }
 
@@ -292,20 +306,12 @@ impl Machine {
         arguments["input"] = serde_json::json!({ "$ref": 0 });
         arguments["path"] = self.heap.text(path).into();
         let name = Builtin::Export.name();
-        let location = self.location();
-        host.spawn(SpawnRequest {
-            label: Arc::from(name),
-            work: Work::Executor {
-                executor: name.to_owned(),
-                arguments,
-            },
-            references: vec![result],
-            outputs: 1,
-            options: Json::Null,
-            line: location.line,
-            file: location.file,
-        });
-        Ok(Value::Reference(self.add_references(1)))
+        let work = Work::Executor {
+            executor: name.to_owned(),
+            arguments,
+        };
+        let exported = self.asked(host, (work, Arc::from(name)), &[result], 1, Json::Null)?;
+        Ok(Value::Reference(exported))
     }
 
     /// `{"overwrite": true}`, or another truth, or nothing.

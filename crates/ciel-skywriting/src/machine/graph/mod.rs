@@ -4,8 +4,10 @@
 //! are for. Read next: `encode`, `decode`, and `crate::wire` for the form.
 
 mod check;
+mod copy;
 mod decode;
 mod encode;
 
+pub(crate) use copy::copy;
 pub(crate) use decode::{Refusal, decode};
 pub(crate) use encode::{Form, encode};

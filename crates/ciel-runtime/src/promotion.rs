@@ -1,0 +1,76 @@
+//! When what a script keeps in its machine is promoted to tasks.
+//!
+//! It does not know how a machine promotes. Read next: `scripts`, and `ciel_skywriting::machine`.
+
+use ciel_model::{Failure, FailureKind, limits};
+use ciel_skywriting::machine::{Machine, Promoted, Step};
+
+use crate::engine::Engine;
+use crate::script::Script;
+use crate::script_host::ScriptHost;
+
+/// Instructions between two looks whether another thread waits for what a script keeps.
+const SLICE_FUEL: u64 = 5_000;
+
+/// Instructions after which something that a machine keeps is promoted in any case.
+const KEPT_FUEL_MAX: u64 = 20 * limits::SCRIPT_FUEL;
+
+/// Children that are promoted at once, at most.
+const PROMOTED_MAX: usize = 16;
+
+/// Runs for a turn, or until something that the machine keeps is to be promoted: another thread
+/// waits for it, and the machine has done more since the last promotion than the next one costs.
+pub(crate) fn run_for_others(
+    engine: &Engine,
+    machine: &mut Machine,
+    kept_for: &mut u64,
+    host: &mut ScriptHost<'_>,
+) -> Step {
+    for _ in 0..limits::SCRIPT_FUEL / SLICE_FUEL {
+        let step = machine.run(host, SLICE_FUEL);
+        *kept_for += SLICE_FUEL;
+        if step != Step::Preempted || is_due(engine, machine, *kept_for) {
+            return step;
+        }
+    }
+    Step::Preempted
+}
+
+/// Whether something is to be promoted so long after the last promotion.
+fn is_due(engine: &Engine, machine: &Machine, kept_for: u64) -> bool {
+    let is_wanted = || engine.is_thread_idle() || kept_for >= KEPT_FUEL_MAX;
+    machine.has_kept() && is_wanted() && kept_for >= machine.promotion_fuel()
+}
+
+/// Promotes what another thread can run, and what only a task can continue. Now and then something
+/// is promoted although nobody waits for it: a resumed run has its result, and need not rerun it.
+pub(crate) fn promote(
+    engine: &Engine,
+    machine: &mut Machine,
+    kept_for: &mut u64,
+    host: &mut ScriptHost<'_>,
+    step: &Step,
+) -> Result<Option<Promoted>, String> {
+    match step {
+        Step::NeedsHost => {}
+        Step::Preempted if is_due(engine, machine, *kept_for) => {}
+        _ => return Ok(None),
+    }
+    *kept_for = 0;
+    let promoted = machine.promote_running(host)?;
+    if promoted.is_none() && *step == Step::NeedsHost {
+        return Err("it did what it had not done in the run that it repeats".to_string());
+    }
+    machine.promote_oldest(host, PROMOTED_MAX);
+    Ok(promoted)
+}
+
+/// A child that ran in place cannot become a task.
+pub(crate) fn not_promoted(script: &Script, why: String) -> Failure {
+    let label = script.assignment().label.clone();
+    Failure::new(
+        FailureKind::TaskError,
+        label,
+        format!("a function that it spawned: {why}"),
+    )
+}

@@ -1,0 +1,200 @@
+//! The host of a running script: what its machine asks for becomes actions of an attempt.
+//!
+//! The actions are gathered in program order, and submitted when the stretch is over. It does not
+//! know threads or turns. Read next: `scripts`, which runs the machines.
+
+use ciel_engine::{Action, At, Attempt, Event};
+use ciel_model::{ActionKey, Form, Handle, Label, Name, Value};
+use ciel_skywriting::host::{Handle as ScriptHandle, Host, Keeping, NoPackage, SpawnRequest};
+use ciel_skywriting::machine::Machine;
+use rustc_hash::FxHashMap;
+
+use crate::engine::Engine;
+use crate::executors::Executor;
+use crate::objects;
+use crate::script::{self, Earlier, Script, assigned};
+use crate::settings::Package;
+use crate::translate;
+use crate::user_files;
+
+/// What a script did since its last report, in program order.
+pub(crate) enum Act {
+    Step(Event),
+    /// After so many actions.
+    Print(u64, Vec<u8>),
+}
+
+/// Spawns of a script, the latest ones, among which the task that made an object is looked for.
+const MAKERS_MAX: u64 = 1024;
+
+/// Outputs of each of them that are looked at.
+const MAKER_OUTPUTS_MAX: u64 = 4;
+
+/// The surroundings of one script for one stretch of running.
+pub(crate) struct ScriptHost<'a> {
+    engine: &'a Engine,
+    executor: &'a dyn Executor,
+    origin: &'a [u8],
+    /// What the script did in this stretch.
+    pub(crate) acts: Vec<Act>,
+    /// Whether something was spawned in this stretch.
+    pub(crate) has_spawned: bool,
+    label: &'a Label,
+    constructed: &'a mut (u64, u64),
+    attempt: &'a mut Attempt,
+    earlier: Option<&'a mut Earlier>,
+    packages: &'a mut FxHashMap<String, ScriptHandle>,
+}
+
+/// The machine of a script, for how many instructions it has kept what it keeps, and the host for
+/// one stretch of running.
+pub(crate) fn host_of<'a>(
+    engine: &'a Engine,
+    executor: &'a dyn Executor,
+    script: &'a mut Script,
+) -> (&'a mut Machine, &'a mut u64, ScriptHost<'a>) {
+    let host = ScriptHost {
+        engine,
+        executor,
+        origin: &script.origin,
+        acts: Vec::new(),
+        has_spawned: false,
+        label: &assigned(&script.assignment).label,
+        constructed: &mut script.constructed,
+        attempt: &mut script.attempt,
+        earlier: script.earlier.as_deref_mut(),
+        packages: &mut script.packages,
+    };
+    (&mut script.machine, &mut script.kept_for, host)
+}
+
+impl Host for ScriptHost<'_> {
+    fn keeping(&mut self, action: u64) -> Keeping {
+        let was_spawned = self.earlier.as_deref_mut().is_some_and(|earlier| {
+            while earlier
+                .spawned
+                .front()
+                .is_some_and(|before| *before < action)
+            {
+                earlier.spawned.pop_front();
+            }
+            earlier.spawned.front() == Some(&action)
+        });
+        if was_spawned || self.engine.settings.serial {
+            return Keeping::Promoted;
+        }
+        match self.attempt.repeats(ActionKey::action(action)) {
+            true => Keeping::Sealed,
+            false => Keeping::Kept,
+        }
+    }
+
+    fn spawn(&mut self, request: SpawnRequest) {
+        self.has_spawned = true;
+        self.comes_to(request.action);
+        let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
+        let act = self.attempt.act(Action::Spawn {
+            at: At::Action,
+            first: None,
+            descriptor,
+        });
+        self.acts.push(Act::Step(act.event));
+    }
+
+    fn construct(
+        &mut self,
+        action: u64,
+        bytes: Vec<u8>,
+        references: Vec<ScriptHandle>,
+    ) -> Result<(), String> {
+        self.comes_to(action);
+        if self.constructed.0 != action {
+            *self.constructed = (action, 0);
+        }
+        let part = self.constructed.1;
+        self.constructed.1 += 1;
+        let name = || self.label.name.construct(action).construct(part);
+        let content = objects::keep(self.engine, name, bytes.into());
+        let content = content.map_err(|error| {
+            self.engine.heed(&error.0);
+            error.to_string()
+        })?;
+        self.make(Value {
+            form: Form::Skywriting,
+            content,
+            references: script::handles(&references),
+        });
+        Ok(())
+    }
+
+    fn print(&mut self, actions: u64, line: &str) {
+        self.comes_to(actions);
+        if let Some(Act::Print(_, bytes)) = self.acts.last_mut() {
+            bytes.extend_from_slice(line.as_bytes());
+            return bytes.push(b'\n');
+        }
+        let mut bytes = line.as_bytes().to_vec();
+        bytes.push(b'\n');
+        self.acts.push(Act::Print(self.attempt.write(), bytes));
+    }
+
+    fn package(&mut self, action: u64, name: &str) -> Result<ScriptHandle, NoPackage> {
+        self.comes_to(action);
+        if let Some(handle) = self.packages.get(name) {
+            return Ok(*handle);
+        }
+        let given = self.engine.settings.packages.get(name);
+        let given = given.ok_or(NoPackage::Unknown)?;
+        // Nothing is constructed unless all can be read: the script counts its handles.
+        let values = given.files().iter().map(|path| {
+            user_files::bring_in(self.engine, path)
+                .map_err(|error| NoPackage::Unusable(format!("{path:?}: {error}")))
+        });
+        let values: Vec<Value<Handle>> = values.collect::<Result<_, _>>()?;
+        let index = match given {
+            Package::File(_) => None,
+            Package::Index(paths) => Some(user_files::index_of(self.engine, paths)),
+        };
+        let unusable = |error: std::io::Error| NoPackage::Unusable(error.to_string());
+        let index = index.transpose().map_err(unusable)?;
+        let files: Vec<Handle> = values.into_iter().map(|value| self.make(value)).collect();
+        let package = match index {
+            None => files[0],
+            Some(index) => self.make(Value {
+                references: files,
+                ..index
+            }),
+        };
+        let package = ScriptHandle(package.0);
+        self.packages.insert(name.to_string(), package);
+        Ok(package)
+    }
+
+    fn maker(&self, object: &str) -> Option<String> {
+        let object: Name = object.parse().ok()?;
+        let actions = self.attempt.actions();
+        let latest = (actions.saturating_sub(MAKERS_MAX)..actions).rev();
+        let mut tasks = latest.map(|action| self.label.name.spawn(action));
+        let made = |task: &Name| (0..MAKER_OUTPUTS_MAX).any(|index| task.output(index) == object);
+        tasks.find(made).map(|task| format!("{task:?}"))
+    }
+}
+
+impl ScriptHost<'_> {
+    /// The machine has counted so many actions, those that it keeps among them.
+    fn comes_to(&mut self, actions: u64) {
+        let reached = self.attempt.reach(actions);
+        reached.expect("a machine counts its actions upwards, and bounds them");
+    }
+
+    /// Makes an object of the script's. Gives its handle.
+    fn make(&mut self, value: Value<Handle>) -> Handle {
+        let act = self.attempt.act(Action::Construct {
+            at: At::Part,
+            handle: None,
+            value,
+        });
+        self.acts.push(Act::Step(act.event));
+        act.first.expect("a construction has a handle")
+    }
+}

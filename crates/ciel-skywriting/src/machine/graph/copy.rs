@@ -1,0 +1,116 @@
+//! Copies of values inside one heap, for what behaves as if it had been handed over.
+//!
+//! What cannot change is shared. Read next: `crate::machine::in_place`.
+
+use rustc_hash::FxHashMap;
+
+use crate::machine::collector::besides;
+use crate::machine::failure::Pause;
+use crate::machine::heap::Heap;
+use crate::value::{Closure, Index, Object, Thunk, Value};
+
+/// What the roots reach, as a change of neither side is seen by the other. Sharing among the roots
+/// stays.
+pub(crate) fn copy(heap: &mut Heap, roots: &[Value]) -> Result<Vec<Value>, Pause> {
+    let mut copier = Copier {
+        heap,
+        copies: FxHashMap::default(),
+        todo: Vec::new(),
+    };
+    let copies = roots.iter().map(|root| copier.value(*root));
+    let copies = copies.collect::<Result<_, _>>()?;
+    copier.rest()?;
+    Ok(copies)
+}
+
+struct Copier<'h> {
+    heap: &'h mut Heap,
+    copies: FxHashMap<Index, Index>,
+    /// Copies of which the values inside are still those of the original.
+    todo: Vec<Index>,
+}
+
+impl Copier<'_> {
+    fn value(&mut self, value: Value) -> Result<Value, Pause> {
+        let value = self.heap.settled(value);
+        Ok(match value {
+            Value::List(index) => Value::List(self.object(index)?),
+            Value::Dictionary(index) => Value::Dictionary(self.object(index)?),
+            Value::Cell(index) => Value::Cell(self.object(index)?),
+            Value::Thunk(index) => Value::Thunk(self.object(index)?),
+            Value::Closure(index) if !self.is_constant(index) => {
+                Value::Closure(self.object(index)?)
+            }
+            shared => shared,
+        })
+    }
+
+    /// Whether a function has captured nothing that can change.
+    fn is_constant(&self, closure: Index) -> bool {
+        let Object::Closure(closure) = self.heap.object(closure) else {
+            return false;
+        };
+        let may_change = |value: &Value| {
+            matches!(
+                value,
+                Value::List(_)
+                    | Value::Dictionary(_)
+                    | Value::Cell(_)
+                    | Value::Thunk(_)
+                    | Value::Closure(_)
+            )
+        };
+        !closure.captures.iter().any(may_change)
+    }
+
+    fn object(&mut self, index: Index) -> Result<Index, Pause> {
+        if let Some(copy) = self.copies.get(&index) {
+            return Ok(*copy);
+        }
+        let bytes = besides(self.heap.object(index));
+        self.heap.room(bytes)?;
+        let object = match self.heap.object(index) {
+            Object::Thunk(Thunk::Waiting(handle)) => Object::Thunk(Thunk::Waiting(*handle)),
+            other => {
+                let copy = other.clone();
+                self.todo.push(Index(self.heap.objects().len() as u32));
+                copy
+            }
+        };
+        let copy = self.heap.adopt(object);
+        self.copies.insert(index, copy);
+        Ok(copy)
+    }
+
+    fn rest(&mut self) -> Result<(), Pause> {
+        while let Some(index) = self.todo.pop() {
+            let object = std::mem::replace(self.heap.object_mut(index), Object::Gone);
+            *self.heap.object_mut(index) = self.inside(object)?;
+        }
+        Ok(())
+    }
+
+    fn inside(&mut self, object: Object) -> Result<Object, Pause> {
+        Ok(match object {
+            Object::List(mut items) => {
+                for item in &mut items {
+                    *item = self.value(*item)?;
+                }
+                Object::List(items)
+            }
+            Object::Dictionary(mut dictionary) => {
+                for value in dictionary.values_mut() {
+                    *value = self.value(*value)?;
+                }
+                Object::Dictionary(dictionary)
+            }
+            Object::Closure(Closure { function, captures }) => {
+                let captures = captures.iter().map(|value| self.value(*value));
+                let captures = captures.collect::<Result<_, _>>()?;
+                Object::Closure(Closure { function, captures })
+            }
+            Object::Cell(value) => Object::Cell(self.value(value)?),
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,250 @@
+//! Children that the machine keeps: they run in place, and are promoted when they have to be.
+
+#![allow(missing_docs)]
+
+mod machine_support;
+
+use ciel_skywriting::host::{Handle, Host, Keeping, NoPackage, SpawnRequest};
+use ciel_skywriting::machine::{Machine, Returned, Step};
+use machine_support::{Outcome, Plan, Promotes, World, compile, run_as};
+use serde_json::json;
+
+/// The outcome when the machine keeps all that it may.
+fn kept(source: &str) -> Outcome {
+    let plan = Plan {
+        promotes: Promotes::Never,
+        ..Plan::default()
+    };
+    run_as(source, &Plan::default());
+    World::new(compile(source), plan).run()
+}
+
+const FIB: &str = "
+    function fib(n) {
+        if (n < 2) { return n; }
+        a = spawn(fib, [n - 1]);
+        b = spawn(fib, [n - 2]);
+        return *a + *b;
+    }
+";
+
+#[test]
+fn pure_calls_never_leave_the_machine() {
+    let outcome = kept(&format!("{FIB} return *spawn(fib, [14]);"));
+    assert_eq!(outcome.value(), &json!(377));
+    assert_eq!(outcome.spawns, 0);
+}
+
+#[test]
+fn chain_of_a_hundred_thousand_needs_neither_native_stack_nor_tasks() {
+    let source = "
+        function link(n) { if (n == 0) { return 0; } return 1 + *spawn(link, [n - 1]); }
+        return *spawn(link, [100000]);
+    ";
+    let plan = Plan {
+        promotes: Promotes::Never,
+        ..Plan::default()
+    };
+    let outcome = World::new(compile(source), plan).run();
+    assert_eq!(outcome.value(), &json!(100_000));
+    assert_eq!(outcome.spawns, 0);
+}
+
+#[test]
+fn loop_of_tail_calls_stays_in_one_place() {
+    let source = "
+        function loop(n, sum) { if (n == 0) { return sum; } return *spawn(loop, [n - 1, sum + n]); }
+        return *spawn(loop, [200000, 0]);
+    ";
+    let plan = Plan {
+        promotes: Promotes::Never,
+        ..Plan::default()
+    };
+    let outcome = World::new(compile(source), plan).run();
+    assert_eq!(outcome.value(), &json!(20_000_100_000_i64));
+    assert_eq!(outcome.spawns, 0);
+}
+
+/// Arguments are those of the spawn, and each use of a result is a copy of its own.
+#[test]
+fn kept_values_behave_as_if_copied() {
+    let outcome = kept(
+        "
+        function grow(list) { list += 3; return list; }
+        mine = [1, 2];
+        grown = spawn(grow, [mine]);
+        mine += 9;
+        first = *grown;
+        first += 4;
+        return [mine, first, *grown];
+        ",
+    );
+    let expected = json!([[1, 2, 9], [1, 2, 3, 4], [1, 2, 3]]);
+    assert_eq!(outcome.value(), &expected);
+    assert_eq!(outcome.spawns, 0);
+}
+
+#[test]
+fn function_that_prints_is_a_task_and_its_output_comes_in_order() {
+    let outcome = kept(
+        "
+        function shout(n) { print(\"child\", n); return n; }
+        function quiet(n) { return *spawn(shout, [n]) + 1; }
+        print(\"before\");
+        a = spawn(quiet, [1]);
+        print(\"between\");
+        b = spawn(quiet, [2]);
+        return *a + *b;
+        ",
+    );
+    assert_eq!(outcome.value(), &json!(5));
+    assert_eq!(outcome.output, ["before", "child 1", "between", "child 2"]);
+    assert_eq!(outcome.spawns, 4);
+}
+
+#[test]
+fn failure_of_a_kept_child_is_that_of_a_task() {
+    let outcome = kept(
+        "
+        function bad(n) { return [1, 2][n]; }
+        r = spawn(bad, [7]);
+        try { return *r; } catch (error) { return error[\"kind\"]; }
+        ",
+    );
+    assert_eq!(outcome.value(), &json!("IndexError"));
+    assert_eq!(outcome.spawns, 1);
+}
+
+#[test]
+fn references_in_a_result_name_kept_results() {
+    let outcome = kept(
+        "
+        function leaf(n) { return [n]; }
+        function pair(n) { return [spawn(leaf, [n]), spawn(leaf, [n + 1])]; }
+        function first(pair) { return **pair[0]; }
+        p = *spawn(pair, [5]);
+        q = spawn(lambda p : (*(p[0]))[0], [p]);
+        return [*(p[0]), *(p[1]), *q];
+        ",
+    );
+    assert_eq!(outcome.value(), &json!([[5], [6], 5]));
+    assert_eq!(outcome.spawns, 0);
+}
+
+#[test]
+fn kept_result_becomes_an_object_for_a_command() {
+    let outcome = kept(
+        "
+        function leaf(n) { return [n]; }
+        r = spawn(leaf, [4]);
+        v = (*r)[0];
+        e = spawn_exec(\"echo\", {\"x\": r}, 1);
+        return [v, (*(e[0]))[\"x\"][\"$ref\"]];
+        ",
+    );
+    assert_eq!(outcome.value(), &json!([4, 0]));
+    assert_eq!(outcome.spawns, 1);
+}
+
+/// Arguments and results of kept children take the memory of the strand that keeps them. A list of
+/// references to large results fits all the same, since these are objects.
+#[test]
+fn large_arguments_and_results_are_not_kept() {
+    let source = "
+        function large(n) { return range(n, n + 5000); }
+        function last(list) { return list[len(list) - 1]; }
+        function each(n) { return *spawn(last, [*spawn(large, [n])]); }
+        lists = [];
+        for (n in range(60)) { lists += spawn(large, [n]); lists += spawn(last, [range(5000)]); }
+        total = 0;
+        for (n in range(20)) { total += *spawn(each, [n]); }
+        return [total, *(lists[7])];
+    ";
+    let mut surroundings = Plan::default().surroundings;
+    surroundings.heap_bytes_max = 2 * 1024 * 1024;
+    let plan = Plan {
+        promotes: Promotes::Never,
+        surroundings,
+        ..Plan::default()
+    };
+    let outcome = World::new(compile(source), plan).run();
+    assert_eq!(outcome.value(), &json!([100_170, 4999]));
+    // What `each` returns takes its place.
+    assert_eq!(outcome.spawns, 60 + 60 + 20 + 20);
+}
+
+/// Each level of a recursion was copied for each level around it when the innermost one printed:
+/// ten thousand levels took minutes.
+#[test]
+fn deep_recursion_is_promoted_at_the_cost_of_its_depth() {
+    let source = "
+        function down(n) { if (n == 0) { return say(n); } return 1 + *spawn(down, [n - 1]); }
+        function say(n) { print(\"deep\"); return n; }
+        return *spawn(down, [10000]);
+    ";
+    let plan = Plan {
+        promotes: Promotes::Never,
+        ..Plan::default()
+    };
+    let outcome = World::new(compile(source), plan).run();
+    assert_eq!(outcome.value(), &json!(10_000));
+    assert_eq!((outcome.output.len(), outcome.spawns), (1, 10_001));
+}
+
+/// A host that repeats a run in which the machine kept everything.
+struct Repeats {
+    spawns: usize,
+}
+
+impl Host for Repeats {
+    fn keeping(&mut self, _action: u64) -> Keeping {
+        Keeping::Sealed
+    }
+
+    fn spawn(&mut self, _request: SpawnRequest) {
+        self.spawns += 1;
+    }
+
+    fn construct(
+        &mut self,
+        _action: u64,
+        _bytes: Vec<u8>,
+        _references: Vec<Handle>,
+    ) -> Result<(), String> {
+        unreachable!("nobody outside needs a result")
+    }
+
+    fn print(&mut self, _actions: u64, _line: &str) {}
+
+    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
+    }
+}
+
+/// A job that was killed and resumed failed as nondeterministic: while a child ran in place that
+/// had done so before, its own children were promoted as if the job had spawned them.
+#[test]
+fn sealed_child_and_its_children_are_never_promoted() {
+    let source = "
+        function leaf(n) { return [n, n + 1]; }
+        function pair(n) { return [spawn(leaf, [n]), spawn(leaf, [n + 1])]; }
+        p = *spawn(pair, [5]);
+        return [*(p[0]), *(p[1])];
+    ";
+    let mut machine = Machine::for_script(compile(source), Plan::default().surroundings.into());
+    let mut host = Repeats { spawns: 0 };
+    loop {
+        match machine.run(&mut host, 1) {
+            Step::Preempted => {
+                assert!(machine.promote_running(&mut host).unwrap().is_none());
+                machine.promote_oldest(&mut host, 16);
+            }
+            Step::Finished(ended) => {
+                let expected = Returned::Json(json!([[5, 6], [6, 7]]));
+                break assert_eq!(ended.value, expected);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(host.spawns, 0);
+}

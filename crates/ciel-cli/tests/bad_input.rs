@@ -195,6 +195,29 @@ fn task_over_its_declared_memory_is_ended_and_told() {
     assert!(ended.peak_kib < PEAK_KIB_MAX, "{} KiB", ended.peak_kib);
 }
 
+/// The failure of a command over its time or memory named neither the command nor its inputs, as
+/// other failures of commands do; nor did it show the last words of the command.
+#[test]
+fn command_over_a_limit_is_shown_with_its_inputs_and_its_last_words() {
+    let place = Place::new();
+    let _gate = place.gate("gate");
+    let grows = "x=$(head -c 100000000 /dev/zero | tr '\\0' x); read y < gate; echo $x";
+    for (command, options, kind) in [
+        ("read y < gate", "{\"timeout\": 0.5}", "Timeout"),
+        (grows, "{\"memory\": \"20M\"}", "OutOfMemory"),
+    ] {
+        let command = format!("echo oops >&2; : {{n}}; {command}");
+        let arguments = format!("{{\"command\": {command:?}, \"inputs\": {{\"n\": 7}}}}");
+        let script = format!("return *spawn_exec(\"shell\", {arguments}, 1, {options})[0];");
+        let ended = place.script(&["-q"], &script);
+        assert_eq!(ended.code, Some(1));
+        let told = &ended.stderr;
+        assert!(told.contains(&format!(" failed: {kind}: ")), "{told}");
+        assert!(told.contains("  │ `sh -c echo oops >&2; : {n};"), "{told}");
+        assert!(told.contains("`, with n = 7\n  │ oops\nhint: "), "{told}");
+    }
+}
+
 #[test]
 fn memory_declared_in_words_counts_too() {
     let place = Place::new();

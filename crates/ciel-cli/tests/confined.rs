@@ -98,6 +98,32 @@ fn user_without_threads_is_told_to_raise_the_limit_and_no_run_hangs() {
     assert!(refused > 2, "{refused} runs were refused");
 }
 
+/// "does not exist" was said of an interpreter in a folder that only its owner may enter.
+#[test]
+fn interpreter_out_of_reach_is_said_to_be_so() {
+    if !has_somebody("interpreter_out_of_reach_is_said_to_be_so") {
+        return;
+    }
+    let place = place_of(SOMEBODY, &[("job.py", "def main():\n    return 1\n")]);
+    fs::create_dir(place.path("closed")).unwrap();
+    place.file("closed/python3", "");
+    fs::set_permissions(place.path("closed"), Permissions::from_mode(0o700)).unwrap();
+    for (file, told) in [
+        ("closed/python3", "cannot be reached: permission denied"),
+        ("none/python3", "does not exist"),
+        ("runtime", "is no file"),
+    ] {
+        let mut command = place.program(&place.path("ciel"));
+        command
+            .uid(SOMEBODY)
+            .args(["run", "--python", file, "job.py"]);
+        let ended = Live::start(command).end();
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        let message = format!("error: the Python interpreter {file} {told}");
+        assert!(ended.stderr.starts_with(&message), "{}", ended.stderr);
+    }
+}
+
 /// Each process forks as fast as it can until the system refuses.
 const BOMB: &str = "
 import os

@@ -8,16 +8,26 @@ mod support;
 use std::fs::{self, DirEntry};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 use support::programs::{python, runs_python};
 use support::random::number;
-use support::{Live, Place, release, skipped};
+use support::{Live, Place, peak_kib, release, shell, shell_printing, skipped};
 
 /// Tasks that give the outputs.
 const TASKS: u64 = 100;
 
 /// Most memory of the command while it passes on the output of a task, in KiB.
 const PEAK_KIB_MAX: u64 = 64 << 10;
+
+/// The same for live output, which passes through the journal.
+const LIVE_PEAK_KIB_MAX: u64 = 192 << 10;
+
+/// Bytes that a task writes while nobody reads them.
+const UNREAD_BYTES: u64 = 300 << 20;
+
+/// Most memory of the command meanwhile, in KiB.
+const UNREAD_PEAK_KIB_MAX: u64 = 120 << 10;
 
 /// A place with the release build, if there is one.
 fn place() -> Place {
@@ -85,26 +95,78 @@ fn failures_of_many_tasks_are_counted_and_few_are_shown() {
     assert!(ended.stderr.lines().count() < 40, "{}", ended.stderr);
 }
 
-/// The output waits on the disk until its task has succeeded, and goes with the run.
+/// A result, output that waits on the disk until its task has succeeded, and live output: each goes
+/// through the disk, and goes with the run. Only the first was tried.
 #[test]
 fn output_of_one_task_takes_disk_rather_than_memory_and_leaves_none() {
     let bytes = number("CIEL_OUTPUT_BYTES").unwrap_or(100_000_000);
-    let place = place();
-    let free = rustix::fs::statvfs(place.path("")).unwrap();
-    if free.f_bavail * free.f_frsize < bytes + (bytes >> 1) {
-        let test = "output_of_one_task_takes_disk_rather_than_memory_and_leaves_none";
-        return skipped(test, &format!("the disk has no room for {bytes} bytes"));
-    }
     let command = format!("head -c {bytes} /dev/zero | tr '\\0' x");
-    let script = format!("spawn_exec(\"shell\", {{\"command\": {command:?}}}, 1);");
+    for (what, task, printed, peak_max) in [
+        ("a result", shell(&command), 0, PEAK_KIB_MAX),
+        ("output", shell_printing(&command, ""), bytes, PEAK_KIB_MAX),
+        (
+            "live output",
+            shell_printing(&command, ", \"live\": true"),
+            bytes,
+            LIVE_PEAK_KIB_MAX,
+        ),
+    ] {
+        let place = place();
+        let free = rustix::fs::statvfs(place.path("")).unwrap();
+        // Live output is in the journal, in the file of what was released, and perhaps spilled.
+        if free.f_bavail * free.f_frsize < 3 * bytes + (bytes >> 1) {
+            let test = "output_of_one_task_takes_disk_rather_than_memory_and_leaves_none";
+            return skipped(
+                test,
+                &format!("the disk has no room for {bytes} bytes of {what}"),
+            );
+        }
+        let begun = Instant::now();
+        let ended = place.script(&["-q"], &format!("x = {task};"));
+        assert_eq!(ended.code, Some(0), "{what} {}", ended.stderr);
+        assert_eq!(ended.stdout_bytes, printed, "{what}");
+        let (peak, seconds) = (ended.peak_kib, begun.elapsed().as_secs_f32());
+        eprintln!("{bytes} bytes of {what}: {seconds:.1} s, {peak} KiB");
+        assert!(peak < peak_max, "{what}: {peak} KiB");
+        let left = bytes_in(&place.path(".ciel"));
+        assert!(left < 1 << 20, "{what}: {left} bytes are left");
+    }
+}
+
+/// Live output stayed in memory until somebody read it, all of it: only the output of committed
+/// tasks, of scripts and of workers went to the disk.
+#[test]
+fn live_output_that_nobody_reads_does_not_swell_the_command() {
+    let place = Place::new();
+    let flood = format!("head -c {UNREAD_BYTES} /dev/zero | tr '\\0' x; : > finished");
+    let script = format!("x = {};", shell_printing(&flood, ", \"live\": true"));
     place.file("job.sw", script);
     let mut command = place.command();
-    command.args(["run", "-q", "job.sw"]);
-    let ended = Live::start_into(command, Stdio::null()).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.peak_kib < PEAK_KIB_MAX, "{} KiB", ended.peak_kib);
-    let left = bytes_in(&place.path(".ciel"));
-    assert!(left < 1 << 20, "{left} bytes are left");
+    command.args(["run", "-q", "job.sw"]).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    place.await_file("finished");
+    let unread_kib = peak_kib(child.id());
+    let mut stdout = child.stdout.take().unwrap();
+    let count = std::io::copy(&mut stdout, &mut std::io::sink()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(count, UNREAD_BYTES);
+    assert!(unread_kib < UNREAD_PEAK_KIB_MAX, "{unread_kib} KiB");
+}
+
+/// Standard error that is ordered stayed in memory, too.
+#[test]
+fn ordered_standard_error_does_not_swell_the_command() {
+    let place = Place::new();
+    let flood = format!("head -c {UNREAD_BYTES} /dev/zero | tr '\\0' x >&2; echo 1");
+    let script = format!("return *{};", shell(&flood));
+    let ended = place.script(&["-q", "--stderr=ordered"], &script);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "1\n"));
+    assert!(ended.stderr.starts_with("xxx"));
+    assert!(
+        ended.peak_kib < UNREAD_PEAK_KIB_MAX,
+        "{} KiB",
+        ended.peak_kib
+    );
 }
 
 /// Bytes of all files in a folder.

@@ -17,13 +17,17 @@ from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-from ciel._carried import Place, carried, chain, restored
+from ciel._carried import CHAIN_MAX, Place, carried, chain, restored
 from ciel._native import Failure, Frame
 
 FRAMES_MAX = 32
 NOTES_MAX = 12
+CAUSE_CHARACTERS_MAX = 200
 ORIGIN = "__ciel_task__"
 """The attribute of an exception that names the task in which it was raised."""
+
+_IN_TASK = "in task "
+_IN_MORE = "in more tasks, not shown"
 
 _OURS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, "<frozen importlib")
 """Folders of code that is not the user's program: this package, and the import machinery."""
@@ -171,25 +175,28 @@ def failure_of(
     `task` and `call` are the task's printed name and its call as the user wrote it, for the note
     that is added here. `origin` names the task that failed first, for an exception that does not.
     """
-    if call:
-        add_note(error, f"in task {task}, {call}" if task else f"in {call}")
+    if call and task:
+        _add_task_note(error, f"{_IN_TASK}{task}, {call}")
+    elif call:
+        add_note(error, f"in {call}")
     if isinstance(error, ValueError) and "read-only" in _text(error):
         _add_once(error, "arrays that come to a task are read-only: write to a copy, x = x.copy()")
     kind = getattr(error, "kind", None) if isinstance(error, (CielError, Cancelled)) else None
     name = getattr(error, "type_name", "") or type(error).__qualname__
     data = carried(error, _places)
     message = str(error.args[0]) if isinstance(error, CielError) and error.args else _text(error)
+    frames = [*frames_of(error.__traceback__), *_place_of(error)]
     return Failure(
         kind or ("OUT_OF_MEMORY" if isinstance(error, MemoryError) else "TASK_ERROR"),
         "python",
         name,
         message,
-        [*frames_of(error.__traceback__), *_place_of(error)],
+        frames,
         getattr(error, "hint", "") if kind else "",
         None,
         None if data is None else ("pickle", data),
         getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else "") or origin,
-        _excerpt_of(error),
+        _excerpt_of(error, frames),
     )
 
 
@@ -200,7 +207,39 @@ def _place_of(error: BaseException) -> list[Frame]:
     return [Frame(error.filename, error.lineno or 0, "", (error.text or "").strip())]
 
 
-def _excerpt_of(error: BaseException) -> str:
+def _excerpt_of(error: BaseException, frames: list[Frame]) -> str:
+    """What a lost worker printed, the line of a syntax error, or that of the innermost frame if
+    causes follow it, each on a line of its own.
+    """
+    source = frames[-1].source if frames else ""
+    causes = _causes(error)
+    return "\n".join(part for part in (_own_excerpt(error) or causes and source, *causes) if part)
+
+
+def _causes(error: BaseException) -> list[str]:
+    """What led to the exception, the nearest first: each with the task that failed with it."""
+    lines: list[str] = []
+    while len(lines) < CHAIN_MAX:
+        cause, word = error.__cause__, "caused by"
+        if cause is None and not error.__suppress_context__:
+            cause, word = error.__context__, "while handling"
+        if cause is None:
+            break
+        task = getattr(cause, ORIGIN, "")
+        name = getattr(cause, "type_name", "") or type(cause).__qualname__
+        text = f"{word} {task}{': ' if task else ''}{name}: {_first_line(cause)}"
+        lines.append(text.removesuffix(": "))
+        error = cause
+    return lines
+
+
+def _first_line(error: BaseException) -> str:
+    line = _text(error).partition("\n")[0]
+    is_long = len(line) > CAUSE_CHARACTERS_MAX
+    return line[: CAUSE_CHARACTERS_MAX - 3] + "..." if is_long else line
+
+
+def _own_excerpt(error: BaseException) -> str:
     """What a lost worker printed, or the line of a syntax error with a caret below the place."""
     if isinstance(error, WorkerLost):
         return error.excerpt
@@ -230,6 +269,8 @@ def error_of(failure: Failure) -> BaseException:
     if isinstance(error, WorkerLost) and failure.excerpt:
         error.excerpt = failure.excerpt
         add_note(error, failure.excerpt)
+    if failure.task and not failure.language:  # it ended without code of its own to say so
+        _add_task_note(error, f"{_IN_TASK}{failure.task}")
     frames = [(frame.file, frame.function, frame.line) for frame in failure.frames]
     return _originated(error, failure.task).with_traceback(chain(frames))
 
@@ -265,7 +306,22 @@ def add_note(error: BaseException, note: str) -> None:
     if len(notes) < NOTES_MAX:
         error.add_note(note)
     elif len(notes) == NOTES_MAX:
-        error.add_note("in more tasks, not shown")
+        error.add_note(_IN_MORE)
+
+
+def _add_task_note(error: BaseException, note: str) -> None:
+    """Adds the note of a task before those of the tasks inside it, as in a traceback; of many the
+    innermost are kept.
+    """
+    notes = list(getattr(error, "__notes__", ()))
+    of_tasks = [place for place, told in enumerate(notes) if told.startswith((_IN_TASK, _IN_MORE))]
+    if not of_tasks:
+        return add_note(error, note)
+    if len(of_tasks) < NOTES_MAX:
+        notes.insert(of_tasks[0], note)
+    elif notes[of_tasks[0]] != _IN_MORE:
+        notes.insert(of_tasks[0], _IN_MORE)
+    error.__notes__ = notes
 
 
 def _add_once(error: BaseException, note: str) -> None:

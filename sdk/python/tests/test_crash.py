@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import jobs
@@ -153,3 +154,42 @@ def test_task_over_its_limit_takes_no_strand_along(tmp_path: Path) -> None:
     ended = jobs.run(tmp_path, LIMITED, str(tmp_path / "runs"), options=("-j1",))
     assert ended.value == 1
     assert "replayed" not in ended.talk
+
+
+CHAIN = """
+import os
+import ciel
+
+@ciel.task
+def dies():
+    os._exit(3)
+
+@ciel.task
+def middle(explains):
+    try:
+        return dies.spawn().result()
+    except ciel.WorkerLost as lost:
+        if explains:
+            raise ValueError("no") from lost
+        raise
+
+def main(explains):
+    return middle.spawn(explains == "yes").result()
+"""
+
+
+def test_chain_of_a_lost_task_has_each_step_once(tmp_path: Path) -> None:
+    """Each task on the way repeated the step of the lost one."""
+    ended = jobs.run(tmp_path, CHAIN, "no")
+    steps = re.findall(r"^ *(?:└ )?(\w+)@\w{8} +\S+:(\d+)", ended.talk, re.MULTILINE)
+    assert steps == [("job", "19"), ("middle", "12"), ("dies", "12")], ended.talk
+
+
+def test_lost_task_is_shown_as_the_cause_of_another_failure(tmp_path: Path) -> None:
+    """`raise X from lost` was shown without a word of the lost task."""
+    ended = jobs.run(tmp_path, CHAIN, "yes")
+    assert re.search(
+        r"│ raise ValueError\(\"no\"\) from lost\n"
+        r" *│ caused by dies@\w{8}: WorkerLost: its worker ended with exit status 3\n",
+        ended.talk,
+    ), ended.talk

@@ -144,8 +144,8 @@ def test_group_of_exceptions_arrives_whole(folder: Path) -> None:
 def test_notes_name_each_task_with_its_arguments(folder: Path) -> None:
     notes = caught(folder, "shop.order.spawn('tea')", "error.__notes__", "shop.Empty")
     assert isinstance(notes, list)
-    assert re.fullmatch(r"in task sell@\w{8}, sell\('tea', cash=5\)", notes[0])
-    assert re.fullmatch(r"in task order@\w{8}, order\('tea'\)", notes[1])
+    assert re.fullmatch(r"in task order@\w{8}, order\('tea'\)", notes[0])
+    assert re.fullmatch(r"in task sell@\w{8}, sell\('tea', cash=5\)", notes[1])
 
 
 def test_notes_of_the_user_stay_first(folder: Path) -> None:

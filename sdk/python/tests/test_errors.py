@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import traceback
 from typing import Any
@@ -86,6 +87,28 @@ def order(items: list[str]) -> int:
 
 
 @ciel.task
+def nested(depth: int) -> int:
+    """Fails in its innermost call."""
+    if depth:
+        return nested.spawn(depth - 1).result()
+    error = Priced("tea", 7)
+    error.add_note("a note of the user's")
+    raise error
+
+
+@ciel.task
+def explained() -> int:
+    """Fails because of a failed task, after another error was handled."""
+    try:
+        try:
+            raise KeyError("milk")
+        except KeyError:
+            return price.spawn("tea").result()
+    except Priced as error:
+        raise ValueError("too dear") from error
+
+
+@ciel.task
 def raises(kind: str) -> None:
     """Fails in the way asked for."""
     if kind == "cause":
@@ -156,8 +179,28 @@ def test_notes_name_each_task_with_its_call() -> None:
     with testing.serial(), pytest.raises(Priced) as found:
         order.spawn(["tea" * 100]).result()
     first, second = found.value.__notes__
-    assert first.startswith("in task price@") and "price('teatea" in first and "..." in first
-    assert second.startswith("in task order@") and len(second) < 250
+    assert first.startswith("in task order@") and len(first) < 250
+    assert second.startswith("in task price@") and "price('teatea" in second and "..." in second
+
+
+def test_notes_of_many_tasks_end_with_the_task_that_failed() -> None:
+    """The last line of `ciel.run(main)` named main: the notes began with the failed task."""
+    with testing.serial(), pytest.raises(Priced) as found:
+        nested.spawn(30).result()
+    notes = found.value.__notes__
+    assert notes[0] == "a note of the user's"
+    assert notes[1] == "in more tasks, not shown" and len(notes) == 14
+    assert notes[-1].endswith(", nested(0)") and notes[2].endswith(", nested(11)")
+
+
+def test_excerpt_of_a_failure_has_a_line_for_each_cause() -> None:
+    """`raise X from error` was shown by `ciel run` as if X had no cause."""
+    with testing.serial(), pytest.raises(ValueError, match="dear") as found:
+        explained.spawn().result()
+    lines = failure_of(found.value).excerpt.splitlines()
+    assert lines[0] == 'raise ValueError("too dear") from error'
+    assert re.fullmatch(r"caused by price@\w{8}: Priced: tea costs too much", lines[1])
+    assert lines[2:] == ["while handling KeyError: 'milk'"]
 
 
 def test_cause_and_context_arrive_with_the_exception() -> None:

@@ -11,6 +11,7 @@ mod clock;
 mod damage;
 mod flipped_output;
 mod full_disk;
+mod jumping_clock;
 mod nondeterministic;
 mod other_users;
 mod read_only;

@@ -211,9 +211,9 @@ def _excerpt_of(error: BaseException, frames: list[Frame]) -> str:
     """What a lost worker printed, the line of a syntax error, or that of the innermost frame if
     causes follow it, each on a line of its own.
     """
-    source = frames[-1].source if frames else ""
     causes = _causes(error)
-    return "\n".join(part for part in (_own_excerpt(error) or causes and source, *causes) if part)
+    source = frames[-1].source if frames and causes else ""
+    return "\n".join(part for part in (_own_excerpt(error) or source, *causes) if part)
 
 
 def _causes(error: BaseException) -> list[str]:
@@ -313,7 +313,7 @@ def _add_task_note(error: BaseException, note: str) -> None:
     """Adds the note of a task before those of the tasks inside it, as in a traceback; of many the
     innermost are kept.
     """
-    notes = list(getattr(error, "__notes__", ()))
+    notes: list[str] = list(getattr(error, "__notes__", ()))
     of_tasks = [place for place, told in enumerate(notes) if told.startswith((_IN_TASK, _IN_MORE))]
     if not of_tasks:
         return add_note(error, note)

@@ -99,6 +99,11 @@ pub enum Command {
     Why(TaskOptions),
     /// Show what a task wrote apart from the job's output, such as its standard error
     Logs(TaskOptions),
+    /// Cancel a task of a live run, with all tasks that it has spawned
+    ///
+    /// Tasks that wait for it get Cancelled, and may catch it; else the job fails with it. The run
+    /// remembers it: a resumed run does not start the task.
+    Cancel(TaskOptions),
     /// Rerun a failed Python task in this process, under the debugger
     ///
     /// Its child tasks run where they are spawned, as in the serial program. Without a terminal,
@@ -135,7 +140,9 @@ impl Command {
         match self {
             Command::Run(options) | Command::Session(options) => options.json,
             Command::Ps(options) => options.output.json,
-            Command::Why(options) | Command::Logs(options) => options.output.json,
+            Command::Why(options) | Command::Logs(options) | Command::Cancel(options) => {
+                options.output.json
+            }
             Command::Doctor(options) | Command::Runs(options) => options.json,
             Command::Resume(options) => options.json,
             Command::Journal(options) => options.json,

@@ -19,7 +19,7 @@ impl Graph {
         if self.tasks.contains_key(&key) {
             let beneath = self.beneath(key);
             for key in std::iter::once(key).chain(beneath) {
-                self.cancel_task(now, key, ("it was cancelled", Rest::Stopped), actions);
+                self.cancel_task(now, key, ("it was cancelled", Rest::Cut), actions);
             }
         }
     }

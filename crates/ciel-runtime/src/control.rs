@@ -112,13 +112,17 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
     };
     let follower = match request {
         Request::Follow(_) => engine.follow(),
-        Request::Tasks(_) | Request::Find(_) => None,
+        Request::Tasks(_) | Request::Find(_) | Request::Cancel(_) => None,
     };
     let found = match request {
         Request::Tasks(most) | Request::Follow(most) => {
             first_tasks(engine, most.min(LIVE_TASKS_MAX)).await
         }
         Request::Find(text) => tasks_called(engine, &text).await,
+        Request::Cancel(name) => {
+            let cancelled = cancel(engine, &name).await;
+            return stream.write_all(&cancelled).await;
+        }
     };
     let mut lines = Vec::new();
     Record::Counts(engine.function_counts()).append_to(&mut lines);
@@ -167,6 +171,23 @@ async fn tasks_called(engine: &Engine, text: &str) -> Vec<TaskKey> {
         tokio::task::yield_now().await;
     }
     found
+}
+
+/// Cancels the task of that name, if it lives; its record as it was, as a line.
+async fn cancel(engine: &Engine, name: &str) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for task in tasks_called(engine, name).await {
+        let record = engine.with(|core, now| {
+            let view = core.graph().view(task)?;
+            let record = record(core, engine, &view);
+            core.tell(now, ciel_graph::Event::CancelRequested { task });
+            Some(record)
+        });
+        if let Some(record) = record {
+            Record::Task(Box::new(record)).append_to(&mut lines);
+        }
+    }
+    lines
 }
 
 /// The records of a few tasks, as far as they still live.

@@ -93,6 +93,13 @@ pub fn find(state: &Path, text: &str) -> Result<Found, ViewError> {
     Ok(Found::Nothing(names))
 }
 
+/// Cancels a task of a live run, by its whole name. Whether it was live.
+pub fn cancel(run: &str, name: &str) -> bool {
+    let answer = socket::ask(run, &Request::Cancel(name.to_string()));
+    let is_task = |record: &Record| matches!(record, Record::Task(_));
+    answer.iter().any(is_task)
+}
+
 /// What is kept of a task's own output, by the task's label.
 pub fn logs(state: &Path, run: &str, task: &str) -> Vec<LogRecord> {
     Reader::new(&state.join("runs").join(run).join(HISTORY)).logs(task)

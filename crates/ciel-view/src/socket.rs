@@ -34,9 +34,9 @@ fn runtime_folder() -> Option<PathBuf> {
     (found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0).then_some(folder)
 }
 
-/// A query to a live run, as one line of JSON. The answer is records, a line each: the counts
-/// first, then tasks; who follows the run gets moments after that, until the run ends. A moment may
-/// be in the story of a task already that came before it.
+/// A query or a request to a live run, as one line of JSON. The answer is records, a line each: the
+/// counts first, then tasks; who follows the run gets moments after that, until the run ends. A
+/// moment may be in the story of a task already that came before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -44,6 +44,9 @@ pub enum Request {
     Tasks(usize),
     /// The live tasks that this text, as typed by a person, may mean.
     Find(String),
+    /// The live task of that whole name is to be cancelled, with all that it has spawned. The
+    /// answer has the task as it was, unless it had ended.
+    Cancel(String),
     /// The first so many live tasks, and whatever happens to any task from then on.
     Follow(usize),
 }

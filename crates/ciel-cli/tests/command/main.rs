@@ -1,6 +1,7 @@
 //! The command line ring: whole commands, with exit code, standard output and standard error as
 //! snapshots in which what differs from run to run is filtered.
 
+mod cancel;
 mod jobs;
 mod journal;
 mod look;

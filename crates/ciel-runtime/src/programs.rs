@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use ciel_model::Refused;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::hir::{self, Source};
@@ -41,7 +40,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) program: Arc<Program>,
     pub(crate) surroundings: Arc<ScriptEnvironment>,
     /// What the payloads of functions that it spawns begin with.
-    pub(crate) origin: Bytes,
+    pub(crate) origin: Arc<[u8]>,
     /// The call of a function; the whole script if it is empty.
     pub(crate) call: &'a [u8],
 }
@@ -133,7 +132,7 @@ impl Programs {
                 .program(settings, &file)
                 .map_err(ProgramError::Script)?,
             surroundings: Arc::new(surroundings),
-            origin: Bytes::copy_from_slice(origin),
+            origin: origin.into(),
             call,
         })
     }
@@ -147,7 +146,7 @@ impl Programs {
         Entry {
             program: own.expect("only the job's own script makes tasks without an origin"),
             surroundings: surroundings.clone(),
-            origin: Bytes::new(),
+            origin: Arc::default(),
             call,
         }
     }

@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use ciel_engine::Attempt;
 use ciel_graph::{Assignment, Checkpoint, Entry};
 use ciel_model::{FactAct, Handle, WaitEnd};
@@ -23,16 +22,20 @@ pub(crate) struct Script {
     pub(crate) attempt: Attempt,
     pub(crate) program: Arc<Program>,
     /// What the payloads of functions that it spawns begin with.
-    pub(crate) origin: Bytes,
+    pub(crate) origin: Arc<[u8]>,
     /// What an earlier run of the strand did, if it repeats that.
     pub(crate) earlier: Option<Box<Earlier>>,
     /// Handles of the packages that were requested so far.
-    pub(crate) packages: FxHashMap<String, ScriptHandle>,
+    pub(crate) packages: Option<Box<FxHashMap<String, ScriptHandle>>>,
     /// The last action of which the results of kept children became parts, and how many.
-    pub(crate) constructed: (u64, u64),
+    pub(crate) constructed: (u64, u32),
     /// Instructions since something that its machine keeps was promoted.
     pub(crate) kept_for: u64,
 }
+
+/// Many scripts may wait at the same time. An allocator with classes of sizes gives 640 bytes for
+/// one byte more.
+const _: () = assert!(size_of::<Script>() <= 512);
 
 /// What a run that is repeated did, and has not been repeated yet.
 pub(crate) struct Earlier {
@@ -46,7 +49,7 @@ impl Script {
     /// The state of a script that waits. From now on it requests packages again, as it will when it
     /// resumes from here.
     pub(crate) fn checkpoint(&mut self) -> Checkpoint {
-        self.packages.clear();
+        self.packages = None;
         let saved = self.machine.save();
         let kept = handles(&saved.references);
         self.attempt.checkpoint(saved.bytes, kept)

@@ -40,10 +40,10 @@ pub(crate) struct ScriptHost<'a> {
     /// Whether something was spawned in this stretch.
     pub(crate) has_spawned: bool,
     label: &'a Label,
-    constructed: &'a mut (u64, u64),
+    constructed: &'a mut (u64, u32),
     attempt: &'a mut Attempt,
     earlier: Option<&'a mut Earlier>,
-    packages: &'a mut FxHashMap<String, ScriptHandle>,
+    packages: &'a mut Option<Box<FxHashMap<String, ScriptHandle>>>,
 }
 
 /// The machine of a script, for how many instructions it has kept what it keeps, and the host for
@@ -113,7 +113,7 @@ impl Host for ScriptHost<'_> {
         }
         let part = self.constructed.1;
         self.constructed.1 += 1;
-        let name = || self.label.name.construct(action).construct(part);
+        let name = || self.label.name.construct(action).construct(part.into());
         let content = objects::keep(self.engine, name, bytes.into());
         let content = content.map_err(|error| {
             self.engine.heed(&error.0);
@@ -140,7 +140,7 @@ impl Host for ScriptHost<'_> {
 
     fn package(&mut self, action: u64, name: &str) -> Result<ScriptHandle, NoPackage> {
         self.comes_to(action);
-        if let Some(handle) = self.packages.get(name) {
+        if let Some(handle) = self.packages.as_ref().and_then(|known| known.get(name)) {
             return Ok(*handle);
         }
         let given = self.engine.settings.packages.get(name);
@@ -166,7 +166,8 @@ impl Host for ScriptHost<'_> {
             }),
         };
         let package = ScriptHandle(package.0);
-        self.packages.insert(name.to_string(), package);
+        let known = self.packages.get_or_insert_default();
+        known.insert(name.to_string(), package);
         Ok(package)
     }
 

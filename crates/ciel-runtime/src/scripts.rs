@@ -11,7 +11,6 @@ use ciel_graph::{Assignment, Until, Wait};
 use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
 use ciel_skywriting::host::Handle as ScriptHandle;
 use ciel_skywriting::machine::{Machine, Promoted, Step};
-use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
@@ -180,7 +179,7 @@ fn enter(
         earlier: None,
         constructed: (0, 0),
         kept_for: 0,
-        packages: FxHashMap::default(),
+        packages: None,
     }))
 }
 
@@ -253,7 +252,8 @@ fn stretch_end(engine: &Engine, script: &mut Script, step: Step) -> StretchEnd {
         }
         Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(script, &on))),
         Step::Cancels { on } => StretchEnd::Stays(cancel(script, on)),
-        Step::Preempted | Step::NeedsHost => StretchEnd::Stays(preempted(script)),
+        Step::Preempted => StretchEnd::Stays(preempted(script)),
+        Step::NeedsHost => StretchEnd::Stays(Stay::Running),
     }
 }
 
@@ -267,7 +267,7 @@ fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
     let keep = match compacted {
         None => Kept::All,
         Some(kept) => {
-            script.packages.clear();
+            script.packages = None;
             Kept::Only(script::handles(&kept))
         }
     };
@@ -319,6 +319,8 @@ enum Stay {
     Blocked(Blocked),
     /// At that line.
     Preempted(String),
+    /// A child of its own was promoted on the way.
+    Running,
 }
 
 fn tell(
@@ -350,6 +352,7 @@ fn tell(
     let on = stay.and_then(|stay| match stay {
         Stay::Blocked(blocked) => wait(&mut core, now, script, blocked.event(checkpoint)),
         Stay::Preempted(line) => step_aside(&mut core, now, hand, script, line),
+        Stay::Running => Some(Next::Again(script)),
     });
     let next = on.unwrap_or_else(|| {
         core.turns.put_down(over, hand);
@@ -393,7 +396,7 @@ fn wants_checkpoint(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
             let is_whole = !blocked.is_timely() && !script.machine.is_in_place();
             is_whole && core.wants_checkpoint(script.assignment())
         }
-        Some(Stay::Preempted(_)) | None => false,
+        Some(Stay::Preempted(_) | Stay::Running) | None => false,
     }
 }
 

@@ -28,31 +28,36 @@ pub enum OutputError {
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
     count: u32,
-    given: FxHashSet<u32>,
+    /// None before the first.
+    given: Option<Box<FxHashSet<u32>>>,
 }
 
 impl Outputs {
     pub(super) fn new(count: u32) -> Outputs {
-        let given = FxHashSet::default();
-        Outputs { count, given }
+        Outputs { count, given: None }
     }
 
     pub(super) fn may_give(&self, output: u32) -> Result<(), OutputError> {
         let count = self.count;
         match output < count {
             false => Err(OutputError::Unknown { output, count }),
-            true if self.given.contains(&output) => Err(OutputError::Twice { output }),
+            true if self.has_given(output) => Err(OutputError::Twice { output }),
             true => Ok(()),
         }
     }
 
     pub(super) fn give(&mut self, output: u32) -> Result<(), OutputError> {
         self.may_give(output)?;
-        self.given.insert(output);
+        self.given.get_or_insert_default().insert(output);
         Ok(())
     }
 
     pub(super) fn any_given(&self) -> bool {
-        !self.given.is_empty()
+        self.given.is_some()
+    }
+
+    fn has_given(&self, output: u32) -> bool {
+        let given = self.given.as_ref();
+        given.is_some_and(|given| given.contains(&output))
     }
 }

@@ -3,7 +3,6 @@
 //! A language hands a failure on as an exception of its own, which names the task and repeats the
 //! message: by these the failure is found again when the exception leaves the attempt.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ciel_model::Failure;
@@ -11,13 +10,13 @@ use ciel_model::limits::RECEIVED_FAILURES_MAX;
 
 /// The newest failures that an attempt has received.
 #[derive(Clone, Debug, Default)]
-pub struct ReceivedFailures(VecDeque<Arc<Failure>>);
+pub struct ReceivedFailures(Vec<Arc<Failure>>);
 
 impl ReceivedFailures {
     /// One more; of too many the oldest is forgotten.
     pub fn add(&mut self, failure: Arc<Failure>) {
         self.0.truncate(RECEIVED_FAILURES_MAX - 1);
-        self.0.push_front(failure);
+        self.0.insert(0, failure);
     }
 
     /// The newest one with that message, of the task that is printed so.

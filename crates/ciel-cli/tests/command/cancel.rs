@@ -1,6 +1,6 @@
 //! `ciel cancel`: one task of a live run is ended from outside.
 
-use crate::support::{Folder, Running, filtered, shows};
+use crate::support::{Folder, Running, filtered, shows, wait_until};
 
 /// A command that waits for the pipe `slow`; what waits for it catches its end, says so, and then
 /// another command waits for the pipe `rest`.
@@ -31,6 +31,8 @@ fn cancelled_task_is_gone_and_what_waits_for_it_continues() {
     let (folder, running) = catching();
     shows!("cancel", folder.ciel(&["cancel", "slow"]));
     folder.wait_for_line("caught");
+    let is_told = || folder.ciel(&["why", "slow"]).code == Some(0);
+    wait_until("the history has the end of the task", is_told);
     shows!("cancel_ended", folder.ciel(&["cancel", "slow"]));
     shows!("cancel_why", folder.ciel(&["why", "slow"]));
     folder.write("rest", "fed\n");

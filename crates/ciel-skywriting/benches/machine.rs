@@ -56,6 +56,34 @@ impl Host for Calls {
     }
 }
 
+/// Leaves all calls in the machine that spawns them.
+struct Keeps;
+
+impl Host for Keeps {
+    fn keeping(&mut self, _action: u64) -> Keeping {
+        Keeping::Kept
+    }
+
+    fn construct(
+        &mut self,
+        _action: u64,
+        _bytes: Vec<u8>,
+        _references: Vec<Handle>,
+    ) -> Result<(), String> {
+        unreachable!("nothing is promoted")
+    }
+
+    fn spawn(&mut self, _request: SpawnRequest) {
+        unreachable!("nothing is promoted")
+    }
+
+    fn print(&mut self, _actions: u64, _line: &str) {}
+
+    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
+    }
+}
+
 /// Runs to the end and gives the instructions used, to a thousand.
 fn instructions(code: &Arc<Code>) -> u64 {
     let mut machine = Machine::for_script(Arc::clone(code), Arc::default());
@@ -96,6 +124,29 @@ fn dispatch(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let mut machine = Machine::for_script(Arc::clone(&code), Arc::default());
                 black_box(machine.run(&mut Calls::default(), u64::MAX))
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Spawned functions that nobody else runs, beside the same functions called.
+fn in_place(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("fib(18)");
+    group.throughput(Throughput::Elements(8361));
+    for (name, spawned) in [("called", false), ("spawned, in place", true)] {
+        let again = |n: &str| match spawned {
+            true => format!("*spawn(fib, [{n}])"),
+            false => format!("fib({n})"),
+        };
+        let (one, two) = (again("n - 1"), again("n - 2"));
+        let code = compile(&format!(
+            "function fib(n) {{ if (n < 2) {{ return n; }} return {one} + {two}; }} return fib(18);"
+        ));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let mut machine = Machine::for_script(Arc::clone(&code), Arc::default());
+                black_box(machine.run(&mut Keeps, u64::MAX))
             });
         });
     }
@@ -158,5 +209,5 @@ fn saved(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, dispatch, tasks, saved);
+criterion_group!(benches, dispatch, in_place, tasks, saved);
 criterion_main!(benches);

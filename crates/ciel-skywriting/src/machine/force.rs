@@ -56,7 +56,9 @@ impl Machine {
         }
         self.force_at(start..start + operands)
             .map_err(|pause| match pause {
-                Pause::Blocked(on) => Pause::Blocked(self.with_pending(on, start, pending)),
+                Pause::Blocked(on) if !on.is_empty() => {
+                    Pause::Blocked(self.with_pending(on, start, pending))
+                }
                 other => other,
             })
     }
@@ -121,11 +123,15 @@ impl Machine {
     /// A fresh copy of the value of a reference.
     fn fetch(&mut self, handle: Handle, shown: bool) -> Result<Value, Pause> {
         if let Some(value) = self.here(handle) {
-            let copies = graph::copy(&mut self.heap, &[value])?;
-            return Ok(copies[0]);
+            let mut copied = [value];
+            graph::copy(&mut self.heap, &mut copied)?;
+            return Ok(copied[0]);
         }
         let Some(Answered { answer, references }) = self.answered(handle) else {
-            return Err(Pause::Blocked(vec![handle]));
+            return Err(Pause::Blocked(match self.strand().pending {
+                0 => vec![handle],
+                _ => Vec::new(),
+            }));
         };
         let references = *references;
         if references.count > 0 && self.is_in_place() {
@@ -316,6 +322,8 @@ impl Missing {
     pub(super) fn take(&mut self, forced: Result<Value, Pause>) -> Result<Option<Value>, Pause> {
         match forced {
             Ok(value) => Ok(Some(value)),
+            // A child of the strand runs first; then all are tried again.
+            Err(Pause::Blocked(on)) if on.is_empty() => Err(Pause::Blocked(on)),
             Err(Pause::Blocked(on)) => {
                 for handle in on {
                     if self.seen.insert(handle) {

@@ -8,11 +8,12 @@
 use super::collector::{OBJECT_BYTES, besides};
 use super::failure::Pause;
 use super::graph::copy;
+use super::heap::Heap;
 use super::kept::{Child, Kept, Slot};
 use super::{Machine, Role, Step};
 use crate::code::Code;
 use crate::host::{Handle, Host, Keeping};
-use crate::value::{Index, Object, Thunk, Value};
+use crate::value::{Object, Thunk, Value};
 
 /// Children of one strand that are pending at most; one more begins first.
 const PENDING_MAX: u32 = 1024;
@@ -104,14 +105,14 @@ impl Machine {
     }
 
     /// Keeps a child: a function and its arguments.
-    pub(super) fn keep(&mut self, roots: &[Value], is_sealed: bool) -> Result<Value, Pause> {
+    pub(super) fn keep(&mut self, mut roots: Vec<Value>, is_sealed: bool) -> Result<Value, Pause> {
         if self.strand().pending >= PENDING_MAX {
             return Err(Pause::Blocked(Vec::new()));
         }
-        let frozen = copy(&mut self.heap, roots)?;
+        copy(&mut self.heap, &mut roots)?;
         self.heap.room(Kept::SLOT_BYTES)?;
         self.heap.charge(Kept::SLOT_BYTES);
-        let frozen = self.heap.new_list(frozen);
+        let frozen = self.heap.new_list(roots);
         let frame = self.current_frame();
         let (function, pc) = (frame.function, frame.pc);
         let strand = self.strand_mut();
@@ -132,8 +133,9 @@ impl Machine {
         let Some((number, child)) = self.kept.pending(self.strand().oldest as usize) else {
             return Ok(false);
         };
-        let call = self.thawed(number)?;
         let height = self.stack.len();
+        self.thaw(number)?;
+        let arguments = self.stack.len() - height - 1;
         let parent = self.strand_mut();
         let is_sealed = parent.is_sealed || child.is_sealed;
         (parent.oldest, parent.pending) = (number as u32, parent.pending - 1);
@@ -149,8 +151,7 @@ impl Machine {
         };
         self.strands.push(strand);
         self.kept.set(number, Slot::Running(child));
-        self.stack.extend_from_slice(&call);
-        if let Err(pause) = self.enter_top(code, call.len() - 1) {
+        if let Err(pause) = self.enter_top(code, arguments) {
             self.stack.truncate(height);
             self.strands.pop();
             self.strand_mut().pending += 1;
@@ -160,18 +161,21 @@ impl Machine {
         Ok(true)
     }
 
-    /// A copy of the function and the arguments of a kept child.
-    fn thawed(&mut self, number: usize) -> Result<Vec<Value>, Pause> {
-        let frozen = self.frozen(number);
-        copy(&mut self.heap, &frozen)
+    /// Pushes a copy of the function and the arguments of a kept child.
+    fn thaw(&mut self, number: usize) -> Result<(), Pause> {
+        let height = self.stack.len();
+        let frozen = frozen(&self.heap, &self.kept, number);
+        self.stack.extend_from_slice(frozen);
+        let copied = copy(&mut self.heap, &mut self.stack[height..]);
+        if copied.is_err() {
+            self.stack.truncate(height);
+        }
+        copied
     }
 
     /// The function and the arguments of a kept child.
-    pub(super) fn frozen(&self, number: usize) -> Vec<Value> {
-        match self.kept.value(number) {
-            Value::List(list) => self.heap.list(list).to_vec(),
-            other => unreachable!("a kept call is a list, not {other:?}"),
-        }
+    pub(super) fn frozen(&self, number: usize) -> &[Value] {
+        frozen(&self.heap, &self.kept, number)
     }
 
     /// Enters the function below the topmost operands, which are its arguments.
@@ -225,7 +229,9 @@ impl Machine {
         let Some(number) = self.tail_child(&strand) else {
             return Ok(false);
         };
-        let call = self.thawed(number)?;
+        let begin = self.stack.len();
+        self.thaw(number)?;
+        let call = self.stack.split_off(begin);
         let names = call
             .iter()
             .any(|value| self.names_kept(*value, strand.first_child));
@@ -271,24 +277,31 @@ impl Machine {
 
     /// Whether these values take more than [`KEPT_BYTES_MAX`].
     fn is_large(&self, roots: &[Value]) -> bool {
-        let (mut bytes, mut seen) = (0, rustc_hash::FxHashSet::default());
-        let mut todo: Vec<Index> = roots.iter().filter_map(|root| root.index()).collect();
-        while let Some(index) = todo.pop() {
-            if !seen.insert(index) {
-                continue;
-            }
-            let object = self.heap.object(index);
-            bytes += OBJECT_BYTES + besides(object);
-            if bytes > KEPT_BYTES_MAX {
-                return true;
-            }
-            object.each_value(|value| todo.extend(value.index()));
-        }
-        false
+        let mut left = KEPT_BYTES_MAX;
+        roots.iter().any(|root| self.is_more(*root, &mut left))
+    }
+
+    /// Whether a value takes more than what is left; takes it away. What is reached several times
+    /// counts as often, so that nothing need be remembered.
+    fn is_more(&self, value: Value, left: &mut usize) -> bool {
+        let Some(index) = value.index() else {
+            return false;
+        };
+        let object = self.heap.object(index);
+        let Some(rest) = left.checked_sub(OBJECT_BYTES + besides(object)) else {
+            return true;
+        };
+        *left = rest;
+        let mut is_more = false;
+        object.each_value(|inside| is_more = is_more || self.is_more(inside, left));
+        is_more
     }
 
     /// Whether a value reaches a child of that number or a later one.
     fn names_kept(&self, value: Value, first: u32) -> bool {
+        if value.index().is_none() && !matches!(value, Value::Reference(_)) {
+            return false;
+        }
         let mut seen = rustc_hash::FxHashSet::default();
         let mut todo = vec![value];
         let names = |handle: Handle| Kept::number(handle).is_some_and(|it| it >= first as usize);
@@ -337,5 +350,13 @@ impl Machine {
     pub(super) fn here(&self, handle: Handle) -> Option<Value> {
         let number = Kept::number(handle)?;
         matches!(self.kept.slot(number), Slot::Here).then(|| self.kept.value(number))
+    }
+}
+
+/// The function and the arguments of a kept child.
+fn frozen<'h>(heap: &'h Heap, kept: &Kept, number: usize) -> &'h [Value] {
+    match kept.value(number) {
+        Value::List(list) => heap.list(list),
+        other => unreachable!("a kept call is a list, not {other:?}"),
     }
 }

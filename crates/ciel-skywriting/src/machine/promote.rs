@@ -69,7 +69,7 @@ impl Machine {
         while self.strands.len() > first {
             let number = self.strand().child.expect("it runs in place");
             let frozen = self.frozen(number as usize);
-            let encoded = graph::encode(&self.heap, &frozen, Form::Value)
+            let encoded = graph::encode(&self.heap, frozen, Form::Value)
                 .map_err(|_| "its arguments are too large".to_string())?;
             let machine = Box::new(self.split_at(self.strands.len() - 1, &encoded.references)?);
             self.detached = Some(Detached { number, machine });
@@ -125,7 +125,7 @@ impl Machine {
         number: usize,
         child: Child,
     ) -> Result<Vec<Handle>, Pause> {
-        let roots = self.frozen(number);
+        let roots = self.frozen(number).to_vec();
         let encoded = graph::encode(&self.heap, &roots, Form::Value)
             .map_err(|_| Failure::new("OutOfMemory", "the arguments are too large"))?;
         let references = self.outer_all(host, child.action, &encoded.references)?;

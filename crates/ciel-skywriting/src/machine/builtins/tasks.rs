@@ -52,14 +52,15 @@ impl Machine {
         if wanted != given {
             return calls::wrong_arity(&function.shown_name(), wanted, wanted, given);
         }
-        let (label, number) = (function.shown_name(), closure.function);
+        let number = closure.function;
         let keeping = match options {
             Json::Null => self.keeping(host, number, &roots),
             _ => Keeping::Promoted,
         };
         if keeping != Keeping::Promoted {
-            return self.keep(&roots, keeping == Keeping::Sealed);
+            return self.keep(roots, keeping == Keeping::Sealed);
         }
+        let label = self.code.functions[number as usize].shown_name();
         self.at_host()?;
         let encoded = graph::encode(&self.heap, &roots, Form::Value)
             .map_err(|_| Failure::new("OutOfMemory", "the arguments are too large"))?;

@@ -9,18 +9,51 @@ use crate::machine::failure::Pause;
 use crate::machine::heap::Heap;
 use crate::value::{Closure, Index, Object, Thunk, Value};
 
-/// What the roots reach, as a change of neither side is seen by the other. Sharing among the roots
-/// stays.
-pub(crate) fn copy(heap: &mut Heap, roots: &[Value]) -> Result<Vec<Value>, Pause> {
+/// What the roots reach, as a change of neither side is seen by the other, in the place of the
+/// roots. Sharing among them stays.
+pub(crate) fn copy(heap: &mut Heap, roots: &mut [Value]) -> Result<(), Pause> {
+    for root in &mut *roots {
+        *root = heap.settled(*root);
+    }
+    if roots.iter().all(|root| is_constant(heap, *root)) {
+        return Ok(());
+    }
     let mut copier = Copier {
         heap,
         copies: FxHashMap::default(),
         todo: Vec::new(),
     };
-    let copies = roots.iter().map(|root| copier.value(*root));
-    let copies = copies.collect::<Result<_, _>>()?;
-    copier.rest()?;
-    Ok(copies)
+    for root in &mut *roots {
+        *root = copier.value(*root)?;
+    }
+    copier.rest()
+}
+
+/// Whether nothing that a value reaches can change.
+pub(crate) fn is_constant(heap: &Heap, value: Value) -> bool {
+    match value {
+        Value::List(_) | Value::Dictionary(_) | Value::Cell(_) | Value::Thunk(_) => false,
+        Value::Closure(closure) => has_constant_captures(heap, closure),
+        _ => true,
+    }
+}
+
+/// Whether a function has captured nothing that can change.
+fn has_constant_captures(heap: &Heap, closure: Index) -> bool {
+    let Object::Closure(closure) = heap.object(closure) else {
+        return false;
+    };
+    let may_change = |value: &Value| {
+        matches!(
+            value,
+            Value::List(_)
+                | Value::Dictionary(_)
+                | Value::Cell(_)
+                | Value::Thunk(_)
+                | Value::Closure(_)
+        )
+    };
+    !closure.captures.iter().any(may_change)
 }
 
 struct Copier<'h> {
@@ -38,29 +71,11 @@ impl Copier<'_> {
             Value::Dictionary(index) => Value::Dictionary(self.object(index)?),
             Value::Cell(index) => Value::Cell(self.object(index)?),
             Value::Thunk(index) => Value::Thunk(self.object(index)?),
-            Value::Closure(index) if !self.is_constant(index) => {
+            Value::Closure(index) if !has_constant_captures(self.heap, index) => {
                 Value::Closure(self.object(index)?)
             }
             shared => shared,
         })
-    }
-
-    /// Whether a function has captured nothing that can change.
-    fn is_constant(&self, closure: Index) -> bool {
-        let Object::Closure(closure) = self.heap.object(closure) else {
-            return false;
-        };
-        let may_change = |value: &Value| {
-            matches!(
-                value,
-                Value::List(_)
-                    | Value::Dictionary(_)
-                    | Value::Cell(_)
-                    | Value::Thunk(_)
-                    | Value::Closure(_)
-            )
-        };
-        !closure.captures.iter().any(may_change)
     }
 
     fn object(&mut self, index: Index) -> Result<Index, Pause> {

@@ -108,7 +108,10 @@ pub(crate) enum Object {
     List(Vec<Value>),
     Dictionary(Box<Dictionary>),
     Closure(Closure),
+    /// A variable that closures share.
     Cell(Value),
+    /// The copy of one: nobody assigns to it, and nothing that it reaches can change.
+    Fixed(Value),
     Thunk(Thunk),
 }
 
@@ -121,7 +124,9 @@ impl Object {
                 dictionary.entries().for_each(|(_, value)| visit(*value));
             }
             Object::Closure(closure) => closure.captures.iter().copied().for_each(visit),
-            Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => visit(*value),
+            Object::Cell(value) | Object::Fixed(value) | Object::Thunk(Thunk::Forced(value)) => {
+                visit(*value)
+            }
             Object::Gone | Object::Text(_) | Object::Integer(_) => {}
             Object::Thunk(Thunk::Waiting(_)) => {}
         }

@@ -12,7 +12,7 @@ pub(super) const VALUE_BYTES: usize = size_of::<Value>();
 /// Bytes an object takes besides its own place.
 pub(super) fn besides(object: &Object) -> usize {
     match object {
-        Object::Gone | Object::Cell(_) | Object::Thunk(_) => 0,
+        Object::Gone | Object::Cell(_) | Object::Fixed(_) | Object::Thunk(_) => 0,
         Object::Text(text) => text.text.capacity(),
         Object::Integer(number) => usize::try_from(number.bits() / 8).unwrap_or(usize::MAX) + 32,
         Object::List(items) => items.capacity() * VALUE_BYTES,
@@ -100,7 +100,7 @@ impl Collector<'_> {
                     .iter_mut()
                     .for_each(|value| *value = self.forward(*value));
             }
-            Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => {
+            Object::Cell(value) | Object::Fixed(value) | Object::Thunk(Thunk::Forced(value)) => {
                 *value = self.forward(*value);
             }
             Object::Thunk(Thunk::Waiting(handle)) => self.reach(*handle),

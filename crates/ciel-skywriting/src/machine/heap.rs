@@ -131,7 +131,7 @@ impl Heap {
     /// What is in a cell.
     pub(crate) fn content(&self, cell: Index) -> Value {
         match self.object(cell) {
-            Object::Cell(value) => *value,
+            Object::Cell(value) | Object::Fixed(value) => *value,
             _ => Value::Unset,
         }
     }

@@ -10,6 +10,7 @@ use super::failure::Pause;
 use super::graph::copy;
 use super::heap::Heap;
 use super::kept::{Child, Kept, Slot};
+use super::reached::Reached;
 use super::{Machine, Role, Step};
 use crate::code::Code;
 use crate::host::{Handle, Host, Keeping};
@@ -277,24 +278,17 @@ impl Machine {
 
     /// Whether these values take more than [`KEPT_BYTES_MAX`].
     fn is_large(&self, roots: &[Value]) -> bool {
-        let mut left = KEPT_BYTES_MAX;
-        roots.iter().any(|root| self.is_more(*root, &mut left))
-    }
-
-    /// Whether a value takes more than what is left; takes it away. What is reached several times
-    /// counts as often, so that nothing need be remembered.
-    fn is_more(&self, value: Value, left: &mut usize) -> bool {
-        let Some(index) = value.index() else {
-            return false;
-        };
-        let object = self.heap.object(index);
-        let Some(rest) = left.checked_sub(OBJECT_BYTES + besides(object)) else {
-            return true;
-        };
-        *left = rest;
-        let mut is_more = false;
-        object.each_value(|inside| is_more = is_more || self.is_more(inside, left));
-        is_more
+        let mut reached = Reached::default();
+        let mut is_large = !roots.iter().all(|root| reached.add(*root));
+        let (mut bytes, mut next) = (0, 0);
+        while let Some(index) = reached.get(next).filter(|_| !is_large) {
+            next += 1;
+            let object = self.heap.object(index);
+            bytes += OBJECT_BYTES + besides(object);
+            is_large = bytes > KEPT_BYTES_MAX;
+            object.each_value(|value| is_large = is_large || !reached.add(value));
+        }
+        is_large
     }
 
     /// Whether a value reaches a child of that number or a later one.

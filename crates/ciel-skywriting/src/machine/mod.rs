@@ -20,6 +20,7 @@ mod kept;
 mod numbers;
 mod places;
 mod promote;
+mod reached;
 mod references;
 mod save;
 mod step;

@@ -93,7 +93,7 @@ impl Machine {
                 Object::Closure(closure) => {
                     todo.extend(closure.captures.iter().filter_map(|v| reference(*v)));
                 }
-                Object::Cell(value) => todo.extend(reference(*value)),
+                Object::Cell(value) | Object::Fixed(value) => todo.extend(reference(*value)),
                 Object::Thunk(Thunk::Waiting(handle)) => todo.push(*handle),
                 Object::Thunk(Thunk::Forced(value)) => todo.extend(reference(*value)),
                 Object::Gone | Object::Text(_) | Object::Integer(_) => {}
@@ -151,7 +151,9 @@ impl Machine {
                 Object::List(items) => items.iter_mut().for_each(&mut inside),
                 Object::Dictionary(dictionary) => dictionary.values_mut().for_each(&mut inside),
                 Object::Closure(closure) => closure.captures.iter_mut().for_each(&mut inside),
-                Object::Cell(value) | Object::Thunk(Thunk::Forced(value)) => inside(value),
+                Object::Cell(value)
+                | Object::Fixed(value)
+                | Object::Thunk(Thunk::Forced(value)) => inside(value),
                 Object::Thunk(Thunk::Waiting(handle)) => {
                     let mut value = Value::Reference(*handle);
                     inside(&mut value);

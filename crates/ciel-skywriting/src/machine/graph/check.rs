@@ -26,7 +26,7 @@ impl Check<'_> {
                     .entries()
                     .try_for_each(|(_, value)| self.program_value(*value)),
                 Object::Cell(Value::Cell(_)) => Err(damaged("a variable in a variable")),
-                Object::Cell(value) => self.value(*value),
+                Object::Cell(value) | Object::Fixed(value) => self.value(*value),
                 Object::Closure(closure) => self.closure(closure),
             })
     }
@@ -73,7 +73,7 @@ impl Check<'_> {
             | (Value::List(_), Object::List(_))
             | (Value::Dictionary(_), Object::Dictionary(_))
             | (Value::Closure(_), Object::Closure(_))
-            | (Value::Cell(_), Object::Cell(_))
+            | (Value::Cell(_), Object::Cell(_) | Object::Fixed(_))
             | (Value::Thunk(_), Object::Thunk(_)) => true,
             _ => false,
         };

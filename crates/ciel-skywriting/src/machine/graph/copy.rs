@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::machine::collector::besides;
 use crate::machine::failure::Pause;
 use crate::machine::heap::Heap;
+use crate::machine::reached::Reached;
 use crate::value::{Closure, Index, Object, Thunk, Value};
 
 /// What the roots reach, as a change of neither side is seen by the other, in the place of the
@@ -19,6 +20,7 @@ pub(crate) fn copy(heap: &mut Heap, roots: &mut [Value]) -> Result<(), Pause> {
         return Ok(());
     }
     let mut copier = Copier {
+        is_fixed: reaches_only_functions(heap, roots),
         heap,
         copies: FxHashMap::default(),
         todo: Vec::new(),
@@ -30,34 +32,51 @@ pub(crate) fn copy(heap: &mut Heap, roots: &mut [Value]) -> Result<(), Pause> {
 }
 
 /// Whether nothing that a value reaches can change.
-pub(crate) fn is_constant(heap: &Heap, value: Value) -> bool {
+fn is_constant(heap: &Heap, value: Value) -> bool {
+    let is_fixed = |value: &Value| match value {
+        Value::Cell(cell) => matches!(heap.object(*cell), Object::Fixed(_)),
+        value => !matches!(value, Value::Closure(_)) && !is_data(*value),
+    };
     match value {
-        Value::List(_) | Value::Dictionary(_) | Value::Cell(_) | Value::Thunk(_) => false,
-        Value::Closure(closure) => has_constant_captures(heap, closure),
-        _ => true,
+        Value::Closure(index) => match heap.object(index) {
+            Object::Closure(closure) => closure.captures.iter().all(is_fixed),
+            _ => false,
+        },
+        value => is_fixed(&value),
     }
 }
 
-/// Whether a function has captured nothing that can change.
-fn has_constant_captures(heap: &Heap, closure: Index) -> bool {
-    let Object::Closure(closure) = heap.object(closure) else {
-        return false;
-    };
-    let may_change = |value: &Value| {
-        matches!(
-            value,
-            Value::List(_)
-                | Value::Dictionary(_)
-                | Value::Cell(_)
-                | Value::Thunk(_)
-                | Value::Closure(_)
-        )
-    };
-    !closure.captures.iter().any(may_change)
+/// Whether a value is data that can change, or that is not known yet.
+fn is_data(value: Value) -> bool {
+    matches!(
+        value,
+        Value::List(_) | Value::Dictionary(_) | Value::Thunk(_)
+    )
+}
+
+/// Whether functions, and variables without data that can change, are all that the roots reach.
+/// Roots that reach much are not looked through.
+fn reaches_only_functions(heap: &Heap, roots: &[Value]) -> bool {
+    let mut reached = Reached::default();
+    let mut may_be_so = roots
+        .iter()
+        .all(|root| !is_data(*root) && reached.add(*root));
+    let mut next = 0;
+    while let Some(index) = reached.get(next).filter(|_| may_be_so) {
+        next += 1;
+        heap.object(index).each_value(|value| {
+            let value = heap.settled(value);
+            may_be_so = may_be_so && !is_data(value) && reached.add(value);
+        });
+    }
+    may_be_so
 }
 
 struct Copier<'h> {
     heap: &'h mut Heap,
+    /// Whether nothing in the copies can change: the function whose variable a cell is stays
+    /// behind, and only it assigns to it.
+    is_fixed: bool,
     copies: FxHashMap<Index, Index>,
     /// Copies of which the values inside are still those of the original.
     todo: Vec<Index>,
@@ -67,13 +86,12 @@ impl Copier<'_> {
     fn value(&mut self, value: Value) -> Result<Value, Pause> {
         let value = self.heap.settled(value);
         Ok(match value {
+            constant if is_constant(self.heap, constant) => constant,
             Value::List(index) => Value::List(self.object(index)?),
             Value::Dictionary(index) => Value::Dictionary(self.object(index)?),
             Value::Cell(index) => Value::Cell(self.object(index)?),
             Value::Thunk(index) => Value::Thunk(self.object(index)?),
-            Value::Closure(index) if !has_constant_captures(self.heap, index) => {
-                Value::Closure(self.object(index)?)
-            }
+            Value::Closure(index) => Value::Closure(self.object(index)?),
             shared => shared,
         })
     }
@@ -124,7 +142,10 @@ impl Copier<'_> {
                 let captures = captures.collect::<Result<_, _>>()?;
                 Object::Closure(Closure { function, captures })
             }
-            Object::Cell(value) => Object::Cell(self.value(value)?),
+            Object::Cell(value) => match self.is_fixed {
+                true => Object::Fixed(self.value(value)?),
+                false => Object::Cell(self.value(value)?),
+            },
             other => other,
         })
     }

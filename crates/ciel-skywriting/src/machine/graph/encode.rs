@@ -254,7 +254,7 @@ impl<'h> Encoder<'h> {
                 wire::put(&mut self.out, &node);
                 captures.iter().for_each(|value| self.item(*value));
             }
-            Object::Cell(value) => {
+            Object::Cell(value) | Object::Fixed(value) => {
                 wire::put(&mut self.out, &Node::Cell);
                 self.item(*value);
             }

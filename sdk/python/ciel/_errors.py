@@ -26,6 +26,10 @@ CAUSE_CHARACTERS_MAX = 200
 ORIGIN = "__ciel_task__"
 """The attribute of an exception that names the task in which it was raised."""
 
+_COPY_FIRST = "arrays that come to a task are read-only: write to a copy, x = x.copy()"
+_READ_ONLY = ("read-only", "WRITEABLE")
+"""One of these is in what numpy says of a write to an array that is read-only."""
+
 _IN_TASK = "in task "
 _IN_MORE = "in more tasks, not shown"
 
@@ -179,8 +183,8 @@ def failure_of(
         _add_task_note(error, f"{_IN_TASK}{task}, {call}")
     elif call:
         add_note(error, f"in {call}")
-    if isinstance(error, ValueError) and "read-only" in _text(error):
-        _add_once(error, "arrays that come to a task are read-only: write to a copy, x = x.copy()")
+    if _wrote_to_what_is_read_only(error):
+        _add_once(error, _COPY_FIRST)
     kind = getattr(error, "kind", None) if isinstance(error, (CielError, Cancelled)) else None
     name = getattr(error, "type_name", "") or type(error).__qualname__
     data = carried(error, _places)
@@ -198,6 +202,21 @@ def failure_of(
         getattr(error, ORIGIN, "") or (getattr(error, "task", "") if kind else "") or origin,
         _excerpt_of(error, frames),
     )
+
+
+def _wrote_to_what_is_read_only(error: BaseException) -> bool:
+    """Whether numpy refused a write. pandas may raise an error of its own from numpy's, about the
+    value that it could not write.
+    """
+    step: BaseException | None = error
+    for _ in range(CHAIN_MAX):
+        if step is None:
+            break
+        refused = isinstance(step, (ValueError, TypeError))
+        if refused and any(word in _text(step) for word in _READ_ONLY):
+            return True
+        step = step.__cause__ or (None if step.__suppress_context__ else step.__context__)
+    return False
 
 
 def _place_of(error: BaseException) -> list[Frame]:

@@ -385,6 +385,12 @@ fn steps() -> Vec<(&'static str, Event)> {
                 value: b"7".to_vec().into(),
             },
         ),
+        (
+            "task 1 released handles 9 and 10",
+            Step::Release {
+                handles: vec![Handle(9), Handle(10)],
+            },
+        ),
     ];
     let stepped = |step| Event::TaskStepped {
         task: TASK,

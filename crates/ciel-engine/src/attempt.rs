@@ -201,6 +201,12 @@ impl Attempt {
         }
     }
 
+    /// It uses these handles no more; nothing if there are none.
+    pub fn release(&self, handles: Vec<Handle>) -> Option<Event> {
+        let releases = !handles.is_empty();
+        releases.then(|| self.step(Step::Release { handles }))
+    }
+
     /// It watches a reference, and continues.
     pub fn watch(&self, handle: Handle) -> graph::Event {
         let AttemptKey {

@@ -98,6 +98,7 @@ fn position(act: &Act) -> (ActionKey, Option<Handle>) {
         Step::Construct { at, handle, .. } => (*at, Some(*handle)),
         Step::Input { at, .. } => (*at, None),
         Step::Publish { at, handle, .. } => (*at, Some(*handle)),
+        Step::Release { .. } => unreachable!("it is no action"),
     }
 }
 

@@ -103,7 +103,9 @@ impl Graph {
                 ObjectState::Future { producer, .. } => {
                     awaited.push(self.awaited(input, *producer, *object, before)?);
                 }
-                ObjectState::Failed { .. } | ObjectState::Alias(_) => return None,
+                ObjectState::Failed { .. } | ObjectState::Alias(_) | ObjectState::Dropped => {
+                    return None;
+                }
             }
         }
         let assignment = Box::new(self.assignment(key, Entry::Start(known), None));

@@ -42,7 +42,10 @@ impl Graph {
     pub(crate) fn is_cancelled(&self, object: ObjectKey) -> bool {
         match self.objects.settled_state(object) {
             ObjectState::Failed { failure, .. } => failure.kind == FailureKind::Cancelled,
-            ObjectState::Ready(_) | ObjectState::Future { .. } | ObjectState::Alias(_) => false,
+            ObjectState::Ready(_)
+            | ObjectState::Future { .. }
+            | ObjectState::Alias(_)
+            | ObjectState::Dropped => false,
         }
     }
 

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::functions::FunctionCounts;
 use crate::graph::Graph;
-use crate::objects::{ObjectState, Waiter};
+use crate::objects::{ObjectState, Recorded, Waiter};
 use crate::task::State;
 
 /// Tasks up to which a debug build checks everything after every event.
@@ -26,6 +26,7 @@ impl Graph {
         self.check_live();
         self.check_views();
         self.check_holders();
+        self.check_records();
         self.check_waiters();
         self.check_deadlines();
     }
@@ -83,8 +84,10 @@ impl Graph {
                     seen.push(std::sync::Arc::as_ptr(stored));
                     stored.value.references.iter().for_each(&mut hold);
                 }
-                ObjectState::Ready(_) | ObjectState::Future { .. } | ObjectState::Failed { .. } => {
-                }
+                ObjectState::Ready(_)
+                | ObjectState::Future { .. }
+                | ObjectState::Failed { .. }
+                | ObjectState::Dropped => {}
             }
         }
         for (key, object) in self.objects.iter() {
@@ -95,6 +98,30 @@ impl Graph {
                 object.name
             );
             assert!(counted > 0, "{:?} has no holder", object.name);
+        }
+    }
+
+    /// Each output of a recorded spawn knows whose record holds it; what nobody reads is dropped.
+    fn check_records(&self) {
+        let mut records: FxHashMap<ObjectKey, TaskKey> = FxHashMap::default();
+        for (key, task) in self.tasks.iter() {
+            for fact in task.facts.iter() {
+                if let FactAct::Spawned { outputs, .. } = &fact.act {
+                    records.extend(outputs.iter().map(|output| (*output, key)));
+                }
+            }
+        }
+        for (key, object) in self.objects.iter() {
+            let recorded = match object.recorded {
+                Recorded::No => None,
+                Recorded::By(task) | Recorded::Released(task) => Some(task),
+            };
+            let counted = records.get(&key).copied();
+            assert_eq!(recorded, counted, "the record of {:?}", object.name);
+            if let Some(task) = self.objects.recorder_of_unread(key) {
+                let asked = self.tasks[&task].asked.contains(&key);
+                assert!(asked, "{:?} is there, and nobody reads it", object.name);
+            }
         }
     }
 

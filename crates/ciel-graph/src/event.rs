@@ -200,6 +200,13 @@ pub enum Step {
         /// The recorded answer.
         value: Bytes,
     },
+    /// The task uses these handles no more, nor does a replay of it from here on. What nobody else
+    /// holds is dropped, unless a replay receives it because the task has demanded it. Handles that
+    /// the task does not have, or has released, are ignored.
+    Release {
+        /// The handles.
+        handles: Vec<Handle>,
+    },
 }
 
 /// One output of a finished task.

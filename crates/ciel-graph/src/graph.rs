@@ -4,7 +4,8 @@
 //! worker may prefetch), `wait` (block, wake, watch), `settle` (finish, fail, retry), `rollback`
 //! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
 //! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
-//! files), `objects` and `table` (results and their holders), `verdict` (the job's failure and
+//! files), `objects` and `table` (results and their holders), `release` (results that no task can
+//! name), `verdict` (the job's failure and
 //! end), `story` and `view` (queries of users), `functions` (counts of tasks), `check`
 //! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
 //! finds no task of its attempt and changes nothing.
@@ -211,6 +212,10 @@ impl Graph {
                 value,
             } => self.publish(now, key, (at, handle), (index, value), actions),
             Step::Input { at, kind, value } => self.record_input(key, at, kind, value),
+            Step::Release { handles } => {
+                self.release_handles(key, &handles, actions);
+                Ok(())
+            }
         };
         if let Err(failure) = refused {
             actions.push(Action::Stop { task: key, attempt });
@@ -298,6 +303,9 @@ impl Graph {
             }
             for producer in pending.unwanted.drain(..) {
                 self.forget_dormant(producer, &mut next);
+            }
+            for object in pending.unread.drain(..) {
+                self.drop_unread(object, &mut next);
             }
             pending = next;
         }

@@ -129,7 +129,7 @@ impl Graph {
                     self.keep_what_it_names(*producer, search);
                 }
             }
-            ObjectState::Failed { .. } | ObjectState::Alias(_) => {}
+            ObjectState::Failed { .. } | ObjectState::Alias(_) | ObjectState::Dropped => {}
         }
     }
 }

@@ -18,6 +18,7 @@ mod lineage;
 mod objects;
 mod reconstruct;
 mod recovery;
+mod release;
 mod replay;
 mod replay_inputs;
 mod rest;

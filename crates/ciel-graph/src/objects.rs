@@ -17,6 +17,7 @@ use crate::lineage::Origin;
 pub(crate) use members::Members;
 
 mod members;
+mod recorded;
 mod saved;
 
 /// What an object is at the moment.
@@ -38,6 +39,8 @@ pub(crate) enum ObjectState {
         /// The output of the failed task itself; to demand a copy of it is to demand this one.
         source: ObjectKey,
     },
+    /// It was ready, and nothing will read it: only the record of its spawn holds it.
+    Dropped,
 }
 
 /// The tasks to wake or notify when an object is resolved.
@@ -71,6 +74,20 @@ pub(crate) struct Object {
     pub(crate) holders: u32,
     /// Whether a task has received its failure, or would receive it.
     pub(crate) asked: bool,
+    /// The record of a spawn among its holders.
+    pub(crate) recorded: Recorded,
+}
+
+/// Whether a fact of a task holds an object, beside what can name the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Recorded {
+    /// None does.
+    No,
+    /// A fact of that task does.
+    By(TaskKey),
+    /// The same, and the task has released the object: no replay of it will read what it has not
+    /// demanded.
+    Released(TaskKey),
 }
 
 /// What a release let go of.
@@ -80,11 +97,13 @@ pub(crate) struct Released {
     pub(crate) files: Vec<Name>,
     /// Producers of objects without holders.
     pub(crate) unwanted: Vec<TaskKey>,
+    /// Objects that only a record holds by now.
+    pub(crate) unread: Vec<ObjectKey>,
 }
 
 impl Released {
     pub(crate) fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.unwanted.is_empty()
+        self.files.is_empty() && self.unwanted.is_empty() && self.unread.is_empty()
     }
 }
 
@@ -115,6 +134,7 @@ impl Objects {
             state,
             holders,
             asked: false,
+            recorded: Recorded::No,
         })
     }
 
@@ -151,6 +171,7 @@ impl Objects {
             state,
             holders: 1,
             asked: false,
+            recorded: Recorded::No,
         })
     }
 
@@ -228,7 +249,7 @@ impl Objects {
                 waiters.push(waiter);
                 true
             }
-            ObjectState::Ready(_) | ObjectState::Failed { .. } => false,
+            ObjectState::Ready(_) | ObjectState::Failed { .. } | ObjectState::Dropped => false,
             ObjectState::Alias(_) => unreachable!("a target is never an alias"),
         }
     }
@@ -273,14 +294,15 @@ impl Objects {
         }
     }
 
-    /// The future `key` becomes `state`, with all its aliases; returns the waiting tasks.
+    /// The future `key` becomes `state`, with all its aliases; returns the waiting tasks, and the
+    /// aliases.
     ///
     /// Returns `None` if it has no holder any more: then there is nothing to settle.
     pub(crate) fn settle(
         &mut self,
         key: ObjectKey,
         state: &ObjectState,
-    ) -> Option<Members<Waiter>> {
+    ) -> Option<(Members<Waiter>, Members<ObjectKey>)> {
         let object = self.table.get_mut(&key)?;
         let asked = object.asked;
         let before = std::mem::replace(&mut object.state, state.clone());
@@ -302,7 +324,7 @@ impl Objects {
         if asked {
             self.ask(key);
         }
-        Some(waiters)
+        Some((waiters, aliases))
     }
 
     /// A copy of a failure holds its source, which shows whether the source may still be demanded.
@@ -350,17 +372,18 @@ impl Objects {
         others.extend(aliases.iter());
     }
 
-    /// Drops `key` if it has no holder.
+    /// Drops `key` if it has no holder, and notes it if only a record holds it.
     pub(crate) fn collect(&mut self, key: ObjectKey, released: &mut Released) {
         let mut pending = vec![key];
         while let Some(key) = pending.pop() {
-            if self
-                .table
-                .get(&key)
-                .is_some_and(|object| object.holders == 0)
-            {
+            let Some(object) = self.table.get(&key) else {
+                continue;
+            };
+            if object.is_unread() {
+                released.unread.push(key);
+            } else if object.holders == 0 {
                 let object = self.table.remove(&key).expect("just seen");
-                self.let_go(key, object, &mut pending, released);
+                self.let_go(key, object.state, &mut pending, released);
             }
         }
     }
@@ -372,7 +395,7 @@ impl Objects {
             .get_mut(&key)
             .expect("a held object is in the table");
         object.holders -= 1;
-        if object.holders == 0 {
+        if object.holders == 0 || object.is_unread() {
             self.collect(key, released);
         }
     }
@@ -380,11 +403,11 @@ impl Objects {
     fn let_go(
         &mut self,
         key: ObjectKey,
-        object: Object,
+        state: ObjectState,
         pending: &mut Vec<ObjectKey>,
         released: &mut Released,
     ) {
-        match object.state {
+        match state {
             ObjectState::Future { producer, .. } => released.unwanted.push(producer),
             ObjectState::Alias(target) => {
                 let Some(object) = self.table.get_mut(&target) else {
@@ -414,7 +437,7 @@ impl Objects {
                 held.expect("a copy holds its source").holders -= 1;
                 pending.push(source);
             }
-            ObjectState::Failed { .. } => {}
+            ObjectState::Failed { .. } | ObjectState::Dropped => {}
         }
     }
 }

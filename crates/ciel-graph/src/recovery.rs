@@ -47,7 +47,7 @@ impl Graph {
         on: &[Handle],
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
-        let table = self.keys_of(key, &checkpoint.kept)?;
+        let table = self.keys_named(key, &checkpoint.kept)?;
         let place = |handle: &Handle| checkpoint.kept.iter().position(|kept| kept == handle);
         let on: Option<Vec<usize>> = on.iter().map(place).collect();
         let Some(on) = on.filter(|_| is_whole(&self.tasks[&key])) else {

@@ -90,6 +90,7 @@ impl Graph {
         let strand = self.tasks[&key].strand.key;
         actions.push(Action::Strand(StrandChange::RolledBack { strand, to }));
         self.forget_first_of(key);
+        self.name_again(key);
         let undone = self.drop_facts(key, to);
         if let Some(begin) = undone.begin {
             let end = self.tasks[&key].strand.end;

@@ -223,7 +223,7 @@ impl Graph {
             }
             self.objects.collect(object, &mut released);
         } else {
-            let waiters = self.objects.settle(object, &state).unwrap_or_default();
+            let (waiters, aliases) = self.objects.settle(object, &state).unwrap_or_default();
             drop(state);
             for waiter in waiters.iter() {
                 match waiter {
@@ -232,7 +232,9 @@ impl Graph {
                     Waiter::FirstOf(task, place) => self.arrive(now, task, place, actions),
                 }
             }
-            self.objects.collect(object, &mut released);
+            for settled in aliases.iter().chain([object]) {
+                self.objects.collect(settled, &mut released);
+            }
         }
         self.clear(released, actions);
     }
@@ -311,7 +313,10 @@ impl Graph {
                     before, outputs, ..
                 } => {
                     self.order.remove(before);
-                    self.release_all(outputs, released);
+                    for output in outputs {
+                        self.objects.forget_record(output);
+                        self.objects.release(output, released);
+                    }
                 }
                 FactAct::Constructed { object, .. } => self.objects.release(object, released),
                 FactAct::Waited(_) | FactAct::Input { .. } => {}

@@ -127,6 +127,7 @@ impl Graph {
             let place = (action, first);
             return self.spawn_again(parent, place, &descriptor, &inputs, act, actions);
         }
+        self.check_kept(parent, &inputs)?;
         let place = (action, first);
         let key = self.create_child(now, parent, place, descriptor, inputs, actions);
         self.settle_in(now, key, actions);
@@ -160,12 +161,14 @@ impl Graph {
         let call = records.then(|| CallKey::of(&descriptor, inputs.iter().copied()));
         let key = self.new_task(now, name, descriptor, strand, Some(label), inputs);
         actions.extend(placing);
+        let holders = 1 + u32::from(records);
         let outputs: Vec<ObjectKey> = (0..count)
-            .map(|index| {
-                self.objects
-                    .create(name.output(u64::from(index)), key, 1 + u32::from(records))
-            })
+            .map(|index| self.objects.create(name.output(index.into()), key, holders))
             .collect();
+        if records {
+            let made = outputs.iter();
+            made.for_each(|output| self.objects.record(*output, parent));
+        }
         let descriptor = &self.tasks[&key].descriptor;
         let (what, site) = (descriptor.what.clone(), descriptor.site.clone());
         let spawner = self.task_mut(parent);
@@ -285,8 +288,19 @@ impl Graph {
         }
     }
 
-    /// The keys of a task's handles.
+    /// The keys of a task's handles, whose values are there or will be.
     pub(crate) fn keys_of(
+        &self,
+        key: TaskKey,
+        handles: &[Handle],
+    ) -> Result<Vec<ObjectKey>, Refusal> {
+        let keys = self.keys_named(key, handles)?;
+        self.check_kept(key, &keys)?;
+        Ok(keys)
+    }
+
+    /// The keys of a task's handles; a task that is replayed still names values that were dropped.
+    pub(crate) fn keys_named(
         &self,
         key: TaskKey,
         handles: &[Handle],
@@ -411,6 +425,7 @@ impl Graph {
         let whole = self.check_replayed(key);
         let inputs = whole.and_then(|()| self.keys_of_inputs(key, &descriptor.inputs));
         let inputs = inputs.and_then(|inputs| {
+            self.check_kept(key, &inputs)?;
             let (want, have) = (self.tasks[&key].outputs.len(), descriptor.outputs as usize);
             if want == have {
                 return Ok(inputs);

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 
 use ciel_model::{Handle, ObjectKey, Segmented};
 
+/// Stands where a task has released an object; no object has this key.
+const RELEASED: ObjectKey = ObjectKey(u64::MAX);
+
 /// The handles of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Table {
@@ -48,11 +51,28 @@ impl Table {
 
     /// The object behind `handle`.
     pub(crate) fn get(&self, handle: Handle) -> Option<ObjectKey> {
+        let entry = match handle.0.checked_sub(Handle::DELIVERED_MIN) {
+            Some(index) => self.delivered.get(index as usize),
+            None => {
+                let dense = self.dense.get(handle.0 as usize);
+                dense.or_else(|| self.sparse.get(&handle.0))
+            }
+        };
+        entry.copied().filter(|object| *object != RELEASED)
+    }
+
+    /// The task releases `handle`, which stays taken; the object that was behind it.
+    pub(crate) fn release(&mut self, handle: Handle) -> Option<ObjectKey> {
+        let object = self.get(handle)?;
+        let index = handle.0 as usize;
         if let Some(index) = handle.0.checked_sub(Handle::DELIVERED_MIN) {
-            return self.delivered.get(index as usize).copied();
+            self.delivered[index as usize] = RELEASED;
+        } else if index < self.dense.len() {
+            self.dense[index] = RELEASED;
+        } else {
+            self.sparse.insert(handle.0, RELEASED);
         }
-        let dense = self.dense.get(handle.0 as usize);
-        dense.or_else(|| self.sparse.get(&handle.0)).copied()
+        Some(object)
     }
 
     /// Whether the task may give `count` objects the handles from `first` on.
@@ -85,14 +105,14 @@ impl Table {
     /// The `index`-th delivered object, from 0.
     pub(crate) fn delivered(&self, index: usize) -> Option<(Handle, ObjectKey)> {
         let handle = Handle(Handle::DELIVERED_MIN + index as u32);
-        let object = self.delivered.get(index)?;
-        Some((handle, *object))
+        self.get(handle).map(|object| (handle, object))
     }
 
     /// All objects, each as often as the table contains it.
     pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectKey> {
         let made = self.dense.iter().chain(self.sparse.values());
-        made.chain(&self.delivered).copied()
+        let all = made.chain(&self.delivered).copied();
+        all.filter(|object| *object != RELEASED)
     }
 }
 
@@ -128,6 +148,24 @@ mod tests {
         for (first, count, free) in [(0, 1, false), (1, 1, false), (2, 3, true), (4, 2, false)] {
             assert_eq!(table.is_free(Handle(first), count), free, "{first}");
         }
+    }
+
+    #[test]
+    fn released_handles_name_nothing_and_stay_taken() {
+        let mut table = Table::of(vec![ObjectKey(1), ObjectKey(2)]);
+        table.add(Handle(5), &[ObjectKey(3)]);
+        table.deliver(&[ObjectKey(4), ObjectKey(5)]);
+        for (handle, object) in [(Handle(0), 1), (Handle(5), 3), (delivered(0), 4)] {
+            assert_eq!(table.release(handle), Some(ObjectKey(object)));
+            assert_eq!(table.release(handle), None);
+            assert_eq!(table.get(handle), None);
+        }
+        assert_eq!(table.release(Handle(9)), None);
+        let left: Vec<ObjectKey> = table.objects().collect();
+        assert_eq!(left, [ObjectKey(2), ObjectKey(5)]);
+        assert!(!table.is_free(Handle(0), 1) && !table.is_free(Handle(5), 1));
+        assert_eq!(table.own_end(), Handle(6));
+        assert_eq!(table.deliver(&[ObjectKey(6)]), [delivered(2)]);
     }
 
     #[test]

@@ -83,7 +83,8 @@ pub(crate) struct Task {
     pub(crate) begun_at: u64,
     /// Whether it has spawned anything.
     pub(crate) spawned: bool,
-    /// Actions below this index cannot be undone: an output was given after them.
+    /// Actions below this index cannot be undone: an output was given after them, or a value was
+    /// dropped that they could name.
     pub(crate) given_after: u64,
     pub(crate) state: State,
     pub(crate) attempt: AttemptNumber,

@@ -153,6 +153,7 @@ impl Graph {
             ObjectState::Failed { failure, .. } => return Resolution::Failed(failure.clone()),
             ObjectState::Ready(stored) => stored,
             ObjectState::Alias(_) => unreachable!("a settled state is never an alias"),
+            ObjectState::Dropped => unreachable!("nobody but a replay's table names it"),
         };
         let value = &stored.value;
         let (name, form, content) = (stored.name, value.form.clone(), value.content.clone());

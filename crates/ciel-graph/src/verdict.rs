@@ -232,7 +232,7 @@ impl Graph {
         let result = match (failure, root) {
             (Some(failure), _) | (None, ObjectState::Failed { failure, .. }) => Err(failure),
             (None, ObjectState::Ready(stored)) => Ok((stored.name, stored.value.clone())),
-            (None, ObjectState::Future { .. } | ObjectState::Alias(_)) => {
+            (None, ObjectState::Future { .. } | ObjectState::Alias(_) | ObjectState::Dropped) => {
                 unreachable!("the root's result is settled")
             }
         };

@@ -146,7 +146,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Result<Vec<ObjectKey>, Refusal> {
         self.check_continuation(key, continuation)?;
-        let kept = kept.map(|kept| self.keys_of(key, &kept)).transpose()?;
+        let kept = kept.map(|kept| self.keys_named(key, &kept)).transpose()?;
         let saved = matches!(continuation, Continuation::Saved(_));
         self.compact_table(key, kept, saved, actions);
         let objects = self.keys_of(key, on)?;
@@ -226,7 +226,7 @@ impl Graph {
                 self.demand(now, *target, actions);
             }
             ObjectState::Failed { source, .. } => self.objects.ask(*source),
-            ObjectState::Ready(_) | ObjectState::Future { .. } => {}
+            ObjectState::Ready(_) | ObjectState::Future { .. } | ObjectState::Dropped => {}
         }
     }
 

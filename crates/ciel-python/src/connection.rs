@@ -267,10 +267,14 @@ impl Connection {
     }
 
     /// Spawns one task, as action `action`; its outputs get the handles from `handle` on. `inputs`
-    /// are handles; those whose entry of `kept` is true are handed on as references.
+    /// are handles; those whose entry of `kept` is true are handed on as references. `released` are
+    /// handles that the task uses no more.
     ///
     /// Raises ValueError if `kept` is not as long as `inputs`.
-    #[pyo3(signature = (tag, definition, payload, inputs, *, action, handle, line, kept = None))]
+    #[pyo3(signature = (
+        tag, definition, payload, inputs, *, action, handle, line,
+        kept = None, released = Vec::new()
+    ))]
     fn spawn(
         &self,
         py: Python<'_>,
@@ -282,6 +286,7 @@ impl Connection {
         handle: u32,
         line: u32,
         kept: Option<Vec<bool>>,
+        released: Vec<u32>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
         let task = messages::descriptor(id, payload, &inputs, kept.as_deref(), line)?;
@@ -293,6 +298,7 @@ impl Connection {
                 tasks,
                 action,
                 handle,
+                released,
             },
         )
     }
@@ -407,8 +413,12 @@ impl Connection {
     /// the first, 2 for the next of those that the last wait for the first has left. Answered by
     /// `resume` or `drop`. If the end depends on time it is that part of the next action.
     ///
+    /// `released` are handles that the task uses no more.
+    ///
     /// Raises ValueError if there is no such wait.
-    #[pyo3(signature = (tag, handles, wait, timeout_ms, *, after, part = None))]
+    #[pyo3(signature = (
+        tag, handles, wait, timeout_ms, *, after, part = None, released = Vec::new()
+    ))]
     fn block(
         &self,
         py: Python<'_>,
@@ -418,6 +428,7 @@ impl Connection {
         timeout_ms: Option<u64>,
         after: u64,
         part: Option<u32>,
+        released: Vec<u32>,
     ) -> PyResult<()> {
         let block = wire::BlockOn {
             references: handles,
@@ -425,6 +436,7 @@ impl Connection {
             timeout_ms,
             after,
             part,
+            released,
             continuation: Some(block_on::Continuation::Parked(wire::Parked {})),
         };
         self.say_last(py, tag, block)

@@ -12,6 +12,9 @@ pub const WEIGHT_MAX: usize = 60;
 /// References that a task is assumed to be given when its acts are chosen.
 const INPUTS_ASSUMED: usize = 2;
 
+/// References that are released are among so many.
+const RELEASED_BELOW: usize = 8;
+
 /// The scenario of a seed for a world of several sites: all strands can be replayed, so that no
 /// site is needed, and workers receive starts ahead.
 pub fn scenario_at_sites(seed: u64) -> Scenario {
@@ -74,6 +77,7 @@ pub fn scenario(seed: u64) -> Scenario {
         tasks = cancellers(seed);
         faults.retain(|(_, fault)| *fault != Fault::CancelJob);
     }
+    add_releases(seed, &mut tasks);
     Scenario {
         seed,
         slots,
@@ -203,6 +207,26 @@ fn share_a_pool(seed: u64, tasks: &mut [Definition]) -> bool {
         }
     }
     ahead
+}
+
+/// In every other scenario tasks release references between their acts.
+fn add_releases(seed: u64, tasks: &mut [Definition]) {
+    let mut random = Random::new(seed.rotate_left(32) ^ 0x2e1ea5);
+    if random.one_in(2) {
+        return;
+    }
+    for task in tasks {
+        let acts = std::mem::take(&mut task.acts);
+        for act in acts {
+            let spawns = matches!(act, Act::Spawn(..));
+            if random.one_in(if spawns { 2 } else { 4 }) {
+                let count = 1 + random.below(3);
+                let which = (0..count).map(|_| random.below(RELEASED_BELOW));
+                task.acts.push(Act::Release(which.collect()));
+            }
+            task.acts.push(act);
+        }
+    }
 }
 
 /// In every third scenario strands are rolled back; in every other one children run in place, which

@@ -16,6 +16,8 @@ pub(crate) enum Local {
     Told(Handle),
     /// An output of a child that ran in place, or what such a child made.
     Here(u64, Vec<Local>),
+    /// The script has released it.
+    Gone,
 }
 
 impl Local {
@@ -28,6 +30,7 @@ impl Local {
                     local.each_handle(visit);
                 }
             }
+            Local::Gone => {}
         }
     }
 }
@@ -75,6 +78,13 @@ fn can_be_called(task: &Definition, given: &[Local]) -> bool {
         && (task.needs == Needs::Nothing || here)
 }
 
+/// Those of `which` that a script has.
+pub(crate) fn pick(locals: &[Local], which: &[usize]) -> Vec<Local> {
+    let found = which.iter().filter_map(|local| locals.get(*local));
+    let found = found.filter(|local| **local != Local::Gone);
+    found.cloned().collect()
+}
+
 struct Call {
     seen: u64,
     locals: Vec<Local>,
@@ -98,11 +108,18 @@ impl Call {
                     self.locals.extend(inside);
                 }
                 Some(Local::Told(_)) => return None,
-                None => {}
+                Some(Local::Gone) | None => {}
             },
             Act::Construct(inside) => {
                 let made = Local::Here(self.seen, self.pick(inside));
                 self.locals.push(made);
+            }
+            Act::Release(which) => {
+                for local in which {
+                    if let Some(released) = self.locals.get_mut(*local) {
+                        *released = Local::Gone;
+                    }
+                }
             }
             Act::Return(inside) => return Some(Some(self.outputs(inside, count))),
             Act::First(..)
@@ -121,8 +138,7 @@ impl Call {
     }
 
     fn pick(&self, which: &[usize]) -> Vec<Local> {
-        let found = which.iter().filter_map(|local| self.locals.get(*local));
-        found.cloned().collect()
+        pick(&self.locals, which)
     }
 
     fn outputs(&self, inside: &[usize], count: usize) -> Vec<Local> {

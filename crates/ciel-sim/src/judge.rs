@@ -48,6 +48,8 @@ pub struct Shown {
     pub moved: u64,
     /// How often what a strand did was undone.
     pub rolled_back: u64,
+    /// Times that a task released handles.
+    pub released: u64,
     /// Children that ran in place.
     pub called: u64,
     /// The graph's counters at the end.
@@ -82,6 +84,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         resumed: 0,
         moved: 0,
         rolled_back: 0,
+        released: 0,
         called: 0,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
@@ -114,6 +117,7 @@ fn show(scenario: &Scenario) -> Shown {
         resumed: world.resumed,
         moved: world.moved(),
         rolled_back: world.rolled_back,
+        released: world.released,
         called: world.called,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),

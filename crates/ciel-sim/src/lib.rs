@@ -19,6 +19,7 @@ pub mod generate;
 mod in_place;
 pub mod judge;
 mod kept;
+mod locals;
 pub mod notation;
 pub mod oracle;
 pub mod program;

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use ciel_model::Name;
 
+use crate::locals::Locals;
 use crate::program::{Act, CAUGHT, Scenario, saw, saw_places, start_of};
 use crate::taken::Taken;
 use crate::told::{CUT_BEGINS, CUT_ENDS, Told};
@@ -75,7 +76,7 @@ struct Noted {
 struct Frame {
     definition: usize,
     name: Vec<u64>,
-    locals: Vec<usize>,
+    locals: Locals,
     outputs: Vec<usize>,
     /// Those that this task has published; what its strand gave before stays as it is.
     published: Vec<bool>,
@@ -272,7 +273,7 @@ impl Machine<'_> {
             };
             let seen = start_of(definition);
             let outputs = outputs.clone();
-            let locals = inputs;
+            let locals = Locals::of(&inputs);
             let frame = Frame {
                 definition,
                 name,
@@ -364,7 +365,7 @@ impl Machine<'_> {
     fn run_task(&mut self, mut frame: Frame, strand: &mut Strand) -> End {
         let scenario = self.scenario;
         let task = &scenario.tasks[frame.definition];
-        for (index, input) in frame.locals.clone().into_iter().enumerate() {
+        for (index, input) in frame.locals.all().enumerate() {
             if task.needs.includes(index) {
                 self.ask(input);
             }
@@ -392,7 +393,7 @@ impl Machine<'_> {
             Act::Get(local) => return self.get(frame, strand, *local, false),
             Act::Catch(local) => return self.get(frame, strand, *local, true),
             Act::First(among, _) => {
-                for object in pick(&frame.locals, among) {
+                for object in frame.locals.pick(among) {
                     self.ask(object);
                 }
                 self.race(frame, strand, among);
@@ -401,13 +402,14 @@ impl Machine<'_> {
             Act::Cancel(among) => self.race(frame, strand, among),
             Act::Watch(local) => {
                 if let Some(object) = frame.locals.get(*local) {
-                    self.ask(*object);
+                    self.ask(object);
                 }
             }
+            Act::Release(which) => frame.locals.release(which, &frame.taken.left()),
             Act::Construct(inside) => {
-                let state = State::Ready(frame.seen, pick(&frame.locals, inside));
+                let state = State::Ready(frame.seen, frame.locals.pick(inside));
                 let object = self.new_object(state);
-                frame.locals.push(object);
+                frame.locals.extend([object]);
                 strand.actions += 1;
             }
             Act::Publish(index) => self.publish(frame, strand, *index as usize),
@@ -424,7 +426,7 @@ impl Machine<'_> {
             Act::Return(inside) => return Some(self.finish(frame, strand, inside)),
             Act::Delegate(local) => return self.delegate(frame, strand, *local),
             Act::Tail(definition, given) => {
-                let given = pick(&frame.locals, given);
+                let given = frame.locals.pick(given);
                 return Some(End::Tail(*definition, given));
             }
         }
@@ -438,12 +440,12 @@ impl Machine<'_> {
         definition: usize,
         given: &[usize],
     ) {
-        let inputs = pick(&frame.locals, given);
+        let inputs = frame.locals.pick(given);
         let outputs = self.new_outputs(definition);
         let mut position = strand.position.clone();
         position.push(strand.actions);
         strand.actions += 1;
-        frame.locals.extend(&outputs);
+        frame.locals.extend(outputs.iter().copied());
         let before = match strand.visible {
             true => self.output.len(),
             false => frame.before,
@@ -479,7 +481,7 @@ impl Machine<'_> {
         local: usize,
         catches: bool,
     ) -> Option<End> {
-        let object = *frame.locals.get(local)?;
+        let object = frame.locals.get(local)?;
         self.ask(object);
         match self.objects[self.target(object)].state.clone() {
             State::Ready(number, inside) => {
@@ -498,7 +500,7 @@ impl Machine<'_> {
 
     /// A wait whose end depends on time, or a cancellation: it receives what the run recorded.
     fn race(&mut self, frame: &mut Frame, strand: &mut Strand, among: &[usize]) {
-        let known = |local: &usize| *local < frame.locals.len();
+        let known = |local: &usize| frame.locals.get(*local).is_some();
         let listed: Vec<usize> = among.iter().copied().filter(known).collect();
         if listed.is_empty() {
             return;
@@ -529,7 +531,7 @@ impl Machine<'_> {
     fn finish(&mut self, frame: &Frame, strand: &Strand, inside: &[usize]) -> End {
         for (index, output) in frame.outputs.iter().enumerate() {
             if !strand.published[index] {
-                let inside = pick(&frame.locals, inside);
+                let inside = frame.locals.pick(inside);
                 self.objects[*output].state = State::Ready(frame.seen, inside);
             }
         }
@@ -537,7 +539,7 @@ impl Machine<'_> {
     }
 
     fn delegate(&mut self, frame: &Frame, strand: &Strand, local: usize) -> Option<End> {
-        let to = self.target(*frame.locals.get(local)?);
+        let to = self.target(frame.locals.get(local)?);
         self.finish(frame, strand, &[]);
         if !strand.published[0] {
             let asked = self.objects[frame.outputs[0]].asked;
@@ -576,13 +578,6 @@ impl Machine<'_> {
         }
         End::Failed(failing)
     }
-}
-
-fn pick(locals: &[usize], which: &[usize]) -> Vec<usize> {
-    which
-        .iter()
-        .filter_map(|local| locals.get(*local).copied())
-        .collect()
 }
 
 /// Whether the strand at `a` ends before the one at `b`: a descendant ends before its ancestor.

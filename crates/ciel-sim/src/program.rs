@@ -114,6 +114,9 @@ pub enum Act {
     Rest(Option<u64>),
     /// Watches a reference, and continues.
     Watch(usize),
+    /// Can name these references no more, except those that it still takes from a list. An act that
+    /// names one of them later leaves it out.
+    Release(Vec<usize>),
     /// Cancels these references, and adds those that are cancelled by then to the observations.
     Cancel(Vec<usize>),
     /// Makes an object of what was seen, with these references inside.

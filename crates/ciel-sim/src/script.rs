@@ -166,7 +166,7 @@ impl Script {
     fn known(&self, local: usize) -> Option<Known> {
         let recalled = || match &self.locals[local] {
             Local::Told(handle) => self.recalled.get(handle),
-            Local::Here(..) => None,
+            Local::Here(..) | Local::Gone => None,
         };
         self.known.get(&local).or_else(recalled).cloned()
     }
@@ -290,8 +290,7 @@ impl Script {
     }
 
     fn race(&mut self, among: Vec<usize>, until: Until, limit_us: Option<u64>) -> Option<Move> {
-        let known = |local: &usize| *local < self.locals.len();
-        let among: Vec<usize> = among.into_iter().filter(known).collect();
+        let among: Vec<usize> = among.into_iter().filter(|one| self.has(*one)).collect();
         self.tell(&among);
         self.race = (!among.is_empty()).then_some((among, until, limit_us));
         self.queue.pop_front()
@@ -326,8 +325,9 @@ impl Script {
             Act::Cancel(among) => self.race(among, Until::Cancelled, None),
             Act::Watch(local) => match self.locals.get(local)? {
                 Local::Told(handle) => Some(Move::Watch(*handle)),
-                Local::Here(..) => None,
+                Local::Here(..) | Local::Gone => None,
             },
+            Act::Release(which) => self.release(&which),
             Act::Construct(inside) => {
                 let value = self.value(&inside);
                 let handle = self.take_handles(1);
@@ -363,7 +363,8 @@ impl Script {
     fn spawn(&mut self, scenario: &Scenario, definition: usize, given: &[usize]) -> Option<Move> {
         let outputs = scenario.tasks[definition].outputs.max(1);
         if in_place::is_chosen(scenario, self.label.name, self.next_action)
-            && let Some(given) = in_place::call(scenario, definition, self.pick(given))
+            && let Some(given) =
+                in_place::call(scenario, definition, in_place::pick(&self.locals, given))
         {
             self.take_action();
             self.take_handles(outputs);
@@ -407,14 +408,14 @@ impl Script {
     fn handle(&self, local: usize) -> Handle {
         match &self.locals[local] {
             Local::Told(handle) => *handle,
-            Local::Here(..) => unreachable!("it is told before it is used"),
+            Local::Here(..) | Local::Gone => unreachable!("it is told before it is used"),
         }
     }
 
     /// Handles of references, as far as they exist. What ran in place is made an object first, as a
     /// part of the next action.
     fn tell(&mut self, which: &[usize]) -> Vec<Handle> {
-        let found = which.iter().filter(|local| **local < self.locals.len());
+        let found = which.iter().filter(|local| self.has(**local));
         let found: Vec<usize> = found.copied().collect();
         let mut handles = Vec::with_capacity(found.len());
         for local in found {
@@ -434,6 +435,7 @@ impl Script {
         let (number, inside) = match reference {
             Local::Told(handle) => return handle,
             Local::Here(number, inside) => (number, inside),
+            Local::Gone => unreachable!("nothing is made of what it has released"),
         };
         let inside = inside.into_iter().map(|local| self.tell_one(local));
         let mut value = Value::inline(Form::Bytes, number.to_be_bytes().to_vec());
@@ -446,11 +448,39 @@ impl Script {
         handle
     }
 
+    fn has(&self, local: usize) -> bool {
+        self.locals
+            .get(local)
+            .is_some_and(|one| *one != Local::Gone)
+    }
+
+    /// Releases the handles by which nothing else calls its object.
+    fn release(&mut self, which: &[usize]) -> Option<Move> {
+        let left = self.taken.left();
+        let mut handles = Vec::new();
+        for local in which.iter().filter(|local| !left.contains(local)) {
+            if let Some(released) = self.locals.get_mut(*local) {
+                let mut gone = std::mem::replace(released, Local::Gone);
+                gone.each_handle(&mut |handle| handles.push(*handle));
+                self.known.remove(local);
+            }
+        }
+        let known = self.known.values_mut().chain(self.recalled.values_mut());
+        let inside = known.flat_map(|known| match known {
+            Known::Ready(_, inside) => inside.iter_mut(),
+            Known::Failed(_) => [].iter_mut(),
+        });
+        for named in self.locals.iter_mut().chain(inside) {
+            named.each_handle(&mut |handle| handles.retain(|gone| gone != handle));
+        }
+        (!handles.is_empty()).then_some(Move::Step(Step::Release { handles }))
+    }
+
     fn want(&mut self, local: usize, catches: bool) -> Option<Move> {
         if let Some(Local::Here(number, inside)) = self.locals.get(local).cloned() {
             return self.absorb(Known::Ready(number, inside), catches);
         }
-        if local < self.locals.len() {
+        if self.has(local) {
             self.pending = Some((local, catches));
             if let Some(known) = self.known(local) {
                 self.pending = None;
@@ -497,11 +527,6 @@ impl Script {
     fn fail(&self, message: String) -> Move {
         let kind = FailureKind::TaskError;
         Move::Fail(Failure::new(kind, self.label.clone(), message))
-    }
-
-    fn pick(&self, which: &[usize]) -> Vec<Local> {
-        let found = which.iter().filter_map(|local| self.locals.get(*local));
-        found.cloned().collect()
     }
 
     fn value(&mut self, inside: &[usize]) -> Value<Handle> {

@@ -93,6 +93,8 @@ pub struct World<'a> {
     pub rolled_back: u64,
     /// Children that ran in place in attempts that came to their end.
     pub called: u64,
+    /// Times that a task released handles.
+    pub released: u64,
     /// How often a worker began a prefetched start by itself.
     pub followed: u64,
     /// How often a task began in a worker that ran another one.
@@ -135,6 +137,7 @@ impl<'a> World<'a> {
             restored: 0,
             rolled_back: 0,
             called: 0,
+            released: 0,
             followed: 0,
             together: 0,
             recalled: 0,
@@ -309,6 +312,7 @@ impl<'a> World<'a> {
         if spawns {
             self.kept.note(Note::Spawned(attempt));
         }
+        self.released += u64::from(matches!(step, Step::Release { .. }));
         let AttemptKey { task, number } = attempt;
         self.submit(graph::Event::TaskStepped {
             task,

@@ -61,6 +61,8 @@ struct Met {
     moved: u64,
     /// Strands that were rolled back.
     rolled_back: u64,
+    /// Times that a task released handles.
+    released: u64,
     /// Children that ran in place.
     called: u64,
 }
@@ -87,6 +89,7 @@ impl Met {
         self.resumed += shown.resumed;
         self.moved += shown.moved;
         self.rolled_back += shown.rolled_back;
+        self.released += shown.released;
         self.called += shown.called;
         self.rests += races.clone().filter(|ended| ended.rest).count() as u64;
         self.races += races.clone().filter(|ended| ended.places.len() < 2).count() as u64;
@@ -111,6 +114,7 @@ impl Met {
             self.recalled,
             self.resumed,
             self.rolled_back,
+            self.released,
             self.called,
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");

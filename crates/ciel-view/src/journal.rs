@@ -114,6 +114,13 @@ pub enum Act {
         /// Bytes of the answer.
         length: u64,
     },
+    /// A task uses references no more.
+    ReleasedReferences {
+        /// The task, as it is printed.
+        task: String,
+        /// How many references.
+        references: u64,
+    },
     /// A task waits until references are resolved.
     Waited {
         /// The task, as it is printed.

@@ -87,7 +87,9 @@ fn construct(
 
 /// Spawns tasks up to the first that is refused.
 fn spawn(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Spawn) -> Failed<Outcome> {
-    let mut events = Vec::with_capacity(message.tasks.len());
+    let mut events = Vec::with_capacity(message.tasks.len() + 1);
+    let released = message.released.iter().copied().map(Handle);
+    events.extend(task.attempt.release(released.collect()));
     let mut outcome = Ok(Outcome::Nothing);
     let (mut action, mut first) = (message.action, message.handle);
     for asked in &message.tasks {

@@ -82,6 +82,9 @@ pub(crate) fn block_on(
     let wait = wait_of(turn, task, &message)?;
     task.reach(message.after)?;
     let on: Vec<Handle> = message.references.into_iter().map(Handle).collect();
+    let released = message.released.into_iter().map(Handle);
+    turn.host
+        .tell(Vec::from_iter(task.attempt.release(released.collect())));
     task.forget_watches();
     match message.continuation {
         Some(Persistence::Parked(_)) => park(turn, task, on, wait),

@@ -64,6 +64,7 @@ class ClientStrand(EngineStrand):
         self.tag = tag
         self.label = label
         self.saying = threading.RLock()
+        self._released = []
         self._answers: dict[int, Watched] = {}
         self._expected: dict[int, Watched] = {}
         self.lost: CielError | None = None
@@ -174,6 +175,10 @@ class ClientStrand(EngineStrand):
             self.connection.flush()
             self._note_submitted(made)
         return made
+
+    def take_released(self) -> Sequence[int]:
+        """As every strand does, but none in a cell of a notebook: its end may cancel them."""
+        return () if self.cell else super().take_released()
 
     def _note_submitted(self, futures: Sequence[Future[Any]]) -> None:
         if self.cell is not None:

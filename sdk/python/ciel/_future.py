@@ -36,6 +36,10 @@ class Owner(Protocol):
 
     label: str
 
+    def let_go(self, handle: int) -> None:
+        """A future with that handle is gone; called at any moment, in any thread."""
+        ...
+
     def result(self, future: Future[Any]) -> Any:
         """Waits; returns a copy of the value or raises the failure."""
         ...
@@ -90,6 +94,10 @@ class Future(NoValue, Generic[T_co]):
         self._handle = handle
         self._known = known
         self._waited = False
+
+    def __del__(self) -> None:
+        """Tells the strand, which lets the engine remove what no program can name."""
+        self._strand.let_go(self._handle)
 
     def result(self, timeout: float | None = None) -> T_co:
         """Waits until the future is resolved and returns a copy of the value.

@@ -455,10 +455,12 @@ class Connection:
         handle: int,
         line: int,
         kept: Sequence[bool] | None = None,
+        released: Sequence[int] = ...,
     ) -> None:
         """Spawns a task as action `action`; its outputs get the handles from `handle` on.
 
-        An input whose entry of `kept` is true is handed on as a reference.
+        An input whose entry of `kept` is true is handed on as a reference. `released` are handles
+        that the task uses no more.
         """
 
     def tail_spawn(
@@ -518,11 +520,13 @@ class Connection:
         *,
         after: int,
         part: int | None = None,
+        released: Sequence[int] = ...,
     ) -> None:
         """Waits, parked, after so many actions; answered by `resume` or `drop`.
 
         `wait` is 0 for all of the handles, 1 for the first, 2 for the next of those that the last
         wait for the first has left. An end that depends on time is that part of the next action.
+        `released` are handles that the task uses no more.
         """
 
     def write(self, tag: int, sink: int, data: bytes, after: int) -> None:

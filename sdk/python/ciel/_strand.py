@@ -97,6 +97,9 @@ class Strand(ABC):
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads bytes from the environment, or from the record of an earlier attempt."""
 
+    def let_go(self, handle: int) -> None:
+        """A future with that handle is gone; called at any moment, in any thread."""
+
     def call_when_done(
         self, future: Future[Any], callback: Callable[[Future[Any]], object]
     ) -> None:

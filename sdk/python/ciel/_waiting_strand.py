@@ -93,7 +93,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         self.connection = process.connection
         self.tag = start.tag
         self.next_action = start.action
-        self.next_handle = start.handle
+        self.next_handle = self._made_from = start.handle
         self.process = process
         self.label = start.label
         self._first_seed = start.seed
@@ -150,7 +150,13 @@ class WaitingStrand(EngineStrand, TaskStrand):
             raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
         self.tidy()
         self.connection.block(
-            self.tag, handles, wait, timeout_ms, after=self.next_action, part=part
+            self.tag,
+            handles,
+            wait,
+            timeout_ms,
+            after=self.next_action,
+            part=part,
+            released=self.take_released(),
         )
         self.replaying = False
         return self.process.park(self)

@@ -12,7 +12,7 @@ import os
 import random
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
@@ -72,6 +72,7 @@ class Task:
         self.row: list[int] = []
         self.delivered = DELIVERED_FROM
         self.cursor = 0
+        self.released: dict[int, Object] = {}
         self.log: list[Any] = []
         self.opened: dict[int, tuple[str, int | None]] = {}
         self.waits: tuple[list[int], int] | None = None
@@ -167,7 +168,7 @@ class Engine:
         return task.delivered - 1
 
     def _start(self, task: Task, again: bool) -> Message:
-        made = dict(task.table)
+        made = task.table | task.released
         task.begin()
         replay = None
         if again:
@@ -203,12 +204,19 @@ class Engine:
         task.cursor += 1
         return fresh
 
+    def _release(self, task: Task, released: Sequence[int]) -> None:
+        """What the task has released it must not use again."""
+        for handle in released:
+            assert handle in task.table, f"{task.label} releases {handle}, which it does not have"
+            task.released[handle] = task.table.pop(handle)
+
     def spawn(
         self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
-        action: int, handle: int, line: int, kept: Any = None,
+        action: int, handle: int, line: int, kept: Any = None, released: Sequence[int] = (),
     ) -> None:  # fmt: skip
         """A child of the task."""
         task = self.tasks[tag]
+        self._release(task, released)
         given = [task.table[one] for one in inputs]
         needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
         entries = [Object() for _ in range(definition.outputs)]
@@ -276,10 +284,11 @@ class Engine:
 
     def block(
         self, tag: int, handles: list[int], wait: int, timeout_ms: int | None, *,
-        after: int, part: int | None = None,
+        after: int, part: int | None = None, released: Sequence[int] = (),
     ) -> None:  # fmt: skip
         """The strand parks; perhaps it is dropped."""
         task = self.tasks[tag]
+        self._release(task, released)
         self._reach(task, after)
         if wait == WAIT_FIRST:
             task.row, task.given = list(handles), set()

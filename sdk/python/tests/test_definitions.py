@@ -55,6 +55,19 @@ def test_spawn_has_the_bytes_of_its_tasks(wire: Wire) -> None:
         assert frame[-4:] == bytes([0x10, action, 0x18, action + 3])
 
 
+def test_spawn_has_the_handles_that_are_used_no_more(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    for number in range(4):
+        definition = Definition("python", str(number))
+        released = [7, 8] if number == 3 else []
+        connection.spawn(
+            tag, definition, b"\x80\x05", [9], action=6, handle=10, line=12, released=released
+        )
+    connection.flush()
+    assert [read_frame(engine) for _ in range(8)][-1] == vector("worker-spawn-released")
+
+
 def test_options_of_a_definition_are_all_sent(wire: Wire) -> None:
     connection, engine = wire
     tag = tag_from(wire)

@@ -98,6 +98,9 @@ EXCEPTION = ("pickle", b"\x80\x05N.")
 SAID: dict[str, Callable[[Connection, int], None]] = {
     "worker-block-on-first": lambda c, tag: c.block(tag, [3, 4], 1, 250, after=3, part=1),
     "worker-block-on-parked": lambda c, tag: c.block(tag, (2, 3), 1, 1000, after=3),
+    "worker-block-on-released": lambda c, tag: c.block(
+        tag, [10], 0, None, after=7, released=[9]
+    ),
     "worker-block-on-rest": lambda c, tag: c.block(tag, [], 2, None, after=4),
     "worker-commit": lambda c, tag: c.commit(tag, 3, "pickle", [0, 2], action=2, handle=5),
     "worker-construct": lambda c, tag: c.construct(
@@ -143,6 +146,7 @@ NOT_SAID = {
     "worker-pong": "is said inside, see below",
     "worker-publish": "is for executors that give outputs early",
     "worker-spawn": "has two tasks, see below",
+    "worker-spawn-released": "follows a definition, see below",
     "worker-tail-spawn": "follows a definition, see below",
 }
 

@@ -124,9 +124,7 @@ fn words(act: &Act) -> String {
             task,
             question,
             length,
-        } => {
-            format!("{task} observed {question}: {}", size(*length))
-        }
+        } => format!("{task} observed {question}: {}", size(*length)),
         Act::Waited {
             task,
             references,
@@ -135,8 +133,9 @@ fn words(act: &Act) -> String {
             checkpoint,
             ..
         } => waits(task, &awaited(*references, *first), *limit_us, *checkpoint),
-        Act::Cancels { task, references } => {
-            format!("{task} cancels {}", counted(*references, "reference"))
+        Act::Cancels { task, references } => with_references(task, "cancels", *references),
+        Act::ReleasedReferences { task, references } => {
+            with_references(task, "released", *references)
         }
         Act::Watched { task } => format!("{task} watches a reference"),
         Act::Finished {
@@ -161,6 +160,10 @@ fn words(act: &Act) -> String {
         } => wrote(task, stream, *length, beginning),
         Act::Unfinished => "bytes at the end are not a complete record".to_string(),
     }
+}
+
+fn with_references(task: &str, does: &str, count: u64) -> String {
+    format!("{task} {does} {}", counted(count, "reference"))
 }
 
 fn began(options: [bool; 3]) -> String {

@@ -217,6 +217,10 @@ impl Conversation {
             attempt: AttemptNumber(0),
             failure: Box::new(failure(FailureKind::Refused)),
         });
+        // So is this step.
+        self.step(Step::Release {
+            handles: vec![Handle(2)],
+        });
     }
 
     fn block(&mut self, continuation: Continuation, wait: Wait, checkpoint: Option<Checkpoint>) {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lineage::{Origin, OriginOf};
 
-use super::{Object, ObjectState, Objects, Stored, Waiter};
+use super::{Object, ObjectState, Objects, Recorded, Stored, Waiter};
 
 /// All objects, by key.
 #[derive(Serialize, Deserialize)]
@@ -31,6 +31,7 @@ struct SavedObject {
     state: SavedState,
     holders: u32,
     asked: bool,
+    recorded: Recorded,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -54,6 +55,7 @@ enum SavedState {
         failure: u32,
         source: ObjectKey,
     },
+    Dropped,
 }
 
 /// A list that contains each shared value once.
@@ -127,9 +129,11 @@ impl From<Objects> for Saved {
                         failure: failures.place_of(failure),
                         source,
                     },
+                    ObjectState::Dropped => SavedState::Dropped,
                 },
                 holders: object.holders,
                 asked: object.asked,
+                recorded: object.recorded,
             });
         let saved = saved.collect();
         let mut origins = Origins::default();
@@ -211,6 +215,7 @@ impl TryFrom<Saved> for Objects {
                     failure: at(&failures, failure)?,
                     source,
                 },
+                SavedState::Dropped => ObjectState::Dropped,
             };
             let (key, name) = (object.key, object.name);
             let (holders, asked) = (object.holders, object.asked);
@@ -219,6 +224,7 @@ impl TryFrom<Saved> for Objects {
                 state,
                 holders,
                 asked,
+                recorded: object.recorded,
             };
             Ok((key, object))
         });

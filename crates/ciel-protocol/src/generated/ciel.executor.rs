@@ -433,6 +433,9 @@ pub struct Spawn {
     /// The handle of the first output of the first task; all other outputs have the next ones.
     #[prost(uint32, tag = "3")]
     pub handle: u32,
+    /// Handles that the task uses no more, and not in this message; unknown ones are ignored.
+    #[prost(uint32, repeated, tag = "4")]
+    pub released: ::prost::alloc::vec::Vec<u32>,
 }
 /// Makes an output available now.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -536,6 +539,9 @@ pub struct BlockOn {
     /// As in Observe, for a wait whose end depends on time.
     #[prost(uint32, optional, tag = "8")]
     pub part: ::core::option::Option<u32>,
+    /// As in Spawn.
+    #[prost(uint32, repeated, tag = "9")]
+    pub released: ::prost::alloc::vec::Vec<u32>,
     /// How the strand resumes; required.
     #[prost(oneof = "block_on::Continuation", tags = "4, 5, 6")]
     pub continuation: ::core::option::Option<block_on::Continuation>,

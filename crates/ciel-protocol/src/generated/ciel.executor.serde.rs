@@ -416,6 +416,9 @@ impl serde::Serialize for BlockOn {
         if self.part.is_some() {
             len += 1;
         }
+        if !self.released.is_empty() {
+            len += 1;
+        }
         if self.continuation.is_some() {
             len += 1;
         }
@@ -440,6 +443,9 @@ impl serde::Serialize for BlockOn {
         }
         if let Some(v) = self.part.as_ref() {
             struct_ser.serialize_field("part", v)?;
+        }
+        if !self.released.is_empty() {
+            struct_ser.serialize_field("released", &self.released)?;
         }
         if let Some(v) = self.continuation.as_ref() {
             match v {
@@ -470,6 +476,7 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
             "timeoutMs",
             "after",
             "part",
+            "released",
             "parked",
             "saved",
             "replay",
@@ -482,6 +489,7 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
             TimeoutMs,
             After,
             Part,
+            Released,
             Parked,
             Saved,
             Replay,
@@ -511,6 +519,7 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                             "timeoutMs" | "timeout_ms" => Ok(GeneratedField::TimeoutMs),
                             "after" => Ok(GeneratedField::After),
                             "part" => Ok(GeneratedField::Part),
+                            "released" => Ok(GeneratedField::Released),
                             "parked" => Ok(GeneratedField::Parked),
                             "saved" => Ok(GeneratedField::Saved),
                             "replay" => Ok(GeneratedField::Replay),
@@ -538,6 +547,7 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                 let mut timeout_ms__ = None;
                 let mut after__ = None;
                 let mut part__ = None;
+                let mut released__ = None;
                 let mut continuation__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -580,6 +590,15 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                                 map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
+                        GeneratedField::Released => {
+                            if released__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("released"));
+                            }
+                            released__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
                         GeneratedField::Parked => {
                             if continuation__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("parked"));
@@ -609,6 +628,7 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
                     timeout_ms: timeout_ms__,
                     after: after__.unwrap_or_default(),
                     part: part__,
+                    released: released__.unwrap_or_default(),
                     continuation: continuation__,
                 })
             }
@@ -6631,6 +6651,9 @@ impl serde::Serialize for Spawn {
         if self.handle != 0 {
             len += 1;
         }
+        if !self.released.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Spawn", len)?;
         if !self.tasks.is_empty() {
             struct_ser.serialize_field("tasks", &self.tasks)?;
@@ -6642,6 +6665,9 @@ impl serde::Serialize for Spawn {
         }
         if self.handle != 0 {
             struct_ser.serialize_field("handle", &self.handle)?;
+        }
+        if !self.released.is_empty() {
+            struct_ser.serialize_field("released", &self.released)?;
         }
         struct_ser.end()
     }
@@ -6656,6 +6682,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
             "tasks",
             "action",
             "handle",
+            "released",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6663,6 +6690,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
             Tasks,
             Action,
             Handle,
+            Released,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6687,6 +6715,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                             "tasks" => Ok(GeneratedField::Tasks),
                             "action" => Ok(GeneratedField::Action),
                             "handle" => Ok(GeneratedField::Handle),
+                            "released" => Ok(GeneratedField::Released),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6709,6 +6738,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                 let mut tasks__ = None;
                 let mut action__ = None;
                 let mut handle__ = None;
+                let mut released__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Tasks => {
@@ -6733,12 +6763,22 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Released => {
+                            if released__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("released"));
+                            }
+                            released__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
                     }
                 }
                 Ok(Spawn {
                     tasks: tasks__.unwrap_or_default(),
                     action: action__.unwrap_or_default(),
                     handle: handle__.unwrap_or_default(),
+                    released: released__.unwrap_or_default(),
                 })
             }
         }

@@ -195,6 +195,10 @@ impl Reading {
                 question: kind.to_string(),
                 length: value.len() as u64,
             },
+            Step::Release { handles } => Act::ReleasedReferences {
+                task,
+                references: handles.len() as u64,
+            },
         }
     }
 }

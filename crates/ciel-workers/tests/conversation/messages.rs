@@ -54,7 +54,18 @@ pub fn spawn(action: u64, handle: u32, definition: u32, inputs: &[(u32, i32)]) -
         tasks: vec![asked(definition, inputs)],
         action,
         handle,
+        released: Vec::new(),
     })
+}
+
+/// The same message, which also says that the task uses these handles no more.
+pub fn releasing(kind: Kind, released: &[u32]) -> Kind {
+    let released = released.to_vec();
+    match kind {
+        Kind::Spawn(spawn) => Kind::Spawn(Spawn { released, ..spawn }),
+        Kind::BlockOn(block) => Kind::BlockOn(BlockOn { released, ..block }),
+        other => unreachable!("{other:?} releases nothing"),
+    }
 }
 
 pub fn tail_spawn(after: u64, definition: u32) -> Kind {

@@ -110,6 +110,27 @@ fn what_a_task_does_reaches_the_engine_or_is_answered() {
 }
 
 #[test]
+fn handles_that_are_used_no_more_are_told_before_what_comes_with_them() {
+    check(vec![
+        (
+            "spawn beside handles that are used no more, some of them unknown",
+            after_spawn(releasing(spawn(1, 1, 5, &[]), &[0, 7])),
+            "[released], [spawned]",
+        ),
+        (
+            "block beside a handle that is used no more",
+            after_spawn(releasing(park(1, &[]), &[0])),
+            "[released], [blocked], resume 1 with ",
+        ),
+        (
+            "use of a handle after that",
+            after_spawn(releasing(spawn(1, 1, 5, &[(0, 0)]), &[0])),
+            "[released], [spawned], cancel 1, interrupt",
+        ),
+    ]);
+}
+
+#[test]
 fn end_of_a_turn_frees_the_slot_for_the_next_task() {
     check(vec![
         ("exit", vec![(1, exit(&[0], 0))], "[finished]"),

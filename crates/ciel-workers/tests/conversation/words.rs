@@ -29,6 +29,7 @@ pub fn of_event(event: &Event) -> Option<String> {
             Step::Construct { .. } => "[constructed]",
             Step::Publish { .. } => "[published]",
             Step::Input { .. } => "[observed]",
+            Step::Release { .. } => "[released]",
         }
         .to_string(),
         Told::TaskBlocked { .. } => "[blocked]".to_string(),

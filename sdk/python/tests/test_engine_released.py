@@ -16,6 +16,8 @@ import pytest
 import jobs
 from conditions import until
 
+import ciel
+
 LOOKING = """
 import glob
 import os
@@ -123,6 +125,28 @@ def test_results_that_tasks_still_need_stay(tmp_path: Path) -> None:
 
     ended = jobs.run(tmp_path, KEPT)
     assert ended.value == [0, 1, 2, 3, 3]
+
+
+@ciel.task
+def grown(before: bytes) -> bytes:
+    """A megabyte; its first byte counts."""
+    return bytes([before[0] + 1]) * (1 << 20)
+
+
+def test_loop_of_a_session_keeps_the_files_of_its_last_rounds_only(tmp_path: Path) -> None:
+    def files() -> int:
+        return len([path for path in tmp_path.glob("runs/*/objects/**/*") if path.is_file()])
+
+    with ciel.Session(jobs=2, state=tmp_path) as session:
+        result = session.submit(grown, b"0")
+        for _ in range(39):
+            result = session.submit(grown, result.later)
+        assert result.result()[0] == ord("0") + 40
+        until(lambda: 1 <= files() <= 3)
+        put = session.put(bytes(1 << 20))
+        del put, result
+        session.submit(grown, b"0").result()
+        until(lambda: 1 <= files() <= 4)
 
 
 KILLED = """

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 """Types whose values are shared instead of copied, because they are immutable."""
 
+_NO_RESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
+"""Python names it from 3.13 on."""
+
 ALIGNMENT = 64
 MAGIC = b"CielBufs"
 _ENTRY = struct.Struct("<QQB")
@@ -154,8 +157,22 @@ def value_of_file(path: str, form: str, references: Thaw | None) -> Any:
     with open(path, "rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return value_of(b"", form, references)
-        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        mapped = mapping_of(file.fileno())
     return value_of(mapped, form, references)
+
+
+def mapping_of(descriptor: int) -> memoryview:
+    """The bytes of a file that is not empty, read-only and shared with other processes.
+
+    Some functions write to an array without asking whether they may, such as `numpy.add.at`: they
+    get a copy of the page of their own instead of a segmentation fault.
+    """
+    try:
+        prot = mmap.PROT_READ | mmap.PROT_WRITE
+        found = mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE | _NO_RESERVE, prot=prot)
+    except OSError:  # a system or a limit that reserves memory for all that may be written
+        found = mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)
+    return memoryview(found).toreadonly()
 
 
 def _from_json(found: Any, references: Thaw | None) -> Any:

@@ -55,6 +55,12 @@ _OTHERS = {
     "delitem": "del […]",
 }
 
+# The first attribute that `wait` and `as_completed` of `concurrent.futures` ask for.
+_ADVICE = {
+    "_condition": "use ciel.wait and ciel.as_completed; concurrent.futures takes futures of a "
+    "ciel.Executor only",
+}
+
 
 class NoValue:
     """Something whose value must be asked for by `.result()` first."""
@@ -84,7 +90,7 @@ def _refusal(what: str) -> Callable[..., NoReturn]:
 
 
 def _refuse_attribute(self: NoValue, name: str) -> NoReturn:
-    message = f"a Future has no attribute {name!r}: call .result() first"
+    message = f"a Future has no attribute {name!r}: {_ADVICE.get(name, 'call .result() first')}"
     raise AttributeError(message, name=name, obj=self)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import mmap
 import os
 import sys
 import time
@@ -20,7 +19,7 @@ from ciel._call import Call
 from ciel._code import code_hash, find, function_of, identity_of, load_job
 from ciel._engine_strand import joined, size_of, write_file
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
-from ciel._freeze import ATOMS, object_of
+from ciel._freeze import ATOMS, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Pending, Value
@@ -261,7 +260,7 @@ class WorkerStrand(WaitingStrand):
             return known.data
         assert type(known) is File, f"input {number} of {self.label} is {known!r}"
         with open(known.path, "rb", buffering=0) as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+            return mapping_of(file.fileno())
 
     def _input(self, number: int) -> Known:
         known: Known = self._inputs[number]

@@ -8,7 +8,6 @@ failed; without a terminal only the traceback is printed. Read next: `_serial.py
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import pickle
 import sys
@@ -20,7 +19,7 @@ from typing import Any
 from ciel._code import find, function_of, load_job
 from ciel._errors import CielError, error_of
 from ciel._failed_task import FailedTask, describe, load
-from ciel._freeze import thaw, value_of, value_of_file
+from ciel._freeze import mapping_of, thaw, value_of, value_of_file
 from ciel._future import Future
 from ciel._json_call import with_values
 from ciel._native import Failed, File, Value
@@ -55,7 +54,7 @@ class Kept:
         if type(known) is Value:
             return known.data
         with open(known.path, "rb", buffering=0) as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+            return mapping_of(file.fileno())
 
     def _known(self, number: int) -> Value | File:
         known = self._inputs[number]

@@ -159,6 +159,40 @@ def main():
     ]
 
 
+@pytest.mark.parametrize("mode", ["-j2", "--serial"])
+def test_a_write_that_does_not_ask_whether_it_may_reaches_no_other_task(
+    tmp_path: Path, mode: str
+) -> None:
+    """`numpy.add.at` writes to read-only arrays, too: four processes died of segmentation faults,
+    and the task failed with WorkerLost.
+    """
+    pytest.importorskip("numpy")
+    ended = jobs.run(
+        tmp_path,
+        """
+import numpy
+import ciel
+
+@ciel.task
+def tally(counts, places):
+    numpy.add.at(counts, places, 1)
+    return counts[:4].tolist()
+
+@ciel.task
+def make():
+    return numpy.zeros(100_000)
+
+def main():
+    counts, places = numpy.zeros(100_000), numpy.array([1, 2, 2])
+    found = [tally.spawn(counts, places).result() for _ in range(2)]
+    made = make.spawn()
+    return found + [tally.spawn(made, places).result() for _ in range(2)] + [counts.sum()]
+""",
+        options=(mode,),
+    )
+    assert ended.value == [[0, 1, 2, 0]] * 4 + [0]
+
+
 def test_tasks_of_callables_are_named_by_them() -> None:
     """Their names are those that people know."""
     assert repr(ciel.task(len)) == "<task builtins.len>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import copy
 import math
 from collections.abc import Callable, Iterable
@@ -72,6 +73,15 @@ def test_an_attribute_of_the_value_says_result() -> None:
             _ = future.shape
         assert str(caught.value) == "a Future has no attribute 'shape': call .result() first"
         assert (caught.value.name, caught.value.obj) == ("shape", future)
+
+
+@pytest.mark.parametrize("function", ["wait", "as_completed"])
+def test_the_standard_librarys_ways_of_waiting_say_ours(function: str) -> None:
+    """They failed with "no attribute '_condition': call .result() first"."""
+    with testing.serial():
+        futures: Any = [number.spawn()]
+        with pytest.raises(AttributeError, match=f"use .*ciel.{function}"):
+            list(getattr(concurrent.futures, function)(futures))
 
 
 def test_truth_of_a_future_says_result() -> None:

@@ -23,6 +23,21 @@ pub struct KilledRun {
     pub processes: Vec<(u32, String)>,
 }
 
+impl KilledRun {
+    /// What a user is told; none if it left no process.
+    pub fn message(&self) -> Option<String> {
+        let (pid, command) = self.processes.first()?;
+        let left = match self.processes.len() {
+            1 => "1 process running, now killed:".to_string(),
+            count => format!("{count} processes running, now killed; the first:"),
+        };
+        let run = &self.run;
+        Some(format!(
+            "run {run} was killed and left {left} {command} ({pid})"
+        ))
+    }
+}
+
 /// Clears what killed runs have left in this folder; their histories stay, and folders of runs that
 /// had not begun go. Costs a few looks for each run, and a walk through all processes for each that
 /// was killed.
@@ -93,4 +108,32 @@ fn furnished_runs(state: &StateFolder) -> BTreeSet<String> {
         .filter(|entry| entry.path().join(SCRATCH).is_dir())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(processes: &[(u32, &str)]) -> Option<String> {
+        let processes = processes.iter().map(|(pid, line)| (*pid, line.to_string()));
+        let killed = KilledRun {
+            run: "a".to_string(),
+            processes: processes.collect(),
+        };
+        killed.message()
+    }
+
+    /// It said "1 processes" and ended with "…", as if more were to come.
+    #[test]
+    fn killed_processes_are_counted_and_the_first_is_named() {
+        assert_eq!(message(&[]), None);
+        assert_eq!(
+            message(&[(7, "sort x")]).unwrap(),
+            "run a was killed and left 1 process running, now killed: sort x (7)"
+        );
+        assert_eq!(
+            message(&[(7, "sort x"), (8, "cat")]).unwrap(),
+            "run a was killed and left 2 processes running, now killed; the first: sort x (7)"
+        );
+    }
 }

@@ -132,19 +132,12 @@ pub fn run(
 }
 
 fn tell_of_killed(observer: &dyn Observer, killed: &[KilledRun]) {
-    for KilledRun { run, processes } in killed {
-        if let Some((pid, command)) = processes.first() {
-            let count = processes.len();
-            let message = format!(
-                "run {run} was killed and left {count} processes running, now killed: \
-                 {command} ({pid})…"
-            );
-            let task = None;
-            observer.report(Report::Warning {
-                task,
-                message: &message,
-            });
-        }
+    for message in killed.iter().filter_map(KilledRun::message) {
+        let task = None;
+        observer.report(Report::Warning {
+            task,
+            message: &message,
+        });
     }
 }
 

@@ -322,7 +322,7 @@ impl Missing {
     pub(super) fn take(&mut self, forced: Result<Value, Pause>) -> Result<Option<Value>, Pause> {
         match forced {
             Ok(value) => Ok(Some(value)),
-            // A child of the strand runs first; then all are tried again.
+            // A child of the strand runs first; then all are forced once more.
             Err(Pause::Blocked(on)) if on.is_empty() => Err(Pause::Blocked(on)),
             Err(Pause::Blocked(on)) => {
                 for handle in on {

@@ -212,7 +212,8 @@ class WorkerStrand(WaitingStrand):
         main = getattr(load_job(wanted), "main", None)
         self.process.note_imported()
         if main is None:
-            raise Refused(f"{path} has no function main", hint="the root task is main(*ARGS)")
+            hint = "the program begins at its function main: def main(*words)"
+            raise Refused(f"{path} has no function main", hint=hint)
         root = function_of(main)
         _check_arguments(root, path, args)
         advise(root, code_hash(root))
@@ -277,7 +278,9 @@ def _check_arguments(main: Callable[..., Any], path: str, args: list[str]) -> No
     try:
         signature.bind(*args)
     except TypeError as error:
+        hint = f"write its arguments after the file: ciel run {os.path.basename(path)} ARGUMENTS"
+        if len(args) > len(signature.parameters):
+            hint = "main is called with the words after the file, as text: def main(*words)"
         raise Refused(
-            f"main{signature} cannot be called with {len(args)} arguments: {error}",
-            hint=f"write its arguments after the file: ciel run {os.path.basename(path)} ARGUMENTS",
+            f"main{signature} cannot be called with {len(args)} arguments: {error}", hint=hint
         ) from None

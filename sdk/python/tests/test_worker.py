@@ -455,6 +455,35 @@ def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
     with served(task_json(main=str(path))) as engine:
         state = engine.root.outputs[0].state
     assert isinstance(state, Failed) and "has no function main" in state.failure.message
+    assert state.failure.hint == "the program begins at its function main: def main(*words)"
+
+
+def test_root_with_too_many_arguments_is_refused_with_the_main_that_takes_them(
+    tmp_path: Path,
+) -> None:
+    """A program whose `main()` used argparse was told to write the arguments that it had."""
+    path = tmp_path / "options_job_file.py"
+    path.write_text("def main():\n    return 1\n")
+    with served(task_json(main=str(path), args=["--count", "3"])) as engine:
+        state = engine.root.outputs[0].state
+    assert isinstance(state, Failed)
+    assert state.failure.message.startswith("main() cannot be called with 2 arguments: ")
+    assert state.failure.hint.endswith("as text: def main(*words)")
+
+
+def test_options_of_a_program_are_read_by_argparse(tmp_path: Path) -> None:
+    """As docs/first-program.md says: from the words, or from `sys.argv`."""
+    path = tmp_path / "parsing_job_file.py"
+    path.write_text(
+        "import argparse\n"
+        "def main(*words):\n"
+        "    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--count', type=int)\n"
+        "    return [parser.parse_args(words).count, parser.parse_args().count]\n"
+    )
+    with served(task_json(main=str(path), args=["--count", "3"])) as engine:
+        state = engine.root.outputs[0].state
+    assert state == Value(0, b"[3, 3]", "json", ())
 
 
 def test_root_without_its_arguments_is_refused_with_the_way_to_pass_them(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ later is an error that names it. This module knows no connection. Read next: `_p
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -289,6 +288,8 @@ def _stem(path: str) -> str:
 
 def code_hash(function: Callable[..., Any]) -> bytes:
     """16 bytes that are equal for equal code with equal defaults, in every process."""
+    import hashlib  # only processes that spawn need it
+
     code = getattr(function, "__code__", None)
     if code is None:
         return hashlib.blake2b(repr(function).encode(), digest_size=16).digest()

@@ -7,7 +7,6 @@ sees the reason.
 
 import os
 import sys
-import sysconfig
 from typing import Optional, Tuple
 
 VERSION_MIN = (3, 11)
@@ -30,7 +29,8 @@ def refusal(
 
 def check() -> None:
     """Raises ImportError with the reason if this interpreter is refused."""
-    reason = refusal(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+    # `sysconfig` knows it, too, after it has read all that the interpreter was built with.
+    reason = refusal("t" in sys.abiflags)
     if reason is not None and "CIEL_FD" in os.environ:
         sys.exit(reason)  # a worker: the engine shows the last line to the user
     if reason is not None:

@@ -9,7 +9,6 @@ short. This module knows neither the engine nor how a worker gives turns. Read n
 from __future__ import annotations
 
 import gc
-import hashlib
 import inspect
 import os
 import sys
@@ -97,6 +96,8 @@ class Once(Definition, Generic[T]):
         if module != "__main__" and named(self.function) is self:
             return (_find, (module, self.function.__qualname__))
         if not self._key:
+            import hashlib
+
             self._key = hashlib.blake2b(by_value(self.function), digest_size=16).digest()
             _adopted.setdefault(self._key, self)
         return (_adopt, (self._key, self.function))

@@ -7,7 +7,6 @@ knows neither tasks nor the engine. Read next: `_task.py`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -131,6 +130,8 @@ class Options:
 
 
 def _no_option(name: str, known: list[str]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(name, known, 1)
     meant = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
     return f"a task has no option {name!r}: {meant}"

@@ -8,7 +8,6 @@ executors.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -180,6 +179,8 @@ def _check_options(given: Iterable[str], used: set[str]) -> None:
     for word in given:
         if word not in _OPTIONS:
             known = sorted(_OPTIONS | _ARGUMENTS)
+            import difflib
+
             near = difflib.get_close_matches(word, [*sorted(used), *known], 1)
             raise CielError(
                 f"the command does not use {{{word}}}, and it has no option {word!r}",

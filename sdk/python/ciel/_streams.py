@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -33,8 +32,10 @@ def _nameless_file() -> io.FileIO:
     """
     folder = os.environ.get("TMPDIR") or "/tmp"
     try:
-        return tempfile.TemporaryFile(buffering=0, dir=folder)
-    except OSError:
+        return io.FileIO(os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600), "r+")
+    except OSError:  # no such folder, or a file system without such files
+        import tempfile
+
         return tempfile.TemporaryFile(buffering=0)
 
 

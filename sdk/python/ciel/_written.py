@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import textwrap
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -112,6 +111,8 @@ class _Search(ast.NodeVisitor):
 
     def search(self, function: types.FunctionType) -> None:
         """Adds those of one function, none if its source cannot be read."""
+        import textwrap
+
         self.called, self.named = set(), set()
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function.__code__)))

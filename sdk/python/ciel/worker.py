@@ -10,7 +10,6 @@ import faulthandler
 import gc
 import json
 import os
-import platform
 import sys
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def main() -> None:
 
     connection = _native.Connection(int(descriptor))
     runtime = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
-    build = f"ciel {__version__}, {platform.python_implementation()} {platform.python_version()}"
+    build = f"ciel {__version__}, CPython {sys.version.split()[0]}"
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
     _worker_process.install(process)

@@ -157,6 +157,7 @@ def main():
     spin = slow.spawn()
     bad = failing.spawn()
     started.spawn().result()
+    bad.exception()
     found = ciel.first([spin, bad, value.spawn(7)])
     wait_for("cleaned0")
     try:

@@ -8,10 +8,8 @@ import importlib
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
-import sysconfig
 import time
 import tomllib
 import zipfile
@@ -174,8 +172,9 @@ def test_command_of_an_environment_starts_as_fast_as_the_program(
     for _ in range(STARTS):
         for path, taken in times.items():
             taken.append(start_ms(path))
-    ratio = statistics.median(times[installed]) / statistics.median(times[command])
-    assert ratio <= START_RATIO_MAX, f"medians of {times} ms"
+    # The quickest start of each: a median has the load of the machine in it.
+    ratio = min(times[installed]) / min(times[command])
+    assert ratio <= START_RATIO_MAX, f"{times} ms"
 
 
 @pytest.fixture(scope="session")
@@ -288,7 +287,7 @@ def test_interpreters_that_cannot_work_are_refused_with_a_reason() -> None:
 
 def test_import_by_a_free_threaded_python_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
     _interpreter.check()
-    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    monkeypatch.setattr(sys, "abiflags", "t")
     with pytest.raises(ImportError, match="Use the ordinary build"):
         _interpreter.check()
 

@@ -6,14 +6,14 @@ use ciel_view::inspect::{self, RunView};
 use ciel_view::records::TaskRecord;
 use serde_json::json;
 
-use super::{find, has_ended};
+use super::{find_live, has_ended};
 use crate::cli_error::CliError;
 use crate::display;
 use crate::options::{Shared, TaskOptions};
 
 /// Cancels a task.
 pub fn cancel(shared: &Shared, options: &TaskOptions) -> Result<ExitCode, CliError> {
-    let (run, task) = find(shared, &options.task)?;
+    let (run, task) = find_live(shared, &options.task)?;
     if has_ended(&task) || !run.live || !inspect::cancel(&run.run.run, &task.name) {
         return Err(not_live(&run, &task));
     }

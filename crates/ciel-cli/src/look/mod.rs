@@ -25,15 +25,32 @@ const LISTED_MAX: usize = 20;
 
 /// The one task that `text` means, in the first run that has any such.
 fn find(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), CliError> {
+    only(find_all(shared, text)?, text)
+}
+
+/// The same; a task that has ended is meant only if no live one can be.
+fn find_live(shared: &Shared, text: &str) -> Result<(RunView, TaskRecord), CliError> {
+    let mut run = find_all(shared, text)?;
+    if run.live && !run.tasks.iter().all(has_ended) {
+        run.tasks.retain(|task| !has_ended(task));
+    }
+    only(run, text)
+}
+
+fn find_all(shared: &Shared, text: &str) -> Result<RunView, CliError> {
     match inspect::find(&shared.state, text)? {
-        Found::Run(run) => match run.tasks.as_slice() {
-            [task] => {
-                let task = task.clone();
-                Ok((*run, task))
-            }
-            _ => Err(several(&run, text)),
-        },
+        Found::Run(run) => Ok(*run),
         Found::Nothing(names) => Err(unknown(names.as_ref(), text)),
+    }
+}
+
+fn only(run: RunView, text: &str) -> Result<(RunView, TaskRecord), CliError> {
+    match run.tasks.as_slice() {
+        [task] => {
+            let task = task.clone();
+            Ok((run, task))
+        }
+        _ => Err(several(&run, text)),
     }
 }
 

@@ -68,6 +68,31 @@ print("end");
     );
 }
 
+/// A name that an ended and a live task have was ambiguous, though only one can be cancelled.
+#[test]
+fn task_that_has_ended_is_not_meant_while_a_live_one_has_its_name() {
+    let folder = Folder::with_job(
+        r#"
+function run(command) {
+  return text(spawn_exec("shell", {"command": command}, 1, {"name": "step", "pure": false})[0]);
+}
+print(run("echo quick"));
+try { print(run("echo $$ > begun; cat never")); } catch (e) { print(e.kind); }
+"#,
+    );
+    folder.pipe("never");
+    let running = Running::start(folder.command(&["run", "-q", "job.sw"]));
+    folder.wait_for_line("begun");
+    let cancelled = folder.ciel(&["cancel", "step"]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.shown());
+    let ended = folder.ended(running.take());
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), "quick\n\nCancelled\n")
+    );
+    assert_eq!(folder.ciel(&["cancel", "step"]).code, Some(2));
+}
+
 #[test]
 fn resumed_run_remembers_which_task_was_cancelled() {
     let (folder, running) = catching();

@@ -16,7 +16,6 @@ use ciel_node::{AttemptKey, Capacity, Slot};
 
 use crate::event::Effect;
 use crate::message::{Offer, SiteKey, ToHome, ToSite};
-use acts::before_limited;
 use placement::{After, Placement, Stage};
 use translate::{Translated, translate};
 
@@ -95,7 +94,7 @@ impl Home {
             } => {
                 let mut starts = self.starts(site, behind, &line, &lent);
                 if keeps_strands {
-                    starts = before_limited(starts);
+                    starts = self.clear_of_strands(behind, &line, starts);
                 }
                 out.push_back(FromHome::Send(site, ToSite::Prefetch { behind, starts }));
             }

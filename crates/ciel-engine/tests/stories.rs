@@ -51,6 +51,46 @@ fn nothing_is_prefetched_after_a_task_that_took_long() {
     assert_eq!(house.exit(2, None), "begin 3");
 }
 
+/// A wait for the first of several, after four spawns.
+const FIRST_OF: graph::Wait = graph::Wait {
+    until: graph::Until::First,
+    at: ActionKey {
+        action: 4,
+        part: None,
+    },
+    ..graph::Wait::ALL
+};
+
+/// A worker with a task that has spawned four and waits for one of them, as `wait` says.
+fn strand_in_worker(on: u32, wait: graph::Wait) -> House {
+    let mut house = House::with_worker(1);
+    for action in 0..4 {
+        assert_eq!(house.step(attempt_of(1), spawn(action, pooled(&[]))), "");
+    }
+    let replied = house.wait(attempt_of(1), on, wait, worker(0, None));
+    assert_eq!(replied, "begin 2");
+    house
+}
+
+#[test]
+fn nothing_is_prefetched_after_a_task_whose_end_resumes_a_strand_of_its_worker() {
+    // Task 4 followed task 3 in the worker, took long, and held up task 1, which was ready.
+    let mut house = strand_in_worker(1, graph::Wait::ALL);
+    assert_eq!(house.exit(2, None), "begin 3");
+    assert_eq!(house.exit(3, None), "begin 1");
+    let mut house = strand_in_worker(2, graph::Wait::ALL);
+    assert_eq!(house.exit(2, None), "begin 3 ahead 4");
+    assert_eq!(house.exit(3, Some(4)), "begin 4");
+    assert_eq!(house.exit(4, None), "begin 1");
+}
+
+#[test]
+fn nothing_is_prefetched_into_a_worker_that_keeps_a_strand_with_a_question_of_time() {
+    // Strands that waited for the first of several resumed after prefetched tasks.
+    let mut house = strand_in_worker(3, FIRST_OF);
+    assert_eq!(house.exit(2, None), "begin 3");
+}
+
 #[test]
 fn ready_tasks_are_lent_in_shares_and_given_back() {
     let mut house = House::with_worker(1);

@@ -64,18 +64,41 @@ impl Graph {
         self.as_begun(key, task, &[])
     }
 
+    /// Whether the end of a task resumes a strand that has a live copy. Of the tasks that wait for
+    /// an output, only the first few are examined.
+    pub fn end_resumes_copy(&self, task: TaskKey) -> bool {
+        let outputs = self.tasks.get(&task).map(|task| task.outputs.iter());
+        let mut waiters = outputs
+            .into_iter()
+            .flatten()
+            .flat_map(|output| self.first_waiters(*output));
+        waiters.any(|waiter| match waiter {
+            Waiter::Blocked(task) => self.lacks_one(task) && self.keeps_live_copy(task),
+            Waiter::FirstOf(task, _) => self.keeps_live_copy(task),
+            Waiter::Watching(..) => false,
+        })
+    }
+
+    fn lacks_one(&self, task: TaskKey) -> bool {
+        let task = self.tasks.get(&task);
+        task.is_some_and(|task| matches!(task.state, State::Suspended { missing: 1, .. }))
+    }
+
     fn waiters_of(&self, output: ObjectKey) -> impl Iterator<Item = TaskKey> + '_ {
+        self.first_waiters(output)
+            .filter_map(|waiter| match waiter {
+                Waiter::Blocked(task) => Some(task),
+                _ => None,
+            })
+    }
+
+    fn first_waiters(&self, output: ObjectKey) -> impl Iterator<Item = Waiter> + '_ {
         let waiters = match self.objects.get(output).map(|object| &object.state) {
             Some(ObjectState::Future { waiters, .. }) => Some(waiters),
             _ => None,
         };
         let waiters = waiters.into_iter().flat_map(|waiters| waiters.iter());
-        waiters.take(WAITERS_MAX).filter_map(|waiter| {
-            let Waiter::Blocked(task) = waiter else {
-                return None;
-            };
-            Some(task)
-        })
+        waiters.take(WAITERS_MAX)
     }
 
     fn following(&self, last: &Task, before: &[TaskKey], key: TaskKey) -> Option<Ahead> {

@@ -17,11 +17,13 @@ impl Node {
         matches!(class, Class::Pooled(_)) && self.slots() > 1 && !self.capacity.serial
     }
 
-    /// Whether a worker may begin tasks by itself: no ready strand waits for it, and it is not the
-    /// root's own.
+    /// Whether a worker may begin tasks by itself: it keeps no strand that is ready or wants to
+    /// resume at once, and it is not the root's own.
     pub fn takes_starts(&self, worker: WorkerKey) -> bool {
         let worker = self.pools.workers.get(&worker);
-        worker.is_some_and(|worker| worker.held.is_empty() && !worker.is_roots)
+        worker.is_some_and(|worker| {
+            worker.held.is_empty() && worker.timely.is_empty() && !worker.is_roots
+        })
     }
 
     /// Whether strands wait in a worker, for whatever runs there.

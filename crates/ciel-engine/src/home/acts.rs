@@ -243,12 +243,29 @@ impl Home {
         }
         starts
     }
-}
 
-/// The starts before the first task that has a limit, for which its worker may be killed.
-pub(super) fn before_limited(starts: Vec<Ahead>) -> Vec<Ahead> {
-    let is_unlimited = |ahead: &Ahead| !ahead.assignment.descriptor.options.is_limited();
-    starts.into_iter().take_while(is_unlimited).collect()
+    /// Of the starts for a worker that keeps strands those that hold none of them up: nothing
+    /// follows a task whose end resumes a strand, and none has a limit for which its worker may be
+    /// killed.
+    pub(super) fn clear_of_strands(
+        &self,
+        behind: AttemptKey,
+        line: &[TaskKey],
+        mut starts: Vec<Ahead>,
+    ) -> Vec<Ahead> {
+        let resumes = |task: &TaskKey| self.graph().end_resumes_copy(*task);
+        if resumes(&behind.task) || line.iter().any(resumes) {
+            return Vec::new();
+        }
+        let is_limited = |ahead: &Ahead| ahead.assignment.descriptor.options.is_limited();
+        let unlimited = starts.iter().position(is_limited);
+        starts.truncate(unlimited.unwrap_or(starts.len()));
+        let waking = starts
+            .iter()
+            .position(|ahead| resumes(&ahead.assignment.task));
+        starts.truncate(waking.map_or(starts.len(), |waking| waking + 1));
+        starts
+    }
 }
 
 /// The attempt whose act an event is; none for what only the home may say.

@@ -170,13 +170,18 @@ impl House {
 
     /// A task waits for that handle.
     pub fn block(&mut self, attempt: AttemptKey, on: u32, caller: Caller) -> String {
+        self.wait(attempt, on, Wait::ALL, caller)
+    }
+
+    /// The same, as `wait` says.
+    pub fn wait(&mut self, attempt: AttemptKey, on: u32, wait: Wait, caller: Caller) -> String {
         let AttemptKey { task, number } = attempt;
         let event = graph::Event::TaskBlocked {
             task,
             attempt: number,
             kept: None,
             on: vec![Handle(on)],
-            wait: Wait::ALL,
+            wait,
             continuation: Continuation::Live,
             checkpoint: None,
         };

@@ -88,9 +88,11 @@ struct Watch {
 
 impl Watch {
     fn look(&self, disk: &MemoryDisk) {
+        // Other threads go on meanwhile: what is promised after this line may be on the disk or not.
+        let promised = self.promised.load(Ordering::SeqCst);
         let moment = Moment {
             disk: disk.after_kill(),
-            promised: self.promised.load(Ordering::SeqCst),
+            promised,
             appended: self.appended.load(Ordering::SeqCst),
         };
         self.moments.lock().unwrap().push(moment);

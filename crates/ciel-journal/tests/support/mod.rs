@@ -88,7 +88,7 @@ struct Watch {
 
 impl Watch {
     fn look(&self, disk: &MemoryDisk) {
-        // Other threads go on meanwhile: what is promised after this line may be on the disk or not.
+        // Other threads go on: what is promised from here on may be on the disk or not.
         let promised = self.promised.load(Ordering::SeqCst);
         let moment = Moment {
             disk: disk.after_kill(),

@@ -110,8 +110,8 @@ impl Released {
 /// Sources that are looked at when a file is let go of: more than it can add.
 const SOURCES_LOOK: usize = 2;
 
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-#[serde(into = "saved::Saved", try_from = "saved::Saved")]
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(try_from = "saved::Saved")]
 pub(crate) struct Objects {
     table: KeyTable<ObjectKey, Object>,
     next: u64,

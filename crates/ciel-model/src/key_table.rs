@@ -238,20 +238,6 @@ impl<K: CountedKey, V> KeyTable<K, V> {
         })
     }
 
-    /// All entries, in the order of keys.
-    pub fn into_entries(self) -> impl Iterator<Item = (K, V)> {
-        let chunks = (0u64..).step_by(CHUNK * PAGE).zip(self.chunks);
-        let pages = chunks.flat_map(|(first, chunk)| {
-            let pages = chunk.into_iter().flat_map(|chunk| chunk.pages);
-            (first..).step_by(PAGE).zip(pages)
-        });
-        let entries = pages.flat_map(|(first, page)| {
-            let entries = page.into_iter().flat_map(|page| page.entries);
-            (first..).zip(entries)
-        });
-        entries.filter_map(|(number, value)| Some((K::of_number(number), value?)))
-    }
-
     /// All keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = K> {
         self.iter().map(|(key, _)| key)

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use ciel_model::{Content, Failure, HashTrie, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::lineage::{Origin, OriginOf};
 
 use super::{Object, ObjectState, Objects, Recorded, Stored, Waiter};
 
 /// All objects, by key.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct Saved {
     next: u64,
     origins: Vec<OriginOf<u32>>,
@@ -34,7 +35,7 @@ struct SavedObject {
     recorded: Recorded,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct SavedStored {
     name: Name,
     value: Value<ObjectKey>,
@@ -59,24 +60,28 @@ enum SavedState {
 }
 
 /// A list that contains each shared value once.
-struct Shared<T> {
-    all: Vec<Arc<T>>,
+struct Shared<'a, T> {
+    all: Vec<&'a Arc<T>>,
     places: FxHashMap<*const T, u32>,
 }
 
-impl<T> Shared<T> {
-    fn new() -> Shared<T> {
-        Shared {
+impl<'a, T> Shared<'a, T> {
+    fn of(values: impl Iterator<Item = &'a Arc<T>>) -> Shared<'a, T> {
+        let mut shared = Shared {
             all: Vec::new(),
             places: FxHashMap::default(),
+        };
+        for value in values {
+            shared.places.entry(Arc::as_ptr(value)).or_insert_with(|| {
+                shared.all.push(value);
+                u32::try_from(shared.all.len() - 1).expect("fewer than 2^32 objects")
+            });
         }
+        shared
     }
 
-    fn place_of(&mut self, value: Arc<T>) -> u32 {
-        *self.places.entry(Arc::as_ptr(&value)).or_insert_with(|| {
-            self.all.push(value);
-            u32::try_from(self.all.len() - 1).expect("fewer than 2^32 objects")
-        })
+    fn place_of(&self, value: &Arc<T>) -> u32 {
+        self.places[&Arc::as_ptr(value)]
     }
 }
 
@@ -102,60 +107,118 @@ impl Origins {
         self.places.insert(at, place);
         place
     }
+
+    fn saving<'a>(&mut self, stored: &'a Stored) -> SavingStored<'a> {
+        SavingStored {
+            name: stored.name,
+            value: &stored.value,
+            origin: stored.origin.as_ref().map(|origin| self.place_of(origin)),
+        }
+    }
 }
 
-impl From<Objects> for Saved {
-    fn from(objects: Objects) -> Saved {
-        let (mut stored, mut failures) = (Shared::new(), Shared::new());
-        let saved = objects
-            .table
-            .into_entries()
-            .map(|(key, object)| SavedObject {
-                key,
-                name: object.name,
-                state: match object.state {
-                    ObjectState::Future {
-                        producer,
-                        waiters,
-                        aliases,
-                    } => SavedState::Future {
-                        producer,
-                        waiters: waiters.iter().collect(),
-                        aliases: aliases.iter().collect(),
-                    },
-                    ObjectState::Alias(target) => SavedState::Alias(target),
-                    ObjectState::Ready(value) => SavedState::Ready(stored.place_of(value)),
-                    ObjectState::Failed { failure, source } => SavedState::Failed {
-                        failure: failures.place_of(failure),
-                        source,
-                    },
-                    ObjectState::Dropped => SavedState::Dropped,
-                },
-                holders: object.holders,
-                asked: object.asked,
-                recorded: object.recorded,
-            });
-        let saved = saved.collect();
+/// All objects as [`Saved`] spells them, without a copy of the table.
+#[derive(Serialize)]
+struct Saving<'a> {
+    next: u64,
+    origins: Vec<OriginOf<u32>>,
+    sources: Vec<u32>,
+    stored: Vec<SavingStored<'a>>,
+    failures: &'a [&'a Arc<Failure>],
+    objects: SavingObjects<'a>,
+}
+
+#[derive(Serialize)]
+struct SavingStored<'a> {
+    name: Name,
+    value: &'a Value<ObjectKey>,
+    origin: Option<u32>,
+}
+
+/// The table, and the places of what its entries share.
+struct SavingObjects<'a> {
+    objects: &'a Objects,
+    stored: &'a Shared<'a, Stored>,
+    failures: &'a Shared<'a, Failure>,
+}
+
+impl SavingObjects<'_> {
+    fn saved(&self, key: ObjectKey, object: &Object) -> SavedObject {
+        let state = match &object.state {
+            ObjectState::Future {
+                producer,
+                waiters,
+                aliases,
+            } => SavedState::Future {
+                producer: *producer,
+                waiters: waiters.iter().collect(),
+                aliases: aliases.iter().collect(),
+            },
+            ObjectState::Alias(target) => SavedState::Alias(*target),
+            ObjectState::Ready(value) => SavedState::Ready(self.stored.place_of(value)),
+            ObjectState::Failed { failure, source } => SavedState::Failed {
+                failure: self.failures.place_of(failure),
+                source: *source,
+            },
+            ObjectState::Dropped => SavedState::Dropped,
+        };
+        SavedObject {
+            key,
+            name: object.name,
+            state,
+            holders: object.holders,
+            asked: object.asked,
+            recorded: object.recorded,
+        }
+    }
+}
+
+impl Serialize for SavingObjects<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let table = &self.objects.table;
+        let mut list = serializer.serialize_seq(Some(table.len()))?;
+        for (key, object) in table.iter() {
+            list.serialize_element(&self.saved(key, object))?;
+        }
+        list.end()
+    }
+}
+
+impl Objects {
+    /// The states of all objects.
+    fn states(&self) -> impl Iterator<Item = &ObjectState> {
+        self.table.iter().map(|(_, object)| &object.state)
+    }
+}
+
+impl Serialize for Objects {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = Shared::of(self.states().filter_map(|state| match state {
+            ObjectState::Ready(stored) => Some(stored),
+            _ => None,
+        }));
+        let failures = Shared::of(self.states().filter_map(|state| match state {
+            ObjectState::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }));
         let mut origins = Origins::default();
-        let named = stored.all.iter().map(|stored: &Arc<Stored>| SavedStored {
-            name: stored.name,
-            value: stored.value.clone(),
-            origin: stored
-                .origin
-                .as_ref()
-                .map(|origin| origins.place_of(origin)),
-        });
-        let stored = named.collect();
-        let sources = objects.sources.iter();
-        let sources = sources.map(|source| origins.place_of(source)).collect();
-        Saved {
-            next: objects.next,
+        let named = stored.all.iter().map(|stored| origins.saving(stored));
+        let named = named.collect();
+        let sources = self.sources.iter().map(|source| origins.place_of(source));
+        let sources = sources.collect();
+        let saving = Saving {
+            next: self.next,
             origins: origins.all,
             sources,
-            stored,
-            failures: failures.all,
-            objects: saved,
-        }
+            stored: named,
+            failures: &failures.all,
+            objects: SavingObjects {
+                objects: self,
+                stored: &stored,
+                failures: &failures,
+            },
+        };
+        saving.serialize(serializer)
     }
 }
 

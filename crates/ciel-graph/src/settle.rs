@@ -38,7 +38,7 @@ impl Graph {
     /// Other tasks may have an output from now on, so the actions before it cannot be rolled back.
     fn give(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
-        task.given_after = task.strand.next;
+        task.given_after = task.given_after.max(task.strand.next);
     }
 
     fn output_of(&self, key: TaskKey, index: u32) -> Result<ObjectKey, Refusal> {

@@ -50,6 +50,22 @@ enum Known {
     Failed(Arc<Failure>),
 }
 
+impl Known {
+    fn inside_mut(&mut self) -> impl Iterator<Item = &mut Local> {
+        match self {
+            Known::Ready(_, inside) => inside.iter_mut(),
+            Known::Failed(_) => [].iter_mut(),
+        }
+    }
+
+    /// Whether it was made in place, and names what was made there, too. The script keeps it
+    /// whatever it hears, since a replay knows it by that as well.
+    fn is_from_here(&self) -> bool {
+        let is_here = |inside: &Local| matches!(inside, Local::Here(..));
+        matches!(self, Known::Ready(_, inside) if inside.iter().any(is_here))
+    }
+}
+
 /// A task in the middle of its acts.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -185,7 +201,9 @@ impl Script {
                 (Some(among), _) => among[*place as usize],
                 (None, pending) => pending.expect("only a waiting script is answered").0,
             };
-            self.known.insert(local, known);
+            if !self.known.get(&local).is_some_and(Known::is_from_here) {
+                self.known.insert(local, known);
+            }
         }
         self.told = raced.and(ended);
         self.follows |= self.told.as_ref().is_some_and(|ended| !ended.cancels);
@@ -201,7 +219,9 @@ impl Script {
     pub fn compact(&mut self, saved: bool) -> (Vec<Handle>, Vec<Handle>) {
         let first = if saved { Handle::DELIVERED_MIN } else { 0 };
         let mut kept = Vec::new();
-        for local in &mut self.locals {
+        self.known.retain(|_, known| Known::is_from_here(known));
+        let known = self.known.values_mut().flat_map(Known::inside_mut);
+        for local in self.locals.iter_mut().chain(known) {
             local.each_handle(&mut |handle| {
                 kept.push(*handle);
                 *handle = Handle(first + kept.len() as u32 - 1);
@@ -210,7 +230,6 @@ impl Script {
         if !saved {
             self.next_handle = kept.len() as u32;
         }
-        self.known.clear();
         self.recalled.clear();
         self.follows = false;
         let waits = match (&self.race, self.pending) {
@@ -466,10 +485,7 @@ impl Script {
             }
         }
         let known = self.known.values_mut().chain(self.recalled.values_mut());
-        let inside = known.flat_map(|known| match known {
-            Known::Ready(_, inside) => inside.iter_mut(),
-            Known::Failed(_) => [].iter_mut(),
-        });
+        let inside = known.flat_map(Known::inside_mut);
         for named in self.locals.iter_mut().chain(inside) {
             named.each_handle(&mut |handle| handles.retain(|gone| gone != handle));
         }

@@ -4,7 +4,9 @@
 //! else it is spawned. Whether it is tried depends on seed and position only, so a replayed strand
 //! makes the same choice. Read next: `script`, which does so at its spawns.
 
-use ciel_model::{Handle, Name};
+use std::sync::Arc;
+
+use ciel_model::{Failure, Handle, Name};
 
 use crate::program::{Act, Definition, Kind, Needs, Scenario, saw, start_of};
 use crate::random::Random;
@@ -32,6 +34,32 @@ impl Local {
             }
             Local::Gone => {}
         }
+    }
+}
+
+/// What a script knows of a reference.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// Its value, and the references in it.
+    Ready(u64, Vec<Local>),
+    /// Its failure.
+    Failed(Arc<Failure>),
+}
+
+impl Known {
+    /// The references in it.
+    pub(crate) fn inside_mut(&mut self) -> impl Iterator<Item = &mut Local> {
+        match self {
+            Known::Ready(_, inside) => inside.iter_mut(),
+            Known::Failed(_) => [].iter_mut(),
+        }
+    }
+
+    /// Whether it was made in place, and names what was made there, too. The script keeps it
+    /// whatever it hears, since a replay knows it by that as well.
+    pub(crate) fn is_from_here(&self) -> bool {
+        let is_here = |inside: &Local| matches!(inside, Local::Here(..));
+        matches!(self, Known::Ready(_, inside) if inside.iter().any(is_here))
     }
 }
 

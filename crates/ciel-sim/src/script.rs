@@ -14,7 +14,7 @@ use ciel_model::{
     Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value, WaitEnd,
 };
 
-use crate::in_place::{self, Local};
+use crate::in_place::{self, Known, Local};
 use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
 use crate::taken::Taken;
 
@@ -42,28 +42,6 @@ pub enum Move {
     Fail(Failure),
     /// It computes for ever.
     Hang,
-}
-
-#[derive(Clone, Debug)]
-enum Known {
-    Ready(u64, Vec<Local>),
-    Failed(Arc<Failure>),
-}
-
-impl Known {
-    fn inside_mut(&mut self) -> impl Iterator<Item = &mut Local> {
-        match self {
-            Known::Ready(_, inside) => inside.iter_mut(),
-            Known::Failed(_) => [].iter_mut(),
-        }
-    }
-
-    /// Whether it was made in place, and names what was made there, too. The script keeps it
-    /// whatever it hears, since a replay knows it by that as well.
-    fn is_from_here(&self) -> bool {
-        let is_here = |inside: &Local| matches!(inside, Local::Here(..));
-        matches!(self, Known::Ready(_, inside) if inside.iter().any(is_here))
-    }
 }
 
 /// A task in the middle of its acts.

@@ -9,10 +9,11 @@ const NO_SCRATCH: &str = "no_scratch";
 const INTERRUPT: &str = "interrupt";
 const AHEAD: &str = "ahead";
 const UNWIND: &str = "unwind";
+const BEGUN: &str = "begun";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 7] = [
-    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND,
+pub(crate) const OFFERED: [&str; 8] = [
+    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN,
 ];
 
 /// What a worker and this engine both can do.
@@ -32,6 +33,8 @@ pub(crate) struct Features {
     pub(crate) ahead: bool,
     /// A parked strand whose task is cancelled receives `cancel`, to clean up.
     pub(crate) unwind: bool,
+    /// A task that has begun inside the one that spawns it takes over its slot.
+    pub(crate) begun: bool,
 }
 
 impl Features {
@@ -46,6 +49,7 @@ impl Features {
             interrupt: names(INTERRUPT),
             ahead: names(AHEAD),
             unwind: names(UNWIND),
+            begun: names(BEGUN),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a task that is replayed receives: its observations, as they were recorded.
+//! What a task that is replayed receives: its observations and spawns, as they were recorded.
 //!
 //! Plain values only. It does not know what a fact does to the graph. Read next: `start`.
 
@@ -16,6 +16,15 @@ pub(crate) fn observations(facts: &[Fact]) -> Vec<Observation> {
         FactAct::Spawned { .. } | FactAct::Constructed { .. } => None,
     };
     facts.iter().filter_map(observation).collect()
+}
+
+/// The indices of the spawns among `facts`.
+pub(crate) fn spawned(facts: &[Fact]) -> Vec<u64> {
+    let spawned = |fact: &Fact| {
+        let is_spawn = matches!(fact.act, FactAct::Spawned { .. });
+        is_spawn.then_some(fact.at.action)
+    };
+    facts.iter().filter_map(spawned).collect()
 }
 
 fn end_of_wait(ended: &WaitEnd) -> Observation {

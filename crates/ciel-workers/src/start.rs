@@ -15,7 +15,7 @@ use crate::features::Features;
 use crate::host::{Failed, Host};
 use crate::io::Effect;
 use crate::look::{look_ready, recall};
-use crate::recording::observations;
+use crate::recording::{observations, spawned};
 use crate::task::WorkerTask;
 
 type Known = Vec<(Handle, Resolution)>;
@@ -57,7 +57,10 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
             facts,
         } => {
             let inputs = inputs(host, task, known)?;
-            let recording = recording(host, task, &facts)?;
+            let mut recording = recording(host, task, &facts)?;
+            if features.begun {
+                recording.spawned = spawned(&facts);
+            }
             (inputs, Some(start::Continuation::Replay(recording)))
         }
         Entry::Restore { answers, .. } => {
@@ -112,6 +115,7 @@ fn recording(host: &mut dyn Host, task: &mut WorkerTask, facts: &[Fact]) -> Fail
     Ok(Recording {
         references,
         observations: observations(facts),
+        spawned: Vec::new(),
     })
 }
 

@@ -436,6 +436,10 @@ pub struct Spawn {
     /// Handles that the task uses no more, and not in this message; unknown ones are ignored.
     #[prost(uint32, repeated, tag = "4")]
     pub released: ::prost::alloc::vec::Vec<u32>,
+    /// The only task has begun in this worker, inside the one that spawns it, and takes over its slot
+    /// when that one blocks. Not allowed without the feature "begun".
+    #[prost(bool, tag = "5")]
+    pub begun: bool,
 }
 /// Makes an output available now.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -767,6 +771,9 @@ pub struct Recording {
     /// What was observed, in order.
     #[prost(message, repeated, tag = "2")]
     pub observations: ::prost::alloc::vec::Vec<Observation>,
+    /// Indices of all spawns of the earlier run, in order; none without the feature "begun".
+    #[prost(uint64, repeated, tag = "3")]
+    pub spawned: ::prost::alloc::vec::Vec<u64>,
 }
 /// One recorded input or answer.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -5486,12 +5486,18 @@ impl serde::Serialize for Recording {
         if !self.observations.is_empty() {
             len += 1;
         }
+        if !self.spawned.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Recording", len)?;
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
         }
         if !self.observations.is_empty() {
             struct_ser.serialize_field("observations", &self.observations)?;
+        }
+        if !self.spawned.is_empty() {
+            struct_ser.serialize_field("spawned", &self.spawned.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         }
         struct_ser.end()
     }
@@ -5505,12 +5511,14 @@ impl<'de> serde::Deserialize<'de> for Recording {
         const FIELDS: &[&str] = &[
             "references",
             "observations",
+            "spawned",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             References,
             Observations,
+            Spawned,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5534,6 +5542,7 @@ impl<'de> serde::Deserialize<'de> for Recording {
                         match value {
                             "references" => Ok(GeneratedField::References),
                             "observations" => Ok(GeneratedField::Observations),
+                            "spawned" => Ok(GeneratedField::Spawned),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5555,6 +5564,7 @@ impl<'de> serde::Deserialize<'de> for Recording {
             {
                 let mut references__ = None;
                 let mut observations__ = None;
+                let mut spawned__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::References => {
@@ -5569,11 +5579,21 @@ impl<'de> serde::Deserialize<'de> for Recording {
                             }
                             observations__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Spawned => {
+                            if spawned__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("spawned"));
+                            }
+                            spawned__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
                     }
                 }
                 Ok(Recording {
                     references: references__.unwrap_or_default(),
                     observations: observations__.unwrap_or_default(),
+                    spawned: spawned__.unwrap_or_default(),
                 })
             }
         }
@@ -6654,6 +6674,9 @@ impl serde::Serialize for Spawn {
         if !self.released.is_empty() {
             len += 1;
         }
+        if self.begun {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Spawn", len)?;
         if !self.tasks.is_empty() {
             struct_ser.serialize_field("tasks", &self.tasks)?;
@@ -6669,6 +6692,9 @@ impl serde::Serialize for Spawn {
         if !self.released.is_empty() {
             struct_ser.serialize_field("released", &self.released)?;
         }
+        if self.begun {
+            struct_ser.serialize_field("begun", &self.begun)?;
+        }
         struct_ser.end()
     }
 }
@@ -6683,6 +6709,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
             "action",
             "handle",
             "released",
+            "begun",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6691,6 +6718,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
             Action,
             Handle,
             Released,
+            Begun,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6716,6 +6744,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                             "action" => Ok(GeneratedField::Action),
                             "handle" => Ok(GeneratedField::Handle),
                             "released" => Ok(GeneratedField::Released),
+                            "begun" => Ok(GeneratedField::Begun),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6739,6 +6768,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                 let mut action__ = None;
                 let mut handle__ = None;
                 let mut released__ = None;
+                let mut begun__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Tasks => {
@@ -6772,6 +6802,12 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::Begun => {
+                            if begun__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("begun"));
+                            }
+                            begun__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Spawn {
@@ -6779,6 +6815,7 @@ impl<'de> serde::Deserialize<'de> for Spawn {
                     action: action__.unwrap_or_default(),
                     handle: handle__.unwrap_or_default(),
                     released: released__.unwrap_or_default(),
+                    begun: begun__.unwrap_or_default(),
                 })
             }
         }

@@ -61,6 +61,10 @@ impl Engine {
                     self.home.on_acted(now, HERE, event, &mut self.from_home);
                 }
             }
+            Event::SpawnedBegun(event) => {
+                self.home
+                    .on_spawned_begun(now, HERE, event, &mut self.from_home);
+            }
             Event::TurnEnded { attempt, end } => {
                 if let Some(event) = end.filter(|_| !self.site.is_stopping(attempt)) {
                     self.home.on_acted(now, HERE, event, &mut self.from_home);

@@ -15,6 +15,9 @@ use crate::message::{Answers, Known};
 pub enum Event {
     /// Something that leaves all slots as they are, unless an attempt thereby begins to wait.
     Graph(graph::Event),
+    /// An attempt in a worker spawns a task that has begun inside it, and is to take over its slot
+    /// when it parks. It needs the same pool and resources.
+    SpawnedBegun(graph::Event),
     /// An attempt has left its slot.
     TurnEnded {
         /// The attempt.

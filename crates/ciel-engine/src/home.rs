@@ -34,6 +34,8 @@ pub struct Home {
     state: Coordinator,
     placement: Placement,
     actions: Vec<graph::Action>,
+    /// The attempt that spawns a task which has begun inside it, until that is offered.
+    begun_in: Option<AttemptKey>,
 }
 
 impl Home {
@@ -43,6 +45,7 @@ impl Home {
             state,
             placement: Placement::default(),
             actions: Vec::new(),
+            begun_in: None,
         }
     }
 
@@ -77,6 +80,7 @@ impl Home {
             ToHome::Joined { capacity } => self.on_joined(site, capacity, out),
             ToHome::Placed { attempt, slot } => self.on_placed(now, site, attempt, slot, out),
             ToHome::Acted(event) => self.on_acted(now, site, event, out),
+            ToHome::SpawnedBegun(event) => self.on_spawned_begun(now, site, event, out),
             ToHome::Wrote {
                 attempt,
                 after,
@@ -128,7 +132,11 @@ impl Home {
     }
 
     /// A task that no site can take waits for the next one that joins.
-    fn offer(&mut self, offer: Offer, out: &mut SegmentedQueue<FromHome>) {
+    fn offer(&mut self, mut offer: Offer, out: &mut SegmentedQueue<FromHome>) {
+        let is_begun = |parent: AttemptKey| self.is_child(offer.attempt.task, parent.task);
+        if self.begun_in.is_some_and(is_begun) {
+            offer.begun_in = self.begun_in.take();
+        }
         if let Some(site) = self.placement.choose(&offer) {
             out.push_back(FromHome::Send(site, ToSite::Offer(offer)));
         }

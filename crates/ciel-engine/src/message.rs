@@ -111,6 +111,8 @@ pub struct Offer {
     pub is_root: bool,
     /// It has a limit of time or memory, for which its worker may be killed.
     pub is_limited: bool,
+    /// The attempt that spawned it, if it has begun inside that one.
+    pub begun_in: Option<AttemptKey>,
 }
 
 /// What the home has to know of a site.
@@ -130,6 +132,8 @@ pub enum ToHome {
     },
     /// An attempt of this site has done something, waits, or has come to its end.
     Acted(graph::Event),
+    /// An attempt of this site has spawned a task that has begun inside it.
+    SpawnedBegun(graph::Event),
     /// An attempt of this site has written to its ordered output.
     Wrote {
         /// The attempt.

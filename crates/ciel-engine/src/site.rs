@@ -6,6 +6,7 @@
 //! which task follows it), `site/prefetch` (which starts a worker receives before their time). Read
 //! next: `message`.
 
+mod begun;
 mod line;
 mod perform;
 mod prefetch;
@@ -61,6 +62,9 @@ pub struct Site {
     /// Attempts that workers have begun by themselves, and those that they followed, until the home
     /// has replied.
     followers: KeyMap<AttemptKey, AttemptKey>,
+    /// Attempts in their slots inside which a task has begun that is to take over the slot, and
+    /// that task.
+    begun: KeyMap<AttemptKey, AttemptKey>,
     /// Workers that have sent `hello`.
     lines: FxHashMap<WorkerKey, Line>,
     job_ended: bool,
@@ -220,6 +224,7 @@ impl Site {
             node,
             slots: KeyMap::default(),
             followers: KeyMap::default(),
+            begun: KeyMap::default(),
             lines: FxHashMap::default(),
             job_ended: false,
             for_node: SegmentedQueue::default(),
@@ -234,6 +239,7 @@ impl Site {
                     call.to_home.push(ToHome::Acted(event));
                 }
             }
+            Event::SpawnedBegun(event) => call.to_home.push(ToHome::SpawnedBegun(event)),
             Event::TurnEnded { attempt, end } => {
                 let end = end.filter(|_| !self.is_stopping(attempt));
                 call.to_home.extend(end.map(ToHome::Acted));
@@ -364,6 +370,12 @@ impl Site {
                 self.slots.contains_key(before),
                 "{before:?} has left its slot"
             );
+        }
+        for (parent, child) in &self.begun {
+            let has_slot = matches!(self.slot_of(*parent), Some(Slot::Worker(_)));
+            let is_stopping = self.is_stopping(*parent);
+            assert!(has_slot && !is_stopping, "{child:?} is in {parent:?}");
+            assert!(!self.followers.contains_key(child), "{child:?} follows");
         }
         for (worker, line) in &self.lines {
             line.check(*worker);

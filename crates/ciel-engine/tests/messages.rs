@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 const KINDS_TO_SITE: u8 = 12;
 
-const KINDS_TO_HOME: u8 = 7;
+const KINDS_TO_HOME: u8 = 8;
 
 /// What the fields of a message are made from.
 #[derive(Clone, Debug)]
@@ -141,6 +141,7 @@ impl Seed {
                 replay_us: self.flag.then_some(self.number),
                 is_root: self.flag,
                 is_limited: !self.flag,
+                begun_in: self.flag.then_some(attempt),
             }),
             1 => ToSite::Relabel { attempt, label },
             2 => ToSite::Withdraw { attempt },
@@ -202,6 +203,10 @@ impl Seed {
                 lacking: "cores".to_owned(),
             },
             5 => ToHome::ContinuationLost { task: attempt.task },
+            6 => ToHome::SpawnedBegun(graph::Event::TaskRecalled {
+                task: attempt.task,
+                attempt: attempt.number,
+            }),
             _ => ToHome::MayPrefetch {
                 behind: attempt,
                 line: vec![attempt.task],

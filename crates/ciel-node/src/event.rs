@@ -76,13 +76,24 @@ pub enum Event {
         /// What stays of it in its worker.
         kept: Kept,
     },
-    /// A placed task is over, and its worker has begun by itself one that is ready now: that one
-    /// has its slot.
-    TaskFollowed {
-        /// The attempt that is over.
+    /// A task that was offered has begun inside a placed one: it is reserved for the worker of that,
+    /// if it needs the same pool and resources.
+    TaskReserved {
+        /// The attempt that was offered.
         attempt: AttemptKey,
-        /// The attempt that has begun; it was reserved for that worker, or is in no queue.
+        /// The placed attempt that spawned it.
+        inside: AttemptKey,
+    },
+    /// A placed task is over or suspended, and its worker has begun by itself one that is ready
+    /// now: that one has its slot.
+    TaskFollowed {
+        /// The attempt that is over or suspended.
+        attempt: AttemptKey,
+        /// The attempt that has begun; it was reserved for that worker, or is in no queue. After a
+        /// suspended one it has the slot only if it is reserved.
         next: AttemptKey,
+        /// What stays of the first one in the worker.
+        kept: Kept,
     },
     /// What was reserved for a worker has not begun there, and is ready as before.
     TaskReturned {

@@ -1,4 +1,5 @@
-//! Ready tasks that are lent to a busy worker, which begins them by itself when its task ends.
+//! Ready tasks that are lent to a busy worker, which begins them by itself when its task ends, or
+//! has begun them inside its task.
 //!
 //! So a worker does not wait for the engine between short tasks. Reserved tasks are the first in
 //! serial order, need the resources of the running task, and are a small share of the queue, so
@@ -77,19 +78,46 @@ impl Node {
         self.lent.contains_key(&attempt)
     }
 
+    /// A task that has begun inside a placed one leaves the queue, if it can take over the slot.
+    pub(crate) fn on_task_reserved(&mut self, attempt: AttemptKey, inside: AttemptKey) {
+        let Some(Placed {
+            slot: Slot::Worker(worker),
+            resources,
+        }) = self.placed.get(&inside)
+        else {
+            return;
+        };
+        let worker = *worker;
+        let pool = self.pools.workers.get(&worker).map(|worker| &worker.pool);
+        let fits = |ready: &Ready| {
+            matches!(&ready.class, Class::Pooled(wanted) if Some(wanted) == pool)
+                && ready.resources == *resources
+                && ready.resumed.is_none()
+        };
+        if self.queued.get(&attempt).is_some_and(|ready| fits(ready))
+            && let Some(ready) = self.queued.remove(&attempt)
+        {
+            self.lent.insert(attempt, Lent { ready, worker });
+        }
+    }
+
     /// The slot passes on unchanged: the next task needs the same resources.
     pub(crate) fn on_task_followed(
         &mut self,
         attempt: AttemptKey,
         next: AttemptKey,
+        kept: Kept,
         actions: &mut Vec<Action>,
     ) {
-        self.lent.remove(&next);
+        let reserved = self.lent.remove(&next);
+        if kept != Kept::Nothing && reserved.is_none() {
+            return self.on_task_left(attempt, kept);
+        }
         let placed = self.placed.remove(&attempt);
         let placed = placed.expect("only a placed task is followed");
         let slot = placed.slot;
         if let Slot::Worker(worker) = slot {
-            self.pools.on_left(worker, attempt, Kept::Nothing);
+            self.pools.on_left(worker, attempt, kept);
             self.pools.on_taken(worker, next, false);
         }
         self.placed.insert(next, placed);

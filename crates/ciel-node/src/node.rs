@@ -220,7 +220,12 @@ impl Node {
             Event::TaskWithdrawn { attempt } => self.on_task_withdrawn(attempt, actions),
             Event::TaskStopping { attempt } => self.on_task_stopping(attempt),
             Event::TaskLeft { attempt, kept } => self.on_task_left(attempt, kept),
-            Event::TaskFollowed { attempt, next } => self.on_task_followed(attempt, next, actions),
+            Event::TaskReserved { attempt, inside } => self.on_task_reserved(attempt, inside),
+            Event::TaskFollowed {
+                attempt,
+                next,
+                kept,
+            } => self.on_task_followed(attempt, next, kept, actions),
             Event::TaskReturned { attempt } => self.on_task_returned(attempt),
             Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
@@ -331,7 +336,7 @@ impl Node {
         }
     }
 
-    fn on_task_left(&mut self, attempt: AttemptKey, kept: Kept) {
+    pub(crate) fn on_task_left(&mut self, attempt: AttemptKey, kept: Kept) {
         self.turns.retain(|waiting| *waiting != attempt);
         let Some(Placed { slot, resources }) = self.placed.remove(&attempt) else {
             return;

@@ -15,6 +15,7 @@
 //! page that workers are written from is `protocol/PROTOCOL.md`. Read next: `io`, then
 //! `conversation`.
 
+mod begun;
 mod callee;
 mod closing;
 mod conversation;

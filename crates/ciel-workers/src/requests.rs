@@ -22,7 +22,7 @@ use crate::objects::{action_key, form_of};
 use crate::task::WorkerTask;
 use crate::turn::{Outcome, Turn, TurnEnd};
 use crate::values::{known_handles, value};
-use crate::{failures, turn_end};
+use crate::{begun, failures, turn_end};
 
 /// Does what a running task asks for.
 ///
@@ -87,13 +87,19 @@ fn construct(
 
 /// Spawns tasks up to the first that is refused.
 fn spawn(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Spawn) -> Failed<Outcome> {
+    if message.begun {
+        begun::check_spawn(turn, task, message)?;
+    }
     let mut events = Vec::with_capacity(message.tasks.len() + 1);
-    let released = message.released.iter().copied().map(Handle);
-    events.extend(task.attempt.release(released.collect()));
+    events.extend(task.attempt.release(begun::released(&message.released)));
     let mut outcome = Ok(Outcome::Nothing);
     let (mut action, mut first) = (message.action, message.handle);
     for asked in &message.tasks {
-        match spawned(turn, task, asked, action) {
+        let asked = match spawned(turn, task, asked, action) {
+            Ok(child) if message.begun => begun::check_child(turn, task, &child).map(|()| child),
+            asked => asked,
+        };
+        match asked {
             Ok(descriptor) => {
                 let outputs = descriptor.outputs;
                 let spawn = Action::Spawn {
@@ -101,7 +107,11 @@ fn spawn(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Spawn) -> F
                     first: Some(Handle(first)),
                     descriptor,
                 };
-                events.push(task.attempt.act(spawn).event);
+                let event = task.attempt.act(spawn).event;
+                events.push(match message.begun {
+                    true => begun::marked(event),
+                    false => event,
+                });
                 action = action.saturating_add(1);
                 first = first.saturating_add(outputs);
             }
@@ -354,6 +364,7 @@ fn cancel(
     at: ActionKey,
     message: &wire::Observe,
 ) -> Failed<Outcome> {
+    begun::check_end(task)?;
     let handles = known_handles(turn.host, task, &message.references)?;
     let wait = Wait {
         until: Until::Cancelled,

@@ -43,6 +43,8 @@ pub(crate) struct WorkerTask {
     pub(crate) killed_at: Option<Micros>,
     /// [`Host::stops`] when this attempt was last found not to stop.
     stops_seen: u64,
+    /// It has spawned a task that has begun inside it, and has to park next.
+    pub(crate) begun: bool,
     /// The attempt whose slot it has, if that is another's: it began by itself and was not to.
     pub(crate) follows: Option<AttemptKey>,
 }
@@ -63,6 +65,7 @@ impl WorkerTask {
             is_over: false,
             killed_at: None,
             stops_seen: 0,
+            begun: false,
             follows: None,
         }
     }

@@ -8,6 +8,7 @@ use ciel_model::{Content, Form, Handle, Refused, Value};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self, Reference, SavedContinuation};
 
+use crate::begun;
 use crate::files::Purpose;
 use crate::host::Failed;
 use crate::io::Effect;
@@ -23,6 +24,7 @@ pub(crate) fn exit(
     task: &mut WorkerTask,
     message: wire::Exit,
 ) -> Failed<Outcome> {
+    begun::check_end(task)?;
     let count = task.assignment.descriptor.outputs;
     let mut outputs: Vec<Option<Output>> = (0..count).map(|_| None).collect();
     for given in message.outputs {
@@ -60,6 +62,7 @@ pub(crate) fn tail_spawn(
     task: &mut WorkerTask,
     message: wire::TailSpawn,
 ) -> Failed<Outcome> {
+    begun::check_end(task)?;
     if task.attempt.has_given() {
         let message = "it handed its outputs on after it had published one of them";
         return Err(task.refuse(Refused::new(message)));
@@ -79,6 +82,9 @@ pub(crate) fn block_on(
     task: &mut WorkerTask,
     message: wire::BlockOn,
 ) -> Failed<Outcome> {
+    if !matches!(message.continuation, Some(Persistence::Parked(_))) {
+        begun::check_end(task)?;
+    }
     let wait = wait_of(turn, task, &message)?;
     task.reach(message.after)?;
     let on: Vec<Handle> = message.references.into_iter().map(Handle).collect();
@@ -133,6 +139,7 @@ fn block(
     kept: Kept,
     end: TurnEnd,
 ) -> Failed<Outcome> {
+    task.begun = false;
     let blocked = task.attempt.block(on, wait, kept);
     Ok(match turn.ask(blocked.event(None)) {
         Reply::Continue { answers, ended } => {

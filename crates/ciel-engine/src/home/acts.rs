@@ -136,6 +136,59 @@ impl Home {
         self.tell(now, event, out);
     }
 
+    /// An attempt of that site spawns a task that has begun inside it. The spawn is one like any
+    /// other, but the offer goes to that site; if none comes of it, the attempt fails.
+    pub(crate) fn on_spawned_begun(
+        &mut self,
+        now: Micros,
+        site: SiteKey,
+        event: graph::Event,
+        out: &mut SegmentedQueue<FromHome>,
+    ) {
+        let Some(attempt) = speaker(&event) else {
+            return;
+        };
+        self.begun_in = Some(attempt);
+        self.on_acted(now, site, event, out);
+        let is_offered = self.begun_in.take().is_none();
+        if let (false, true, Some(label)) = (
+            is_offered,
+            self.runs(site, attempt),
+            self.label(attempt.task),
+        ) {
+            let told = "it began a task inside itself that could not begin";
+            let failure = Failure::new(FailureKind::Refused, label, told).with_hint(
+                "only a task that is new and ready begins inside the one that spawns it",
+            );
+            self.fail_running(now, attempt, failure, out);
+        }
+    }
+
+    /// An attempt fails that its site does not know to fail.
+    fn fail_running(
+        &mut self,
+        now: Micros,
+        attempt: AttemptKey,
+        failure: Failure,
+        out: &mut SegmentedQueue<FromHome>,
+    ) {
+        self.send(attempt, ToSite::Stop { attempt }, out);
+        self.placement.end(attempt);
+        let failed = graph::Event::TaskFailed {
+            task: attempt.task,
+            attempt: attempt.number,
+            failure: Box::new(failure),
+        };
+        self.tell(now, failed, out);
+    }
+
+    /// Whether `parent` has spawned `task`.
+    pub(super) fn is_child(&self, task: TaskKey, parent: TaskKey) -> bool {
+        let spawner = self.graph().view(task).and_then(|view| view.parent);
+        let parent = self.label(parent);
+        spawner.is_some_and(|spawner| parent.is_some_and(|parent| parent.name == spawner.name))
+    }
+
     fn is_behind(&self, task: TaskKey) -> bool {
         let strand = self.graph().strand_of(task);
         strand.is_some_and(|strand| self.state.is_behind(strand))
@@ -150,7 +203,7 @@ impl Home {
         (after, bytes): (u64, &[u8]),
         out: &mut SegmentedQueue<FromHome>,
     ) {
-        let AttemptKey { task, number } = attempt;
+        let task = attempt.task;
         let strand = self.graph().strand_of(task);
         let (Some(strand), true) = (strand, self.runs(site, attempt)) else {
             return;
@@ -161,14 +214,7 @@ impl Home {
         if let (Err(told), Some(label)) = (written, self.label(task)) {
             let failure = Failure::new(FailureKind::NonDeterministic, label, told)
                 .with_hint("a task must do the same every time it is run");
-            self.send(attempt, ToSite::Stop { attempt }, out);
-            self.placement.end(attempt);
-            let failed = graph::Event::TaskFailed {
-                task,
-                attempt: number,
-                failure: Box::new(failure),
-            };
-            self.tell(now, failed, out);
+            self.fail_running(now, attempt, failure, out);
         }
     }
 

@@ -95,6 +95,8 @@ impl Placement {
             Some((site, Stage::Parked)) => Some(site),
             Some((_, Stage::Offered | Stage::Placed(_))) | None => None,
         };
+        let begun_in = offer.begun_in.and_then(|parent| self.site_of(parent));
+        let keeper = begun_in.or(keeper);
         let site = keeper.or_else(|| self.least_busy(offer))?;
         let stage = Stage::Offered;
         let entry = Entry {

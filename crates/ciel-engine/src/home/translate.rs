@@ -66,6 +66,7 @@ pub(super) fn translate(
             replay_us,
             is_root,
             is_limited: descriptor.options.is_limited(),
+            begun_in: None,
         }),
         Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
         Action::Withdraw { .. } => ToSite::Withdraw { attempt },

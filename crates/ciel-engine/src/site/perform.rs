@@ -16,7 +16,11 @@ impl Site {
             ToSite::Offer(offer) => {
                 // A worker has begun it by itself: the home decides whether it stays there.
                 if !self.followers.contains_key(&offer.attempt) {
+                    let (attempt, begun_in) = (offer.attempt, offer.begun_in);
                     self.for_node.push_back(offered(offer));
+                    if let Some(parent) = begun_in {
+                        self.reserve_in(parent, attempt);
+                    }
                 }
             }
             ToSite::Relabel { attempt, label } => {
@@ -35,6 +39,7 @@ impl Site {
                 if let Some(slot) = self.slots.get_mut(&attempt) {
                     slot.is_asking = false;
                     call.answer(attempt, Reply::Continue { answers, ended });
+                    self.return_begun(attempt);
                 }
             }
             ToSite::Recalled { attempt, known } => {
@@ -111,6 +116,8 @@ impl Site {
     fn on_withdrawn(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
         let task = attempt.task;
         call.effects.push(Effect::DropScript { task });
+        self.return_begun(attempt);
+        self.begun.retain(|_, child| *child != attempt);
         self.slots.remove(&attempt);
         self.for_node
             .push_back(node::Event::TaskWithdrawn { attempt });
@@ -191,6 +198,7 @@ impl Site {
     /// What ran in the worker is ended apart, but for what has not begun in it.
     pub(super) fn on_worker_gone(&mut self, call: &mut Call<'_>, worker: WorkerKey) {
         self.lines.remove(&worker);
+        self.return_begun_in(worker);
         self.for_node.push_back(node::Event::WorkerGone { worker });
         let waits = |(attempt, slot): (&AttemptKey, &TakenSlot)| {
             let waits = slot.slot == Slot::Worker(worker) && !slot.has_begun;
@@ -206,6 +214,7 @@ impl Site {
     /// The graph is done with an attempt that runs or waits.
     fn stop(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
         let task = attempt.task;
+        self.return_begun(attempt);
         let Some(slot) = self.slots.get_mut(&attempt) else {
             if call.suspended == Some(attempt) {
                 call.answer(attempt, Reply::Stopped);

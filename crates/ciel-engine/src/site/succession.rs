@@ -70,6 +70,7 @@ impl Site {
         let Some(attempt) = self.followers.remove(&next) else {
             return;
         };
+        self.return_begun(attempt);
         let slot = self.slots.remove(&attempt);
         let slot = slot.expect("the slot stays taken until the home has replied");
         let slot = TakenSlot {
@@ -77,8 +78,11 @@ impl Site {
             ..TakenSlot::new(slot.slot)
         };
         self.slots.insert(next, slot);
-        self.for_node
-            .push_back(node::Event::TaskFollowed { attempt, next });
+        self.for_node.push_back(node::Event::TaskFollowed {
+            attempt,
+            next,
+            kept: node::Kept::Nothing,
+        });
     }
 
     /// The graph has suspended an attempt. If its worker is gone meanwhile, so is its live copy.
@@ -100,11 +104,20 @@ impl Site {
             (true, false) => node::Kept::Copy,
             (true, true) => node::Kept::TimelyCopy,
         };
+        if parked && let Some(next) = self.begun.remove(&attempt) {
+            return self.for_node.push_back(node::Event::TaskFollowed {
+                attempt,
+                next,
+                kept,
+            });
+        }
+        self.return_begun(attempt);
         self.leave_node(attempt, kept);
     }
 
     /// Nothing of an attempt is in its slot any more.
     pub(super) fn free_slot(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
+        self.return_begun(attempt);
         if let Some(slot) = self.slots.remove(&attempt)
             && let Slot::Worker(worker) = slot.slot
         {

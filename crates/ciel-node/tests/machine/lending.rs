@@ -39,6 +39,40 @@ fn task_that_was_offered_and_begun_at_once_has_the_place_without_a_queue() {
 }
 
 #[test]
+fn task_that_began_inside_a_strand_takes_over_its_slot_before_what_waits() {
+    let mut world = World::busy(&[2]);
+    assert_eq!(world.begun(5, 1), "");
+    assert!(world.node.is_lent(attempt_of(5)));
+    assert_eq!(world.taken_over(1, 5), "5:worker0");
+    assert!(world.node.keeps_strands(WorkerKey(0)));
+    // The strand resumes where it is kept.
+    assert_eq!(world.resume(1, "p"), "");
+    assert_eq!(world.left(5), "1:worker0");
+    assert_eq!(world.left(1), "2:worker0");
+}
+
+#[test]
+fn task_that_began_inside_another_goes_to_no_other_worker_before_it_is_returned() {
+    let mut world = World::new(2, false);
+    world.pooled(1, "p");
+    world.pooled(2, "p");
+    world.ready(0);
+    world.ready(1);
+    assert_eq!(world.begun(3, 1), "");
+    assert_eq!(world.left(2), "");
+    assert_eq!(world.returned(3), "3:worker1");
+}
+
+#[test]
+fn task_that_began_inside_another_and_was_withdrawn_leaves_the_slot_to_what_waits() {
+    let mut world = World::busy(&[2]);
+    assert_eq!(world.begun(5, 1), "");
+    let attempt = attempt_of(5);
+    assert_eq!(world.tell(Event::TaskWithdrawn { attempt }), "");
+    assert_eq!(world.taken_over(1, 5), "2:worker0");
+}
+
+#[test]
 fn returned_task_is_placed_elsewhere_in_its_order() {
     let mut world = World::new(2, false);
     world.pooled(1, "p");

@@ -175,7 +175,31 @@ impl World {
 
     pub fn followed(&mut self, task: u64, next: u64) -> String {
         let (attempt, next) = (attempt_of(task), attempt_of(next));
-        self.tell(Event::TaskFollowed { attempt, next })
+        let kept = Kept::Nothing;
+        self.tell(Event::TaskFollowed {
+            attempt,
+            next,
+            kept,
+        })
+    }
+
+    /// A task that has begun inside another one is offered.
+    pub fn begun(&mut self, task: u64, inside: u64) -> String {
+        let class = Class::Pooled(Pool::new("p", 1));
+        let offered = self.offered(task, class, cores_of(1));
+        let (attempt, inside) = (attempt_of(task), attempt_of(inside));
+        self.tell_all([offered, Event::TaskReserved { attempt, inside }])
+    }
+
+    /// A task waits with a live copy, and the one that has begun inside it takes over its slot.
+    pub fn taken_over(&mut self, task: u64, next: u64) -> String {
+        let (attempt, next) = (attempt_of(task), attempt_of(next));
+        let kept = Kept::Copy;
+        self.tell(Event::TaskFollowed {
+            attempt,
+            next,
+            kept,
+        })
     }
 
     /// Two cores with two workers, 0 and 1, which run tasks 1 and 2.

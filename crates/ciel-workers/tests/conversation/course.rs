@@ -1,11 +1,13 @@
 //! The course of a conversation: what the engine and time want of it, between two messages.
 
+use ciel_model::TaskKey;
 use ciel_model::limits::KILL_GRACE_MS;
+use ciel_node::{Slot, WorkerKey};
 use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage};
 use ciel_workers::{Input, accept};
 
 use super::messages::*;
-use super::world::{World, hello, task, with_memory};
+use super::world::{World, attempt_of, hello, task, with_memory};
 
 #[test]
 fn first_message_is_a_hello_that_fits() {
@@ -42,6 +44,71 @@ fn parked_task_resumes_with_what_it_waited_for() {
         "[finished], resume 1 with value"
     );
     assert_eq!(world.send(1, exit(&[0], 0)), "[finished]");
+}
+
+/// What a worker says that runs tasks inside the ones that spawn them.
+fn running_children() -> Hello {
+    let mut hello = hello();
+    hello.features.push("begun".to_string());
+    hello
+}
+
+/// Task 1 runs in worker 0, and has spawned task 3, which has begun inside it; task 2 waits.
+fn begun_inside() -> World {
+    let mut world = World::running(running_children());
+    world.spawn(task());
+    world.send(0, define(5, "p", 1));
+    assert_eq!(world.send(1, begun(spawn(0, 0, 5, &[]))), "[spawned begun]");
+    world
+}
+
+#[test]
+fn task_that_began_inside_its_parent_takes_over_the_slot_when_that_parks() {
+    let mut world = begun_inside();
+    assert_eq!(world.send(1, spawn(1, 1, 5, &[])), "[spawned]");
+    assert_eq!(world.send(1, park(2, &[0])), "[blocked], start 2");
+    assert_eq!(
+        world.machines.engine.slot_of(attempt_of(3)),
+        Some(Slot::Worker(WorkerKey(0)))
+    );
+    // The parent resumes before the task that waits.
+    assert_eq!(
+        world.send(2, exit(&[0], 0)),
+        "[finished], resume 1 with value"
+    );
+}
+
+#[test]
+fn task_that_began_inside_its_parent_and_is_cancelled_is_the_end_of_its_wait() {
+    let mut world = begun_inside();
+    assert_eq!(world.cancel(3), "");
+    assert_eq!(
+        world.send(1, park(1, &[0])),
+        "[blocked], resume 1 with error"
+    );
+    assert_eq!(world.send(1, exit(&[0], 0)), "[finished], start 2");
+}
+
+#[test]
+fn task_that_began_inside_a_cancelled_one_goes_with_it() {
+    let mut world = begun_inside();
+    assert_eq!(world.cancel(1), "cancel 1, interrupt");
+    assert_eq!(world.send(1, park(1, &[0])), "[left], drop 1, start 2");
+    assert!(world.machines.engine.graph().view(TaskKey(3)).is_none());
+}
+
+#[test]
+fn task_that_began_inside_one_whose_worker_dies_starts_anywhere() {
+    let mut world = begun_inside();
+    world.give(0, Input::Closed);
+    assert!(world.look().contains("[lost: "));
+    assert!(world.machines.engine.graph().view(TaskKey(3)).is_some());
+}
+
+#[test]
+fn parent_that_fails_leaves_what_began_inside_it() {
+    let mut world = begun_inside();
+    assert_eq!(world.send(1, error()), "[failed: no], [left], start 2");
 }
 
 #[test]

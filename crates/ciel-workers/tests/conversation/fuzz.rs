@@ -42,6 +42,12 @@ fn action(at: u32) -> BoxedStrategy<Kind> {
             .prop_map(|(at, handle, with)| construct(at, handle, &with)),
         (index(at), fresh(at), 0..2_u32, inputs)
             .prop_map(|(at, handle, id, inputs)| spawn(at, handle, id, &inputs)),
+        (index(at), fresh(at), 0..2_u32).prop_map(|(at, handle, id)| begun(spawn(
+            at,
+            handle,
+            id,
+            &[]
+        ))),
         (index(at), fresh(at), number())
             .prop_map(|(at, handle, output)| publish(at, handle, output)),
         index(at).prop_map(observed),
@@ -108,7 +114,9 @@ fn messages() -> impl Strategy<Value = Vec<WorkerMessage>> {
 
 /// Two workers with a task each, of which the second only runs.
 fn two_workers() -> World {
-    let mut world = World::new(2, hello());
+    let mut hello = hello();
+    hello.features.push("begun".to_string());
+    let mut world = World::new(2, hello);
     world.spawn(task());
     world.spawn(task());
     world.look();
@@ -126,7 +134,8 @@ fn about(event: &Event) -> Vec<AttemptKey> {
     match event {
         Event::TurnEnded { attempt, .. } => vec![*attempt],
         Event::PrefetchReturned { attempts, .. } => attempts.clone(),
-        Event::Graph(
+        Event::SpawnedBegun(graph::Event::TaskStepped { task, attempt, .. })
+        | Event::Graph(
             graph::Event::TaskStepped { task, attempt, .. }
             | graph::Event::TaskBlocked { task, attempt, .. }
             | graph::Event::TaskWatched { task, attempt, .. }

@@ -55,7 +55,19 @@ pub fn spawn(action: u64, handle: u32, definition: u32, inputs: &[(u32, i32)]) -
         action,
         handle,
         released: Vec::new(),
+        begun: false,
     })
+}
+
+/// The same of a task that has begun inside the one that spawns it.
+pub fn begun(kind: Kind) -> Kind {
+    match kind {
+        Kind::Spawn(spawn) => Kind::Spawn(Spawn {
+            begun: true,
+            ..spawn
+        }),
+        other => unreachable!("{other:?} spawns nothing"),
+    }
 }
 
 /// The same message, which also says that the task uses these handles no more.

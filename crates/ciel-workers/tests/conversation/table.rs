@@ -243,6 +243,52 @@ fn message_that_is_not_allowed_fails_its_task_alone() {
 }
 
 #[test]
+fn task_that_cannot_begin_inside_its_parent_fails_that_one() {
+    let mut hello = hello();
+    hello.features.push("begun".to_string());
+    let child = || begun(spawn(0, 0, 5, &[]));
+    let defined = |messages: Vec<Kind>| {
+        let messages = messages.into_iter().map(|kind| (1, kind));
+        let definition = (0, define(5, "p", 1));
+        Vec::from_iter(std::iter::once(definition).chain(messages))
+    };
+    let unready = begun(spawn(1, 1, 5, &[(0, 0)]));
+    for (messages, why) in [
+        (
+            vec![child(), begun(spawn(1, 1, 5, &[]))],
+            "it spawned a second task that has begun before it parked for the first",
+        ),
+        (
+            vec![spawn(0, 0, 5, &[]), unready],
+            "it spawned a task that has begun, with an input that has not",
+        ),
+        (
+            vec![child(), question(1, "cancel", 1, &[0])],
+            "it did not park after it had spawned a task that has begun",
+        ),
+    ] {
+        let mut world = World::running(hello.clone());
+        let mut seen = String::new();
+        for (tag, kind) in defined(messages) {
+            seen = world.send(tag, kind);
+        }
+        assert_eq!(seen, fails(why));
+    }
+    for last in [exit(&[0], 0), tail_spawn(1, 5), replay(1, &[0])] {
+        let mut world = World::running(hello.clone());
+        let mut seen = String::new();
+        for (tag, kind) in defined(vec![child(), last]) {
+            seen = world.send(tag, kind);
+        }
+        let why = "it did not park after it had spawned a task that has begun";
+        assert!(
+            seen.starts_with(&format!("[failed: {why}], [left]")),
+            "{seen}"
+        );
+    }
+}
+
+#[test]
 fn what_only_the_graph_can_refuse_stops_the_task() {
     check(vec![
         (
@@ -360,6 +406,12 @@ fn worker_without_a_feature_must_not_use_it() {
                 after_spawn(timed(1, &[0])),
                 "[failed: it set a timeout, but its worker and this engine did not agree to], \
                  [left], drop 1, start 2",
+            ),
+            (
+                "task that has begun",
+                after_spawn(begun(spawn(1, 1, 5, &[]))),
+                "[failed: it spawned a task that has begun, but its worker and this engine did \
+                 not agree to], cancel 1",
             ),
             (
                 "watch",

@@ -13,6 +13,7 @@ pub fn of_event(event: &Event) -> Option<String> {
     use graph::{Event as Told, Step};
     let told = match event {
         Event::Graph(event) => event,
+        Event::SpawnedBegun(_) => return Some("[spawned begun]".to_string()),
         Event::TurnEnded { end: None, .. } => return Some("[left]".to_string()),
         Event::TurnEnded { end: Some(end), .. } => end,
         Event::WorkerReady { .. } => return Some("[ready]".to_string()),

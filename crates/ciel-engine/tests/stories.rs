@@ -92,6 +92,67 @@ fn nothing_is_prefetched_into_a_worker_that_keeps_a_strand_with_a_question_of_ti
 }
 
 #[test]
+fn task_that_has_begun_in_its_spawner_takes_over_the_slot_when_that_waits() {
+    let mut house = House::with_worker(2);
+    assert_eq!(house.spawn_begun(attempt_of(1), 0), "");
+    // Another task finds another worker; nothing else gets the one that has begun.
+    assert_eq!(house.spawn(pooled(&[])), "start worker1");
+    assert_eq!(house.ready(1), "start 3 in worker1");
+    assert_eq!(house.block(attempt_of(1), 0, worker(0, None)), "begin 2");
+    assert_eq!(house.exit(2, None), "begin 1");
+    assert_eq!(house.exit(1, None), "");
+}
+
+#[test]
+fn task_that_has_begun_goes_before_all_that_is_ready() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn(pooled(&[])), "");
+    assert_eq!(house.spawn_begun(attempt_of(1), 0), "");
+    assert_eq!(house.block(attempt_of(1), 0, worker(0, None)), "begin 3");
+    assert_eq!(house.exit(3, None), "begin 1");
+    assert_eq!(house.exit(1, None), "begin 2");
+}
+
+#[test]
+fn task_that_has_begun_is_an_ordinary_one_when_its_spawner_ends_or_is_lost() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn_begun(attempt_of(1), 0), "");
+    assert_eq!(house.exit(1, None), "begin 2");
+
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn_begun(attempt_of(1), 0), "");
+    let worker = WorkerKey(0);
+    assert_eq!(house.tell(Event::WorkerGone { worker }), "");
+    let end = Some(graph::Event::TaskLost {
+        task: attempt_of(1).task,
+        attempt: attempt_of(1).number,
+        failure: Box::new(failure("gone")),
+    });
+    let attempt = attempt_of(1);
+    assert_eq!(
+        house.tell(Event::TurnEnded { attempt, end }),
+        "start worker1"
+    );
+    assert_eq!(house.ready(1), "start 1 in worker1");
+}
+
+#[test]
+fn task_that_has_begun_is_cancelled_alone_or_with_its_spawner() {
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn_begun(attempt_of(1), 0), "");
+    assert_eq!(house.cancel(2), "drop script 2");
+    assert_eq!(
+        house.block(attempt_of(1), 0, worker(0, None)),
+        "continue with 1"
+    );
+
+    let mut house = House::with_worker(1);
+    assert_eq!(house.spawn_begun(attempt_of(1), 0), "");
+    assert_eq!(house.cancel(1), "stop 1 in worker0, drop script 2");
+    assert_eq!(house.block(attempt_of(1), 0, worker(0, None)), "stopped");
+}
+
+#[test]
 fn ready_tasks_are_lent_in_shares_and_given_back() {
     let mut house = House::with_worker(1);
     for _ in 0..5 {

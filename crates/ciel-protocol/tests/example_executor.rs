@@ -259,6 +259,7 @@ fn replayed_parent_says_the_same_again_and_ends_with_the_sum() {
     let recording = Recording {
         references,
         observations: Vec::new(),
+        ..Recording::default()
     };
     let continuation = Some(start::Continuation::Replay(recording));
     let again = worker.run(

@@ -299,6 +299,7 @@ impl Connection {
                 action,
                 handle,
                 released,
+                begun: false,
             },
         )
     }

@@ -147,6 +147,7 @@ impl World<'_> {
         self.summaries.forget_stories();
         self.ending = None;
         self.processes.clear();
+        self.begun.clear();
         self.copies.clear();
         self.workers.clear();
         self.forget_happenings();

@@ -38,6 +38,8 @@ pub struct Shown {
     pub followed: u64,
     /// How often a task began in a worker that ran another one.
     pub together: u64,
+    /// How often a task that had begun took over the slot of its spawner.
+    pub taken_over: u64,
     /// How many tasks handed over to a successor.
     pub handed_over: u64,
     /// The resolutions that replayed tasks received at their start.
@@ -79,6 +81,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         restored: met.restored,
         followed: met.followed,
         together: 0,
+        taken_over: 0,
         handed_over: 0,
         recalled: 0,
         resumed: 0,
@@ -113,6 +116,7 @@ fn show(scenario: &Scenario) -> Shown {
         handed_over: world.handed_over(),
         followed: world.followed,
         together: world.together,
+        taken_over: world.taken_over,
         recalled: world.recalled,
         resumed: world.resumed,
         moved: world.moved(),

@@ -10,6 +10,7 @@
 //! next: [`program`], then [`world`].
 
 mod ahead;
+mod begun;
 mod copies;
 mod crash;
 pub mod driver;

@@ -5,7 +5,7 @@
 //! `driver`, which does.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Engine, Event, Reply};
@@ -13,6 +13,7 @@ use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Pol
 use ciel_model::{Handle, Name, Resources, StrandKey};
 use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 
+use crate::begun::spawns_begun;
 use crate::copies::Copies;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::kept::{Attempts, Note, Saved};
@@ -97,6 +98,10 @@ pub struct World<'a> {
     pub released: u64,
     /// How often a worker began a prefetched start by itself.
     pub followed: u64,
+    /// How often a task that had begun in a worker took over the slot of its spawner.
+    pub taken_over: u64,
+    /// Attempts that have spawned a task that has begun, and have not waited since.
+    pub(crate) begun: BTreeSet<AttemptKey>,
     /// How often a task began in a worker that ran another one.
     pub together: u64,
     /// The resolutions that replayed tasks received at their start.
@@ -139,6 +144,8 @@ impl<'a> World<'a> {
             called: 0,
             released: 0,
             followed: 0,
+            taken_over: 0,
+            begun: BTreeSet::new(),
             together: 0,
             recalled: 0,
             resumed: 0,
@@ -313,12 +320,7 @@ impl<'a> World<'a> {
             self.kept.note(Note::Spawned(attempt));
         }
         self.released += u64::from(matches!(step, Step::Release { .. }));
-        let AttemptKey { task, number } = attempt;
-        self.submit(graph::Event::TaskStepped {
-            task,
-            attempt: number,
-            step,
-        });
+        self.tell_step(attempt, step);
         let aside = (spawns && self.scenario.serial) || self.random.one_in(6);
         let Some(process) = self.processes.get_mut(&attempt) else {
             return;
@@ -328,6 +330,25 @@ impl<'a> World<'a> {
             self.submit(Event::TaskPreempted { attempt });
         } else {
             self.schedule_soon(Happening::Act(attempt));
+        }
+    }
+
+    /// Some tasks that a worker spawns have begun in it by then.
+    fn tell_step(&mut self, attempt: AttemptKey, step: Step) {
+        let AttemptKey { task, number } = attempt;
+        let process = &self.processes[&attempt];
+        let has_begun = spawns_begun(self.scenario, &process.script, process.slot, &step);
+        let event = graph::Event::TaskStepped {
+            task,
+            attempt: number,
+            step,
+        };
+        match has_begun {
+            true => {
+                self.begun.insert(attempt);
+                self.submit(Event::SpawnedBegun(event));
+            }
+            false => self.submit(event),
         }
     }
 
@@ -388,6 +409,11 @@ impl<'a> World<'a> {
 
     fn after_block(&mut self, attempt: AttemptKey, reply: Reply) {
         let slot = self.processes[&attempt].slot;
+        let gives_slot = self.begun.contains(&attempt) && matches!(reply, Reply::Begin(_));
+        self.taken_over += u64::from(gives_slot);
+        if !matches!(reply, Reply::Continue { .. }) {
+            self.begun.remove(&attempt);
+        }
         match reply {
             Reply::Continue { answers, ended } => {
                 let process = self.processes.get_mut(&attempt).expect("it asked");

@@ -51,6 +51,8 @@ struct Met {
     followed: u64,
     /// Tasks that began in a worker that ran another one.
     together: u64,
+    /// Tasks that had begun and took over the slots of their spawners.
+    taken_over: u64,
     /// Tasks whose summary says that they handed over to a successor.
     handed_over: u64,
     /// Answers that replays began with.
@@ -84,6 +86,7 @@ impl Met {
         self.restored += shown.restored;
         self.followed += shown.followed;
         self.together += shown.together;
+        self.taken_over += shown.taken_over;
         self.handed_over += shown.handed_over;
         self.recalled += shown.recalled;
         self.resumed += shown.resumed;
@@ -110,6 +113,7 @@ impl Met {
             self.restored,
             self.followed,
             self.together,
+            self.taken_over,
             self.handed_over,
             self.recalled,
             self.resumed,

@@ -27,6 +27,11 @@ pub(crate) fn spawned(facts: &[Fact]) -> Vec<u64> {
     facts.iter().filter_map(spawned).collect()
 }
 
+/// The index behind the last of `facts`, which are in order.
+pub(crate) fn until(facts: &[Fact]) -> u64 {
+    facts.last().map_or(0, |fact| fact.at.after())
+}
+
 fn end_of_wait(ended: &WaitEnd) -> Observation {
     let kind = match (ended.timed_out, ended.rest) {
         _ if ended.cancels => "cancel",
@@ -43,7 +48,9 @@ fn end_of_wait(ended: &WaitEnd) -> Observation {
 
 #[cfg(test)]
 mod tests {
-    use ciel_model::{ActionKey, Handle, ObjectKey};
+    use ciel_model::{
+        ActionKey, CallKey, Class, Descriptor, Handle, ObjectKey, SerialOrder, Site, TaskKey,
+    };
 
     use super::*;
 
@@ -58,6 +65,28 @@ mod tests {
                 cancels: false,
             }),
         }
+    }
+
+    #[test]
+    fn spawns_have_their_indices_and_the_last_action_ends_the_recording() {
+        let called = Descriptor::plain("p", Class::Process, "t", b"t".as_slice());
+        let spawn = |action| Fact {
+            at: ActionKey::action(action),
+            act: FactAct::Spawned {
+                child: TaskKey(action),
+                before: SerialOrder::default().push_last(),
+                call: CallKey::of(&called, []),
+                what: "t".into(),
+                first: Handle(0),
+                outputs: Vec::new(),
+                site: Site::default(),
+            },
+        };
+        let facts = [spawn(2), waited(3, false, false), spawn(7)];
+        assert_eq!(spawned(&facts), [2, 7]);
+        assert_eq!(until(&facts), 8);
+        assert_eq!(until(&facts[..2]), 4);
+        assert_eq!((spawned(&[]), until(&[])), (Vec::new(), 0));
     }
 
     #[test]

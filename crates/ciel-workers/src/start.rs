@@ -15,7 +15,7 @@ use crate::features::Features;
 use crate::host::{Failed, Host};
 use crate::io::Effect;
 use crate::look::{look_ready, recall};
-use crate::recording::{observations, spawned};
+use crate::recording::{observations, spawned, until};
 use crate::task::WorkerTask;
 
 type Known = Vec<(Handle, Resolution)>;
@@ -60,6 +60,7 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
             let mut recording = recording(host, task, &facts)?;
             if features.begun {
                 recording.spawned = spawned(&facts);
+                recording.until = until(&facts);
             }
             (inputs, Some(start::Continuation::Replay(recording)))
         }
@@ -116,6 +117,7 @@ fn recording(host: &mut dyn Host, task: &mut WorkerTask, facts: &[Fact]) -> Fail
         references,
         observations: observations(facts),
         spawned: Vec::new(),
+        until: 0,
     })
 }
 

@@ -163,6 +163,16 @@ impl House {
         })
     }
 
+    /// A task spawns another one that has begun in its worker.
+    pub fn spawn_begun(&mut self, attempt: AttemptKey, action: u64) -> String {
+        let AttemptKey { task, number } = attempt;
+        self.tell(Event::SpawnedBegun(graph::Event::TaskStepped {
+            task,
+            attempt: number,
+            step: spawn(action, pooled(&[])),
+        }))
+    }
+
     pub fn cancel(&mut self, task: u64) -> String {
         let task = TaskKey(task);
         self.tell(graph::Event::CancelRequested { task })

@@ -5489,6 +5489,9 @@ impl serde::Serialize for Recording {
         if !self.spawned.is_empty() {
             len += 1;
         }
+        if self.until != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Recording", len)?;
         if !self.references.is_empty() {
             struct_ser.serialize_field("references", &self.references)?;
@@ -5498,6 +5501,11 @@ impl serde::Serialize for Recording {
         }
         if !self.spawned.is_empty() {
             struct_ser.serialize_field("spawned", &self.spawned.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        }
+        if self.until != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("until", ToString::to_string(&self.until).as_str())?;
         }
         struct_ser.end()
     }
@@ -5512,6 +5520,7 @@ impl<'de> serde::Deserialize<'de> for Recording {
             "references",
             "observations",
             "spawned",
+            "until",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5519,6 +5528,7 @@ impl<'de> serde::Deserialize<'de> for Recording {
             References,
             Observations,
             Spawned,
+            Until,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5543,6 +5553,7 @@ impl<'de> serde::Deserialize<'de> for Recording {
                             "references" => Ok(GeneratedField::References),
                             "observations" => Ok(GeneratedField::Observations),
                             "spawned" => Ok(GeneratedField::Spawned),
+                            "until" => Ok(GeneratedField::Until),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5565,6 +5576,7 @@ impl<'de> serde::Deserialize<'de> for Recording {
                 let mut references__ = None;
                 let mut observations__ = None;
                 let mut spawned__ = None;
+                let mut until__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::References => {
@@ -5588,12 +5600,21 @@ impl<'de> serde::Deserialize<'de> for Recording {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::Until => {
+                            if until__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("until"));
+                            }
+                            until__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Recording {
                     references: references__.unwrap_or_default(),
                     observations: observations__.unwrap_or_default(),
                     spawned: spawned__.unwrap_or_default(),
+                    until: until__.unwrap_or_default(),
                 })
             }
         }

@@ -15,6 +15,7 @@ use ciel_node::{AttemptKey, Node, Slot, WorkerKey};
 
 use super::network::{TIMING, Way};
 use super::{Common, Happening, Local};
+use crate::begun::spawns_begun;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::program::Kind;
 use crate::script::{Move, Script};
@@ -261,12 +262,17 @@ impl Machine {
     fn step(&mut self, common: &mut Common<'_>, attempt: AttemptKey, step: Step) {
         let spawns = matches!(step, Step::Spawn { .. });
         let AttemptKey { task, number } = attempt;
+        let process = &self.processes[&attempt];
+        let has_begun = spawns_begun(common.scenario, &process.script, process.slot, &step);
         let event = graph::Event::TaskStepped {
             task,
             attempt: number,
             step,
         };
-        self.submit(common, event);
+        match has_begun {
+            true => self.submit(common, Event::SpawnedBegun(event)),
+            false => self.submit(common, event),
+        }
         let aside = (spawns && common.scenario.serial) || common.random.one_in(6);
         let Some(process) = self.processes.get_mut(&attempt) else {
             return;

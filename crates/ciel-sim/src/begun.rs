@@ -14,7 +14,7 @@ use crate::random::Random;
 use crate::script::{Script, descriptor};
 
 /// Whether a step of a task in its slot spawns a child that has begun: one that fits into the slot
-/// and waits for nothing.
+/// and waits for nothing. A spawn that is repeated is none of a task that has begun.
 pub(crate) fn spawns_begun(scenario: &Scenario, script: &Script, slot: Slot, step: &Step) -> bool {
     match (slot, step) {
         (
@@ -38,6 +38,9 @@ fn fits(scenario: &Scenario, spawner: &Script, child: &Descriptor) -> bool {
 }
 
 fn is_chosen(scenario: &Scenario, spawner: &Script, action: u64) -> bool {
+    if spawner.has_spawned(action) {
+        return false;
+    }
     let place = (spawner.name().0 >> 64) as u64 ^ action.rotate_left(40);
     Random::new(scenario.seed ^ place).one_in(2)
 }

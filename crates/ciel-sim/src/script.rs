@@ -5,7 +5,7 @@
 //! while it waits is the whole value [`Script`], so a copy of it is a saved continuation. Read
 //! next: `world`, which performs the moves.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use ciel_graph::{Output, Step, Until, Wait};
@@ -78,6 +78,8 @@ pub struct Script {
     told: Option<WaitEnd>,
     /// The answers of an earlier run, to be repeated.
     recorded: VecDeque<WaitEnd>,
+    /// Spawns that it repeats.
+    spawned: BTreeSet<u64>,
     /// The answers of all its races, with their actions.
     pub races: Vec<(u64, WaitEnd)>,
 }
@@ -114,6 +116,7 @@ impl Script {
             follows: false,
             told: None,
             recorded: VecDeque::new(),
+            spawned: BTreeSet::new(),
             races: Vec::new(),
         };
         for (handle, resolution) in told {
@@ -141,10 +144,17 @@ impl Script {
     /// It is replayed: the answers of its races are repeated.
     pub fn replay(&mut self, facts: &[Fact]) {
         for fact in facts {
-            if let FactAct::Waited(ended) = &fact.act {
-                self.recorded.push_back(ended.clone());
+            match &fact.act {
+                FactAct::Waited(ended) => self.recorded.push_back(ended.clone()),
+                FactAct::Spawned { .. } => drop(self.spawned.insert(fact.at.action)),
+                FactAct::Constructed { .. } | FactAct::Input { .. } => {}
             }
         }
+    }
+
+    /// Whether it repeats the spawn of that action.
+    pub(crate) fn has_spawned(&self, action: u64) -> bool {
+        self.spawned.contains(&action)
     }
 
     /// It is replayed from its start, and has from the start the resolutions of what it had

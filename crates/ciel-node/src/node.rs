@@ -310,7 +310,9 @@ impl Node {
             return;
         }
         if ready.is_none() {
-            // Placed in the same event; it will not begin.
+            // Placed by an event of the same call, or before; it will not begin.
+            let is_its = |action: &Action| matches!(action, Action::Place { attempt: placed, .. } if *placed == attempt);
+            actions.retain(|action| !is_its(action));
             return self.on_task_left(attempt, Kept::Nothing);
         }
         self.sweep();

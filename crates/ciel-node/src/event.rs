@@ -76,8 +76,8 @@ pub enum Event {
         /// What stays of it in its worker.
         kept: Kept,
     },
-    /// A task that was offered has begun inside a placed one: it is reserved for the worker of that,
-    /// if it needs the same pool and resources.
+    /// A task that was offered has begun inside a placed one: it is reserved for the worker of
+    /// that, if it needs the same pool and resources.
     TaskReserved {
         /// The attempt that was offered.
         attempt: AttemptKey,

@@ -311,8 +311,12 @@ impl Node {
         }
         if ready.is_none() {
             // Placed by an event of the same call, or before; it will not begin.
-            let is_its = |action: &Action| matches!(action, Action::Place { attempt: placed, .. } if *placed == attempt);
-            actions.retain(|action| !is_its(action));
+            actions.retain(|action| match action {
+                Action::Place {
+                    attempt: placed, ..
+                } => *placed != attempt,
+                _ => true,
+            });
             return self.on_task_left(attempt, Kept::Nothing);
         }
         self.sweep();

@@ -137,7 +137,8 @@ impl Home {
     }
 
     /// An attempt of that site spawns a task that has begun inside it. The spawn is one like any
-    /// other, but the offer goes to that site; if none comes of it, the attempt fails.
+    /// other, but the offer goes to that site. None comes of it if the job has failed: then the
+    /// task is cancelled, which the attempt hears when it waits.
     pub(crate) fn on_spawned_begun(
         &mut self,
         now: Micros,
@@ -145,41 +146,9 @@ impl Home {
         event: graph::Event,
         out: &mut SegmentedQueue<FromHome>,
     ) {
-        let Some(attempt) = speaker(&event) else {
-            return;
-        };
-        self.begun_in = Some(attempt);
+        self.begun_in = speaker(&event);
         self.on_acted(now, site, event, out);
-        let is_offered = self.begun_in.take().is_none();
-        if let (false, true, Some(label)) = (
-            is_offered,
-            self.runs(site, attempt),
-            self.label(attempt.task),
-        ) {
-            let told = "it began a task inside itself that could not begin";
-            let failure = Failure::new(FailureKind::Refused, label, told).with_hint(
-                "only a task that is new and ready begins inside the one that spawns it",
-            );
-            self.fail_running(now, attempt, failure, out);
-        }
-    }
-
-    /// An attempt fails that its site does not know to fail.
-    fn fail_running(
-        &mut self,
-        now: Micros,
-        attempt: AttemptKey,
-        failure: Failure,
-        out: &mut SegmentedQueue<FromHome>,
-    ) {
-        self.send(attempt, ToSite::Stop { attempt }, out);
-        self.placement.end(attempt);
-        let failed = graph::Event::TaskFailed {
-            task: attempt.task,
-            attempt: attempt.number,
-            failure: Box::new(failure),
-        };
-        self.tell(now, failed, out);
+        self.begun_in = None;
     }
 
     /// Whether `parent` has spawned `task`.
@@ -203,7 +172,7 @@ impl Home {
         (after, bytes): (u64, &[u8]),
         out: &mut SegmentedQueue<FromHome>,
     ) {
-        let task = attempt.task;
+        let AttemptKey { task, number } = attempt;
         let strand = self.graph().strand_of(task);
         let (Some(strand), true) = (strand, self.runs(site, attempt)) else {
             return;
@@ -214,7 +183,14 @@ impl Home {
         if let (Err(told), Some(label)) = (written, self.label(task)) {
             let failure = Failure::new(FailureKind::NonDeterministic, label, told)
                 .with_hint("a task must do the same every time it is run");
-            self.fail_running(now, attempt, failure, out);
+            self.send(attempt, ToSite::Stop { attempt }, out);
+            self.placement.end(attempt);
+            let failed = graph::Event::TaskFailed {
+                task,
+                attempt: number,
+                failure: Box::new(failure),
+            };
+            self.tell(now, failed, out);
         }
     }
 

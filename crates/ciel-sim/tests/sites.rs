@@ -78,3 +78,51 @@ at 2249 roll-back 60
     let scenario: Scenario = scenario.parse().expect("a scenario");
     run_at_sites(&scenario).map(drop).unwrap();
 }
+
+/// A task had begun at its site when the site was told in the same call that it was placed and that
+/// it was withdrawn: the place stayed, and the task was placed there a second time.
+#[test]
+fn task_that_is_withdrawn_where_it_began_gives_back_its_place() {
+    let scenario = "\
+seed 2703
+slots 2
+checkpoints
+ahead
+task 0 thread replay live: construct; construct; construct; construct; spawn 3 0; spawn 1 1; \
+    spawn 1 2; spawn 3 3; get 7
+task 1 pool-a replay live: print 1a,; spawn 5; spawn 5; get 2
+task 2 thread replay live:
+task 3 pool-a replay live: print 3a,; spawn 6; first 1
+task 4 thread replay live:
+task 5 pool-a replay live:
+task 6 pool-a replay live:
+at 1583 kill-process
+at 2376 roll-back 15
+";
+    let scenario: Scenario = scenario.parse().expect("a scenario");
+    run_at_sites(&scenario).map(drop).unwrap();
+}
+
+/// A task spawned one that had begun after another task had failed the job: the home failed the
+/// spawner for it, and the worker waited for an answer for ever.
+#[test]
+fn child_that_has_begun_when_the_job_fails_is_cancelled_with_it() {
+    let scenario = "\
+seed 1710
+slots 4
+task 0 thread replay live: construct; construct 0; spawn 1 2; print 0f,; construct 2 0; \
+    spawn 3 0
+task 1 thread replay live: spawn 8; print 1b,; spawn 5 1; spawn 4 0; construct 0 4; print 1f,; \
+    spawn 3 0 3; release 1; spawn 4 3; spawn 2 6
+task 2 thread replay live lazy:
+task 3 process replay live cores 2: spawn 7
+task 4 pool-a replay live: spawn 8 0 1; get 0; return 0 1
+task 5 process replay live: pause 211; fail 5
+task 6 thread replay live:
+task 7 pool-d replay live:
+task 8 pool-a replay: spawn 9 1 0; release 3 1; spawn 9; tail 9 3
+task 9 pool-a replay live: pause 854; pause 872; print 9h,; print 9i,
+";
+    let scenario: Scenario = scenario.parse().expect("a scenario");
+    run_at_sites(&scenario).map(drop).unwrap();
+}

@@ -4,8 +4,8 @@ use ciel_protocol::wire::block_on::Continuation;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
     BlockOn, Commit, Construct, Data, Define, Descriptor, Error, Exit, Failure, Input, Log,
-    Observe, OpenConstruct, OpenOutput, OpenReference, Output, Parked, Publish, Replay, Saved,
-    Spawn, TailSpawn, Wait, Write,
+    Observe, OpenConstruct, OpenOutput, OpenReference, Options, Output, Parked, Publish, Replay,
+    Saved, Spawn, TailSpawn, Wait, Write,
 };
 
 fn data(bytes: &'static [u8], references: &[u32]) -> Option<Data> {
@@ -32,6 +32,17 @@ pub fn define(id: u32, executor: &str, outputs: u32) -> Kind {
         id,
         executor: executor.to_string(),
         outputs,
+        ..Define::default()
+    })
+}
+
+/// Definition 5, of one output, with options.
+pub fn defined_with(options: Options) -> Kind {
+    Kind::Define(Define {
+        id: 5,
+        executor: "p".to_string(),
+        outputs: 1,
+        options: Some(options),
         ..Define::default()
     })
 }

@@ -4,7 +4,7 @@
 //! The task is the first of worker 0: its tag is 1, and it has one output.
 
 use ciel_protocol::wire::worker_message::Kind;
-use ciel_protocol::wire::{GiveBack, Hello, Pong, PoolPolicy};
+use ciel_protocol::wire::{GiveBack, Hello, Options, Pong, PoolPolicy, Purity};
 
 use super::messages::*;
 use super::world::{World, hello};
@@ -273,6 +273,31 @@ fn task_that_cannot_begin_inside_its_parent_fails_that_one() {
             seen = world.send(tag, kind);
         }
         assert_eq!(seen, fails(why));
+    }
+    let two_cores = [("cores".to_string(), 2000)].into();
+    for other in [
+        define(5, "q", 1),
+        defined_with(Options {
+            resources: two_cores,
+            ..Options::default()
+        }),
+        defined_with(Options {
+            timeout_ms: Some(1000),
+            ..Options::default()
+        }),
+        defined_with(Options {
+            lazy: true,
+            ..Options::default()
+        }),
+        defined_with(Options {
+            purity: Purity::Pure.into(),
+            ..Options::default()
+        }),
+    ] {
+        let mut world = World::running(hello.clone());
+        world.send(0, other);
+        let why = "it spawned a task that has begun, but is not like itself";
+        assert_eq!(world.send(1, child()), fails(why));
     }
     for last in [exit(&[0], 0), tail_spawn(1, 5), replay(1, &[0])] {
         let mut world = World::running(hello.clone());

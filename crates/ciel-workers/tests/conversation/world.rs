@@ -205,7 +205,7 @@ impl Host for Machines {
     }
 }
 
-/// Tasks of an executor; `none` takes no call.
+/// Tasks of an executor, in a pool of its name; `none` takes no call.
 struct Pooled(String);
 
 impl Callee for Pooled {
@@ -216,8 +216,11 @@ impl Callee for Pooled {
         let inputs = call.inputs.into_iter();
         let inputs = inputs.map(|(handle, mode)| TaskInput { handle, mode });
         Ok(Arc::new(Descriptor {
+            class: Class::Pooled(Pool::new(self.0.as_str(), 1)),
             inputs: inputs.collect(),
             outputs: call.outputs,
+            options: call.options,
+            pure: call.pure == Some(true),
             ..task()
         }))
     }

@@ -146,6 +146,7 @@ NOT_SAID = {
     "worker-pong": "is said inside, see below",
     "worker-publish": "is for executors that give outputs early",
     "worker-spawn": "has two tasks, see below",
+    "worker-spawn-begun": "is for workers that run tasks inside the ones that spawn them",
     "worker-spawn-released": "follows a definition, see below",
     "worker-tail-spawn": "follows a definition, see below",
 }
@@ -245,6 +246,7 @@ HEARD: dict[str, "Message"] = {
 NOT_HEARD = {
     "engine-define": "is kept for the starts that name it",
     "engine-ping": "is answered inside, see below",
+    "engine-start-replay-spawned": "is for workers that run tasks inside the ones that spawn them",
     "engine-start-saved": "has a saved strand, see below",
     "engine-start-saved-timed-out": "has a saved strand, see below",
 }

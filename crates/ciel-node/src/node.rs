@@ -156,6 +156,11 @@ impl Node {
         &self.free
     }
 
+    /// Whether a whole core is free and nothing waits in a queue.
+    pub fn is_core_idle(&self) -> bool {
+        self.free.millicores >= 1000 && self.queued.len() == 0
+    }
+
     /// Whether this run waits in a queue, and if so for want of what.
     pub fn waits_for(&self, attempt: AttemptKey, need: &Resources) -> Option<String> {
         let waits = self.queued.contains_key(&attempt) || self.lent.contains_key(&attempt);

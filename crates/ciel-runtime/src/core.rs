@@ -402,6 +402,11 @@ impl Core {
         self.stops.clone()
     }
 
+    /// Whether a core is idle and no task waits for one.
+    pub(crate) fn is_core_idle(&self) -> bool {
+        self.engine.node().is_core_idle()
+    }
+
     /// Whether a thread sleeps, and there is no turn for it.
     pub(crate) fn thread_is_idle(&self) -> Arc<AtomicBool> {
         self.thread_is_idle.clone()

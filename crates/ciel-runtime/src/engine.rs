@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ciel_engine::{Action, Attempt};
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
-use ciel_store::{ObjectStore, RunFolder, StoreError};
+use ciel_store::{ObjectStore, RunFolder, SharedFlag, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
 use rustc_hash::FxHashMap;
@@ -67,6 +67,8 @@ pub(crate) struct Engine {
     stops: Arc<AtomicU64>,
     /// A thread sleeps, and there is no turn for it.
     thread_is_idle: Arc<AtomicBool>,
+    /// Whether a core is idle and no task waits for one, as workers see it.
+    idle_cores: Option<SharedFlag>,
     core: Mutex<Core>,
     /// There is work for script threads.
     pub(crate) work: Condvar,
@@ -85,6 +87,8 @@ pub(crate) struct Persistence {
 pub(crate) struct Equipment {
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
+    /// Nothing where processes cannot share memory.
+    pub(crate) idle_cores: Option<SharedFlag>,
     pub(crate) programs: Programs,
     pub(crate) history: HistoryFile,
     pub(crate) trace: Trace,
@@ -110,6 +114,7 @@ impl Engine {
             followers: Followers::new(),
             stamps: file_stamp::stamps(settings.packages.values()),
             settings,
+            idle_cores: equipment.idle_cores,
             objects: folder.objects().clone(),
             folder,
             observer: equipment.observer,
@@ -227,6 +232,9 @@ impl Engine {
     pub(crate) fn release(&self, core: MutexGuard<'_, Core>, now: Micros) {
         let wanting = core.turns.wanting(now);
         let output = core.output_ready;
+        if let Some(idle_cores) = &self.idle_cores {
+            idle_cores.set(core.is_core_idle());
+        }
         drop(core);
         for _ in 0..wanting {
             self.work.notify_one();

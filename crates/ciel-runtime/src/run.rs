@@ -12,7 +12,7 @@ use ciel_graph::{Counts, Event};
 use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::StateFolder;
+use ciel_store::{SharedFlag, StateFolder};
 use ciel_view::records::RunRecord;
 use serde_json::Value as Json;
 
@@ -24,7 +24,7 @@ use crate::core::Core;
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
 use crate::executors::request::release_early;
-use crate::executors::{Registry, python, session, skywriting};
+use crate::executors::{Registry, Shared, python, session, skywriting};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
 use crate::last_resort::LastResort;
@@ -104,7 +104,12 @@ pub fn run(
         core.state_mut().watch(true);
     }
     let path = std::env::var("PATH").unwrap_or_default();
-    let registry = Registry::discover(&path, &settings, &job, folder.path());
+    let idle_cores = SharedFlag::new().ok();
+    let shared = Shared {
+        run: folder.path(),
+        idle_cores: idle_cores.as_ref().map(SharedFlag::path),
+    };
+    let registry = Registry::discover(&path, &settings, &job, shared);
     let root = root(&settings, &job, begun.kept.journal.is_some());
     let (own, session) = match job {
         Job::Script(script) => (Some(script), None),
@@ -118,6 +123,7 @@ pub fn run(
         programs: Programs::new(own, &settings, script_environment(&settings)),
         observer,
         registry,
+        idle_cores,
         session,
     };
     let engine = Engine::new(settings, folder, equipment, begun.kept, core);

@@ -28,7 +28,7 @@ mod unknown;
 pub(crate) mod words;
 pub(crate) mod worker;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -128,6 +128,14 @@ impl Launch<'_> {
     }
 }
 
+/// Files that the engine shares with its workers.
+pub(crate) struct Shared<'a> {
+    /// The folder of the run.
+    pub(crate) run: &'a Path,
+    /// A byte: whether a core is idle.
+    pub(crate) idle_cores: Option<PathBuf>,
+}
+
 /// All executors of a run.
 pub(crate) struct Registry {
     known: FxHashMap<String, Arc<dyn Executor>>,
@@ -136,9 +144,13 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// The executors that come with the engine, and the plug-ins found in `executors/` of the
-    /// script's folder and on `path` (a value of `PATH`); earlier ones win. `run` is the run's
-    /// folder.
-    pub(crate) fn discover(path: &str, settings: &Settings, job: &Job<'_>, run: &Path) -> Registry {
+    /// script's folder and on `path` (a value of `PATH`); earlier ones win.
+    pub(crate) fn discover(
+        path: &str,
+        settings: &Settings,
+        job: &Job<'_>,
+        shared: Shared<'_>,
+    ) -> Registry {
         let mut known = FxHashMap::default();
         add_command(&mut known, stdinout::Stdinout);
         add_command(&mut known, environ::Environ);
@@ -151,7 +163,7 @@ impl Registry {
         add(&mut known, skywriting::Skywriting::new());
         if settings.python.is_some() {
             let is_job = matches!(job, Job::Python);
-            add(&mut known, python::Python::new(settings, is_job, run));
+            add(&mut known, python::Python::new(settings, is_job, shared));
         }
         let beside = script_folder(&settings.script).join("executors");
         let folders = std::iter::once(beside).chain(std::env::split_paths(path));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::names::PYTHON;
 use super::worker::{self, Worker, WorkerCommand};
-use super::{Executor, Launch, Replay};
+use super::{Executor, Launch, Replay, Shared};
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, code_folder, script_folder};
 use crate::settings::{self, Settings};
 
@@ -28,11 +28,11 @@ pub(super) struct Python {
 
 impl Python {
     /// Workers of the settings' interpreter. `is_job` is whether the script itself is a Python
-    /// program; `run` is the run's folder.
-    pub(super) fn new(settings: &Settings, is_job: bool, run: &Path) -> Python {
+    /// program.
+    pub(super) fn new(settings: &Settings, is_job: bool, shared: Shared<'_>) -> Python {
         Python {
             name: PYTHON.into(),
-            command: command(settings, is_job, run),
+            command: command(settings, is_job, shared),
         }
     }
 }
@@ -86,7 +86,7 @@ fn label_of(arguments: &Value) -> Option<String> {
 }
 
 /// How workers are started whatever their pool.
-fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
+fn command(settings: &Settings, is_job: bool, shared: Shared<'_>) -> WorkerCommand {
     let python = settings.python.as_ref();
     let settings::Python {
         interpreter,
@@ -98,7 +98,7 @@ fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
     let variable = |name: &str, value: OsString| (name.to_string(), value);
     let mut environment = vec![
         variable(SCRIPT_FOLDER, script_folder(&settings.script).into()),
-        variable("CIEL_FAILED", absolute(&run.join(FAILED)).into()),
+        variable("CIEL_FAILED", absolute(&shared.run.join(FAILED)).into()),
     ];
     if is_job {
         let file = absolute(&settings.script).into_os_string();
@@ -108,6 +108,8 @@ fn command(settings: &Settings, is_job: bool, run: &Path) -> WorkerCommand {
     }
     if settings.serial {
         environment.push(variable("CIEL_SERIAL", "1".into()));
+    } else if let Some(path) = shared.idle_cores.filter(|_| settings.timeout_us.is_none()) {
+        environment.push(variable("CIEL_IDLE_CORES", path.into()));
     }
     if let Some(module_path) = module_path {
         environment.push(variable("CIEL_PYTHON_PATH", module_path.into()));

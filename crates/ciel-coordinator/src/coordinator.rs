@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use ciel_graph::{Action, Event, Graph, Policy};
+use ciel_graph::{Action, Entry, Event, Graph, Policy};
 use ciel_model::{Micros, StrandKey, TaskKey};
 use ciel_ordered::{OrderedError, OrderedStream, Piece};
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,20 @@ impl Coordinator {
                     // Standard error may differ in a replay.
                     let _ = apply_change(&mut self.errors, change);
                 }
+            }
+        }
+        self.note_written(&mut actions[first..]);
+    }
+
+    /// Says to replayed strands after which action they had written.
+    fn note_written(&self, actions: &mut [Action]) {
+        for action in actions {
+            if let Action::Begin(assignment) = action
+                && let Entry::Replay { until, .. } = &mut assignment.entry
+            {
+                let strand = ciel_ordered::StrandKey(assignment.strand.0);
+                let written = self.output.reached(strand).max(self.errors.reached(strand));
+                *until = written.max(*until);
             }
         }
     }

@@ -65,7 +65,7 @@ impl Attempt {
     pub fn enter(&mut self, entry: Entry) -> Answers {
         let answers = match entry {
             Entry::Start(answers) | Entry::Resume(answers) => answers,
-            Entry::Replay { inputs, facts } => {
+            Entry::Replay { inputs, facts, .. } => {
                 self.rewind(&facts);
                 inputs
             }

@@ -351,8 +351,11 @@ fn replay_lasts_until_the_last_action_that_is_done_again() {
     ];
     let mut attempt = attempt();
     assert!(!attempt.is_replaying());
-    let inputs = Vec::new();
-    attempt.enter(Entry::Replay { inputs, facts });
+    attempt.enter(Entry::Replay {
+        inputs: Vec::new(),
+        facts,
+        until: 7,
+    });
     for _ in 5..7 {
         assert!(attempt.is_replaying());
         attempt.act(observe(At::Action));

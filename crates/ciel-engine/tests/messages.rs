@@ -93,6 +93,7 @@ impl Seed {
             1 => Entry::Replay {
                 inputs: self.known(),
                 facts: Vec::new(),
+                until: self.small.into(),
             },
             2 => Entry::Restore {
                 bytes: self.bytes.clone().into(),

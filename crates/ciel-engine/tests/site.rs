@@ -237,6 +237,7 @@ fn follower_whose_attempt_has_waited_elsewhere_meanwhile_does_not_continue_from_
     again.entry = Entry::Replay {
         inputs: Vec::new(),
         facts: Vec::new(),
+        until: 0,
     };
     let told = alone.receive([ToSite::Begin(again)]);
     assert_eq!(told, "reply FollowerStopped to 1, lost 2");

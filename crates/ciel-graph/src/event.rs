@@ -479,6 +479,10 @@ pub enum Entry {
         inputs: Vec<(Handle, Resolution)>,
         /// Its facts, in order.
         facts: Vec<Fact>,
+        /// The index behind the last action that it cannot do in another way: a fact or output
+        /// belongs to it, or a value was given up behind it. What it did before that without a fact
+        /// was known to nobody else, and has to stay so.
+        until: u64,
     },
     /// From saved bytes, then by replay of the facts after them.
     Restore {

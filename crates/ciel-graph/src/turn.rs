@@ -3,7 +3,7 @@
 //! Read next: `wait`, for what happens between turns.
 
 use ciel_model::{
-    AttemptNumber, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value, WaitEnd,
+    AttemptNumber, Fact, Handle, InputMode, Micros, ObjectKey, Resolution, TaskKey, Value, WaitEnd,
 };
 
 use crate::event::{Action, Assignment, Continuation, Entry, StrandChange};
@@ -80,9 +80,14 @@ impl Graph {
                     };
                 }
                 let inputs = self.known_inputs(key);
+                let task = &self.tasks[&key];
+                let facts: Vec<Fact> = task.facts.iter().cloned().collect();
+                let recorded = facts.last().map_or(0, |fact| fact.at.after());
+                let until = recorded.max(task.given_after);
                 Entry::Replay {
                     inputs,
-                    facts: self.tasks[&key].facts.iter().cloned().collect(),
+                    facts,
+                    until,
                 }
             }
         }

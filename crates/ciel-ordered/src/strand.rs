@@ -83,7 +83,7 @@ pub(crate) struct Body {
     /// Items below this number are before the last mark.
     pub(crate) marked_until: u64,
     /// Actions that the strand has done at the end of the items.
-    actions: u64,
+    pub(crate) actions: u64,
     /// Actions that it has done by now.
     reached: u64,
     /// Actions that it had done at the end of what is released.

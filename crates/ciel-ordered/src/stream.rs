@@ -247,6 +247,14 @@ impl OrderedStream {
         body.map_or(0, |body| body.released_actions)
     }
 
+    /// How many actions an open strand had done at the end of its output: those of a replay, too,
+    /// which has not come that far.
+    pub fn reached(&self, strand: StrandKey) -> u64 {
+        let place = self.strands.find(strand);
+        let body = place.and_then(|place| self.strands[place].body.as_ref());
+        body.map_or(0, |body| body.actions)
+    }
+
     /// The strand's state is saved, or its next task begins: replays will begin here. An endless
     /// strand that is marked now and then needs memory only for what is not released.
     pub fn mark(&mut self, strand: StrandKey) -> Result<(), OrderedError> {

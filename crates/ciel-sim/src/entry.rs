@@ -64,9 +64,11 @@ pub(crate) fn enter(
         Entry::Replay {
             inputs: told,
             facts,
+            until,
         } => {
             let mut script = start(told);
             script.replay(&facts);
+            script.repeat_calls(until);
             (script, Beginning::Replay)
         }
         Entry::Restore {

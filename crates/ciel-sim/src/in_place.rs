@@ -4,6 +4,7 @@
 //! else it is spawned. Whether it is tried depends on seed and position only, so a replayed strand
 //! makes the same choice. Read next: `script`, which does so at its spawns.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ciel_model::{Failure, Handle, Name};
@@ -71,14 +72,58 @@ pub(crate) struct Given {
     pub(crate) outputs: Vec<Local>,
 }
 
-/// Whether the child that a task spawns as that action is to run in place, if it can.
-pub(crate) fn is_chosen(scenario: &Scenario, task: Name, action: u64) -> bool {
-    let place = (task.0 >> 64) as u64 ^ action.rotate_left(20);
-    scenario.in_place && Random::new(scenario.seed ^ place).one_in(2)
+/// The children in place of one script.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls {
+    /// In a replay, the action from which on there are none.
+    until: Option<u64>,
+    /// Handles that they were given: a replay may have to spawn them.
+    given: BTreeSet<Handle>,
 }
 
-/// Runs a child; nothing if it has to be spawned.
-pub(crate) fn call(scenario: &Scenario, definition: usize, given: Vec<Local>) -> Option<Given> {
+impl Calls {
+    /// In a replay there are those again that were before that action.
+    pub(crate) fn repeat(&mut self, until: u64) {
+        self.until = Some(until);
+    }
+
+    /// Whether the child that a task spawns as that action is to run in place, if it can.
+    pub(crate) fn is_next(
+        &self,
+        scenario: &Scenario,
+        task: Name,
+        action: u64,
+        has_spawned: bool,
+    ) -> bool {
+        let place = (task.0 >> 64) as u64 ^ action.rotate_left(20);
+        match self.until {
+            None => scenario.in_place && Random::new(scenario.seed ^ place).one_in(2),
+            Some(until) => action < until && !has_spawned,
+        }
+    }
+
+    /// Whether one of them was given that handle.
+    pub(crate) fn has(&self, handle: Handle) -> bool {
+        self.given.contains(&handle)
+    }
+
+    /// Runs a child; nothing if it has to be spawned.
+    pub(crate) fn call(
+        &mut self,
+        scenario: &Scenario,
+        definition: usize,
+        given: Vec<Local>,
+    ) -> Option<Given> {
+        let mut handles = given.clone();
+        let made = call(scenario, definition, given)?;
+        for local in &mut handles {
+            local.each_handle(&mut |handle| self.given.extend([*handle]));
+        }
+        Some(made)
+    }
+}
+
+fn call(scenario: &Scenario, definition: usize, given: Vec<Local>) -> Option<Given> {
     let task = &scenario.tasks[definition];
     if !can_be_called(task, &given) {
         return None;

@@ -14,7 +14,7 @@ use ciel_model::{
     Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value, WaitEnd,
 };
 
-use crate::in_place::{self, Known, Local};
+use crate::in_place::{self, Calls, Known, Local};
 use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
 use crate::taken::Taken;
 
@@ -80,6 +80,7 @@ pub struct Script {
     recorded: VecDeque<WaitEnd>,
     /// Spawns that it repeats.
     spawned: BTreeSet<u64>,
+    calls: Calls,
     /// The answers of all its races, with their actions.
     pub races: Vec<(u64, WaitEnd)>,
 }
@@ -117,6 +118,7 @@ impl Script {
             told: None,
             recorded: VecDeque::new(),
             spawned: BTreeSet::new(),
+            calls: Calls::default(),
             races: Vec::new(),
         };
         for (handle, resolution) in told {
@@ -150,6 +152,11 @@ impl Script {
                 FactAct::Constructed { .. } | FactAct::Input { .. } => {}
             }
         }
+    }
+
+    /// What it did in place before that action it does in place again, and no more.
+    pub(crate) fn repeat_calls(&mut self, until: u64) {
+        self.calls.repeat(until);
     }
 
     /// Whether it repeats the spawn of that action.
@@ -369,9 +376,11 @@ impl Script {
 
     fn spawn(&mut self, scenario: &Scenario, definition: usize, given: &[usize]) -> Option<Move> {
         let outputs = scenario.tasks[definition].outputs.max(1);
-        if in_place::is_chosen(scenario, self.label.name, self.next_action)
-            && let Some(given) =
-                in_place::call(scenario, definition, in_place::pick(&self.locals, given))
+        let known = in_place::pick(&self.locals, given);
+        let action = self.next_action;
+        let has_spawned = self.has_spawned(action);
+        if (self.calls).is_next(scenario, self.label.name, action, has_spawned)
+            && let Some(given) = self.calls.call(scenario, definition, known)
         {
             self.take_action();
             self.take_handles(outputs);
@@ -477,6 +486,7 @@ impl Script {
         for named in self.locals.iter_mut().chain(inside) {
             named.each_handle(&mut |handle| handles.retain(|gone| gone != handle));
         }
+        handles.retain(|handle| !self.calls.has(*handle));
         (!handles.is_empty()).then_some(Move::Step(Step::Release { handles }))
     }
 

@@ -15,7 +15,7 @@ use crate::features::Features;
 use crate::host::{Failed, Host};
 use crate::io::Effect;
 use crate::look::{look_ready, recall};
-use crate::recording::{observations, spawned, until};
+use crate::recording::{observations, spawned};
 use crate::task::WorkerTask;
 
 type Known = Vec<(Handle, Resolution)>;
@@ -55,12 +55,13 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
         Entry::Replay {
             inputs: known,
             facts,
+            until,
         } => {
             let inputs = inputs(host, task, known)?;
             let mut recording = recording(host, task, &facts)?;
             if features.begun {
                 recording.spawned = spawned(&facts);
-                recording.until = until(&facts);
+                recording.until = until;
             }
             (inputs, Some(start::Continuation::Replay(recording)))
         }

@@ -510,7 +510,7 @@ fn begin(assignment: &Assignment) -> String {
     let run = run(&assignment.task, &assignment.attempt);
     let begun = match &assignment.entry {
         Entry::Start(inputs) => format!("begin {run} from start{}", told(inputs)),
-        Entry::Replay { inputs, facts } => {
+        Entry::Replay { inputs, facts, .. } => {
             format!(
                 "begin {run} from start, {} facts{}",
                 facts.len(),

@@ -774,7 +774,8 @@ pub struct Recording {
     /// Indices of all spawns of the earlier run, in order; none without the feature "begun".
     #[prost(uint64, repeated, tag = "3")]
     pub spawned: ::prost::alloc::vec::Vec<u64>,
-    /// The index behind the last recorded action of the earlier run; 0 without the feature "begun".
+    /// The index behind the last action of the earlier run that is recorded, or after which it wrote; 0
+    /// without the feature "begun".
     #[prost(uint64, tag = "4")]
     pub until: u64,
 }

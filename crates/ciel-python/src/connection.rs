@@ -102,8 +102,17 @@ impl Connection {
         Ok(())
     }
 
+    /// What it works with.
+    pub(crate) fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
     /// The id of a definition, which the engine has received by then.
-    fn id_of(&self, py: Python<'_>, definition: &Bound<'_, Definition>) -> PyResult<u32> {
+    pub(crate) fn id_of(
+        &self,
+        py: Python<'_>,
+        definition: &Bound<'_, Definition>,
+    ) -> PyResult<u32> {
         let (id, define) = lock(&self.sent).id_of(definition.get());
         if let Some(define) = define {
             self.append(py, &WorkerMessage::connection(define))?;
@@ -547,7 +556,7 @@ impl Drop for Connection {
 }
 
 /// Raises ValueError for what is no length of time.
-fn duration(seconds: f64) -> PyResult<Duration> {
+pub(crate) fn duration(seconds: f64) -> PyResult<Duration> {
     let found = Duration::try_from_secs_f64(seconds);
     found.map_err(|error| PyValueError::new_err(format!("{seconds} s: {error}")))
 }

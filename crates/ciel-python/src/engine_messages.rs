@@ -78,6 +78,10 @@ record! {
         references: PyList,
         /// `Observation`s, in order.
         observations: PyList,
+        /// Indices of its spawns, in order.
+        spawned: PyList,
+        /// The index behind its last action.
+        until: PyInt,
     }
 }
 
@@ -313,6 +317,8 @@ fn recording_of(py: Python<'_>, recording: &wire::Recording) -> PyResult<Recordi
     Ok(Recording {
         references: reference::list(py, &recording.references)?,
         observations: PyList::new(py, observations)?.unbind(),
+        spawned: PyList::new(py, &recording.spawned)?.unbind(),
+        until: number(py, recording.until),
     })
 }
 

@@ -127,6 +127,22 @@ impl Incoming {
         self.line.give_back()
     }
 
+    /// The tag of the task at that position, if its start has come and was not taken.
+    pub fn tag_of_start(
+        &mut self,
+        position: &[u8],
+        socket: &Socket,
+        outgoing: &Arc<Outgoing>,
+    ) -> Option<u32> {
+        // The next `receive` reports the fault of the connection.
+        let _ = self.read(socket, false, outgoing);
+        let is_its = |message: &&EngineMessage| match &message.kind {
+            Some(Kind::Start(start)) => start.position == position,
+            _ => false,
+        };
+        self.ready.iter().find(is_its).map(|message| message.tag)
+    }
+
     /// Whether [`Incoming::next`] would return at once.
     pub fn is_ready(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> bool {
         // A read that fails now fails again for who receives.

@@ -1,11 +1,12 @@
 //! The native half of the Python package: module `ciel._native`.
 //!
 //! A codec and a socket: Python values to messages of the executor protocol and back, with a thread
-//! that flushes messages after a while, and one that returns starts that must not wait. It knows no
+//! that flushes messages after a while, one that returns starts that must not wait, and one that
+//! sends kept spawns while a core is idle. It knows no
 //! scheduling, no strands and no order of messages; those are in `sdk/python/ciel`. Read
 //! `connection` for the requests, `worker_messages` and `engine_messages` for the values,
 //! `outgoing` and `incoming` for the bytes, `definitions` for what is declared once, `prefetch` and
-//! `long_turns` for prefetched starts.
+//! `long_turns` for prefetched starts, `promoter` and `levels` for spawns that are kept.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
@@ -16,12 +17,15 @@ mod definitions;
 mod engine_messages;
 mod environment;
 mod failure;
+mod idle;
 mod incoming;
+mod levels;
 mod long_turns;
 mod names;
 mod options;
 mod outgoing;
 mod prefetch;
+mod promoter;
 mod record;
 mod reference;
 mod socket;
@@ -49,6 +53,8 @@ mod native {
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]
     use crate::options::TaskOptions;
+    #[pymodule_export]
+    use crate::promoter::Promoter;
     #[pymodule_export]
     use crate::reference::{Failed, File, Pending, Value};
 }

@@ -228,17 +228,26 @@ class Observation:
 class Recording:
     """What a strand did in an earlier attempt; its replay gets the same answers.
 
-    `references` are those that it held and that are resolved.
+    `references` are those that it held and that are resolved, `spawned` the indices of its spawns,
+    and `until` that behind its last action.
     """
 
-    __match_args__ = ("references", "observations")
+    __match_args__ = ("references", "observations", "spawned", "until")
     def __new__(
-        cls, references: list[Reference], observations: list[Observation]
+        cls,
+        references: list[Reference],
+        observations: list[Observation],
+        spawned: list[int],
+        until: int,
     ) -> Recording: ...
     @property
     def references(self) -> list[Reference]: ...
     @property
     def observations(self) -> list[Observation]: ...
+    @property
+    def spawned(self) -> list[int]: ...
+    @property
+    def until(self) -> int: ...
 
 @final
 class Hello:
@@ -555,6 +564,60 @@ class Connection:
 
     def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
         """Ends the task well: keep 0 as hello said, 1 ready, 2 used up."""
+
+@final
+class Promoter:
+    """Keeps spawns of the strand that has its turn, and of those that run in place of it.
+
+    They are sent by `settle` and `give_slot`, and by a thread of its own while a core is idle.
+    """
+
+    def __new__(
+        cls, connection: Connection, idle_path: str | None = None, *, beat_s: float = ...
+    ) -> Promoter:
+        """Nothing is kept yet. The engine says in the file at `idle_path` if a core is idle.
+
+        Without one there may always be one. The thread looks every `beat_s` seconds. Raises OSError
+        if the file cannot be mapped, ValueError for a time that is negative or not finite.
+        """
+
+    def keep(
+        self,
+        tag: int,
+        definition: Definition,
+        payload: bytes,
+        action: int,
+        handle: int,
+        line: int,
+    ) -> None:
+        """Keeps a spawn of the strand that has its turn; `tag` is 0 if it is no task yet.
+
+        Raises ValueError if the call is too long for a message.
+        """
+
+    def enter(self, tag: int, handle: int, after: int, position: bytes) -> bool:
+        """The child with that handle begins at `position`, in place of its parent.
+
+        The parent has done `after` actions. False if the child is a task already.
+        """
+
+    def leave(self, position: bytes) -> bool:
+        """What began at `position` ends in place; false if it is a task by now."""
+
+    def settle(self, tag: int) -> None:
+        """Sends all children that the task with that tag keeps."""
+
+    def give_slot(self, position: bytes) -> None:
+        """Makes a task of what runs in place of a task, which waits for it from now on.
+
+        Nothing happens if it is one already.
+        """
+
+    def name(self, position: bytes, tag: int) -> None:
+        """The task that has begun at `position` has that tag."""
+
+    def forget(self) -> None:
+        """The strand that has its turn was cancelled: what it keeps is no task ever."""
 
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""

@@ -146,7 +146,7 @@ NOT_SAID = {
     "worker-pong": "is said inside, see below",
     "worker-publish": "is for executors that give outputs early",
     "worker-spawn": "has two tasks, see below",
-    "worker-spawn-begun": "is for workers that run tasks inside the ones that spawn them",
+    "worker-spawn-begun": "is said of what runs in place, see test_promoter.py",
     "worker-spawn-released": "follows a definition, see below",
     "worker-tail-spawn": "follows a definition, see below",
 }
@@ -229,24 +229,29 @@ HEARD: dict[str, "Message"] = {
     ),
     "engine-start-replay": Start(
         SAME, b'{"do":"count"}', [SEVEN], *COUNT, POSITION, 0, 1, 1,
-        Recording([FILE], [Observation("clock", b"1700000000.5"), Observation("first", b"")]),
+        Recording(
+            [FILE], [Observation("clock", b"1700000000.5"), Observation("first", b"")], [], 0
+        ),
         OPTIONS,
     ),  # fmt: skip
     "engine-start-replay-first": Start(
         *(SAME, b"\x01\x02", [], *COUNT, POSITION, 0, 0, 1),
-        Recording([], [Observation("first", b"[1]"), Observation("timeout", b"[]")]),
+        Recording([], [Observation("first", b"[1]"), Observation("timeout", b"[]")], [], 0),
         OPTIONS,
     ),
     "engine-start-replay-rest": Start(
         *(SAME, b"\x01\x02", [], *COUNT, POSITION, 0, 0, 1),
-        Recording([], [Observation("first", b"[1]"), Observation("rest", b"[2]")]),
+        Recording([], [Observation("first", b"[1]"), Observation("rest", b"[2]")], [], 0),
         OPTIONS,
     ),
+    "engine-start-replay-spawned": Start(
+        *(SAME, b"\x80\x05", [], *COUNT, POSITION, 0, 0, 1), Recording([], [], [2, 5, 300], 301),
+        OPTIONS,
+    ),  # fmt: skip
 }
 NOT_HEARD = {
     "engine-define": "is kept for the starts that name it",
     "engine-ping": "is answered inside, see below",
-    "engine-start-replay-spawned": "is for workers that run tasks inside the ones that spawn them",
     "engine-start-saved": "has a saved strand, see below",
     "engine-start-saved-timed-out": "has a saved strand, see below",
 }

@@ -1,0 +1,160 @@
+"""Spawns that are kept: when they are sent, by whom, and as which messages."""
+
+from __future__ import annotations
+
+import select
+import socket
+from pathlib import Path
+
+import pytest
+
+from ciel._native import Connection, Definition, Promoter, Start
+from test_native import POSITION, Wire, heard, read_frame, tag_from, vector, wire
+
+__all__ = ["wire"]
+
+INSIDE, DEEPER = POSITION, b"\1" * len(POSITION)
+
+
+def _promoter(
+    connection: Connection, folder: Path, idle: bytes, beat_s: float = 0.0005
+) -> tuple[Promoter, Path]:
+    path = folder / "idle"
+    path.write_bytes(idle)
+    return Promoter(connection, str(path), beat_s=beat_s), path
+
+
+def _set_idle(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.write(b"\1")
+
+
+def _fib() -> Definition:
+    return Definition("python", "fib")
+
+
+def _is_silent(engine: socket.socket) -> bool:
+    return not select.select([engine], [], [], 0.02)[0]
+
+
+def test_kept_spawn_is_sent_when_its_task_settles(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, b"\0")
+    for action in range(3):
+        promoter.keep(tag, _fib(), b"", action, action, 0)
+    for _ in range(3):
+        read_frame(engine)  # the definitions
+    assert _is_silent(engine)
+    promoter.settle(tag)
+    connection.spawn(tag, _fib(), b"", [], action=3, handle=3, line=0)
+    connection.flush()
+    frames = [read_frame(engine) for _ in range(5)]
+    del frames[3]  # a definition
+    assert [_action(frame) for frame in frames] == [0, 1, 2, 3]
+    promoter.settle(tag)
+    connection.flush()
+    assert _is_silent(engine)
+
+
+def _action(frame: bytes) -> int:
+    """The action of a spawn whose last fields are action and handle, below 128 and not 0."""
+    body = frame[frame.index(b"\x2a") :]
+    return body[body.index(b"\x10", 4) + 1] if b"\x10" in body[4:] else 0
+
+
+def test_spawn_of_what_runs_in_place_has_its_bytes(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, b"\0", beat_s=60)
+    for number in range(3):
+        promoter.keep(tag, Definition("python", str(number)), b"", number, number, 0)
+    for number in range(3):
+        assert promoter.enter(tag, number, 3, INSIDE)
+        assert promoter.leave(INSIDE)
+    promoter.keep(tag, _fib(), b"\x80\x05", 6, 10, 12)
+    assert promoter.enter(tag, 10, 7, INSIDE)
+    promoter.give_slot(INSIDE)
+    promoter.give_slot(INSIDE)
+    connection.flush()
+    frames = [read_frame(engine) for _ in range(6)]
+    assert frames[4] == vector("worker-spawn-begun")
+    assert b"\x0a" in frames[5], "its parent waits for it"
+    assert _is_silent(engine)
+    assert not promoter.leave(INSIDE), "it is a task"
+
+
+def test_children_become_tasks_while_a_core_is_idle(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, b"\0")
+    promoter.keep(tag, _fib(), b"", 1, 1, 0)
+    read_frame(engine)
+    assert _is_silent(engine)
+    _set_idle(path)
+    assert _action(read_frame(engine)) == 1
+    assert not promoter.enter(tag, 1, 2, INSIDE), "it is a task"
+
+
+def test_one_that_runs_in_place_alone_is_sent_once_it_has_run_for_long(
+    wire: Wire, tmp_path: Path
+) -> None:
+    """An idle core has no use for it; but its result is to be recorded."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, b"\1", beat_s=0.01)
+    promoter.keep(tag, _fib(), b"", 1, 1, 0)
+    assert promoter.enter(tag, 1, 2, INSIDE)
+    read_frame(engine)  # the definition
+    assert _is_silent(engine)
+    assert _action(read_frame(engine)) == 1
+    read_frame(engine)  # the task waits
+    assert not promoter.leave(INSIDE), "it is a task"
+
+
+def test_inner_children_become_tasks_after_the_outer_ones(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, b"\0")
+    promoter.keep(tag, _fib(), b"", 1, 1, 0)
+    assert promoter.enter(tag, 1, 2, INSIDE)
+    promoter.keep(0, _fib(), b"", 3, 1, 0)
+    promoter.keep(0, _fib(), b"", 4, 2, 0)
+    assert promoter.enter(0, 1, 5, DEEPER)
+    for _ in range(3):
+        read_frame(engine)
+    _set_idle(path)
+    assert _action(read_frame(engine)) == 1
+    read_frame(engine)  # the task waits
+    assert _is_silent(engine), "the tag of the inner task is not known"
+    engine.sendall(vector("engine-define") + vector("engine-start-position"))
+    assert [_action(read_frame(engine)) for _ in range(2)] == [3, 4]
+    read_frame(engine)
+    start = heard(connection)
+    assert type(start) is Start and start.position == INSIDE
+    promoter.name(INSIDE, start.tag)
+    assert not promoter.leave(INSIDE)
+    assert not promoter.leave(DEEPER)
+
+
+def test_cancelled_strand_keeps_nothing(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, b"\0")
+    promoter.keep(tag, _fib(), b"", 1, 1, 0)
+    promoter.forget()
+    _set_idle(path)
+    read_frame(engine)
+    assert _is_silent(engine)
+    promoter.settle(tag)
+    connection.flush()
+    assert _is_silent(engine)
+
+
+def test_file_that_cannot_be_mapped_is_refused(wire: Wire, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for name in ("missing", "empty"):
+        with pytest.raises(OSError):
+            Promoter(wire[0], str(tmp_path / name))
+    with pytest.raises(ValueError):
+        Promoter(wire[0], beat_s=-1.0)

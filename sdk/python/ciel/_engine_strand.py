@@ -23,7 +23,7 @@ from ciel._future import Future, Known
 from ciel._json_call import with_references
 from ciel._native import Definition, Failed, File, Opened, Value
 from ciel._options import Options
-from ciel._payload import OBJECT_BYTES_MIN, pack
+from ciel._payload import OBJECT_BYTES_MIN, Packed, pack
 from ciel._strand import Strand
 
 if TYPE_CHECKING:
@@ -113,7 +113,13 @@ class EngineStrand(Strand):
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
         """Spawns a task of Python."""
-        payload, inputs, kept = pack(call, self)
+        return self.spawn_packed(call, options, pack(call, self))
+
+    def spawn_packed(
+        self, call: Call, options: Options, packed: Packed
+    ) -> tuple[Future[Any], ...]:
+        """Spawns a task of Python, of which the payload and the inputs are made."""
+        payload, inputs, kept = packed
         self.tidy()
         self.connection.spawn(
             self.tag,

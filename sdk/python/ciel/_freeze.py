@@ -115,7 +115,11 @@ class Snapshot:
         return thaw(self._frozen.data, lambda number: mine(futures[number]), self._buffers)
 
 
-def object_of(value: Any) -> tuple[str, list[Any], list[Future[Any]]]:
+FrozenObject = tuple[str, "list[Any]", "list[Future[Any]]"]
+"""Form, pieces and references of the object that carries a value."""
+
+
+def object_of(value: Any) -> FrozenObject:
     """Form, pieces and references of the object that carries `value`.
 
     The object's bytes are the concatenated pieces; some of them point into the value.

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 OBJECT_BYTES_MIN = 64 << 10
 """Buffers and arguments from this size on become objects, which processes map and share."""
 
+SMALL_BYTES_MAX = 4 << 10
+"""Payloads and results below this size are small: they cost little to copy."""
+
 BY_VALUE, BODY_IS_OBJECT, HAS_BUFFERS, MANY, HAS_PLACES = 2, 4, 8, 16, 32
 _HEAD = struct.Struct(">BHIQ")
 
@@ -77,16 +80,43 @@ def pack(call: Call, store: Store, step: int = 0) -> Packed:
             if type(value) not in ATOMS:
                 break
         else:
-            body = pickle.dumps((args,), 5) if args else b""
-            if len(body) < OBJECT_BYTES_MIN:
-                header = identity.header
-                flags = 1 if task.options_now.outputs is None else 1 | MANY
-                return _HEAD.pack(flags, len(header), 0, step) + header + body, (), None
+            flags = 1 if task.options_now.outputs is None else 1 | MANY
+            payload = _packed_plain(identity, args, flags, step)
+            if payload is not None:
+                return payload, (), None
         if not task.keeps:
             packed = _packed_with_places(call, identity, store, step)
             if packed is not None:
                 return packed
     return _packed_whole(call, identity, store, step)
+
+
+def _packed_plain(
+    identity: Identity, args: tuple[Any, ...], flags: int, step: int
+) -> bytes | None:
+    """A call with plain values only; `None` if they are large."""
+    body = pickle.dumps((args,), 5) if args else b""
+    if len(body) >= OBJECT_BYTES_MIN:
+        return None
+    header = identity.header
+    return _HEAD.pack(flags, len(header), 0, step) + header + body
+
+
+def atoms_of(call: Call) -> tuple[Any, ...] | None:
+    """The arguments of a call that needs no copy of them; `None` for any other call."""
+    if call.kwargs:
+        return None
+    for value in call.args:
+        if type(value) not in ATOMS:
+            return None
+    return call.args
+
+
+def is_small(atom: Any) -> bool:
+    """Whether a plain value can be shared by many calls without a file of its own."""
+    if type(atom) is str or type(atom) is bytes:
+        return len(atom) < SMALL_BYTES_MAX
+    return type(atom) is not int or atom.bit_length() < SMALL_BYTES_MAX
 
 
 def _packed_with_places(call: Call, identity: Identity, store: Store, step: int) -> Packed | None:
@@ -223,12 +253,9 @@ class Unpacked:
 
 def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
     """The arguments of a call that runs at once in this process, copied; `value` as in `Copy`."""
-    if not call.kwargs:
-        for part in call.args:
-            if type(part) not in ATOMS:
-                break
-        else:
-            return call.args, call.kwargs
+    atoms = atoms_of(call)
+    if atoms is not None:
+        return atoms, {}
     return Copy(call).arguments(value, lambda future: future)
 
 

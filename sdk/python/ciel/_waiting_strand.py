@@ -127,27 +127,22 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def _wait_one(self, future: Future[Any]) -> Known:
         known = future._known
         if known is None:
-            handle = future._handle
-            for answer in self.block([handle], WAIT_ALL, None).references:
-                if answer.handle == handle:
-                    known = answer
-            if known is None:
-                raise WaitError(f"the engine resumed {self.label} without what it waited for")
-            future._known = known
+            resumed = self.block([future._handle], WAIT_ALL, None)
+            known = future._known = self._among(resumed, future._handle)
         return known
+
+    def _among(self, resumed: Resume, handle: int) -> Known:
+        """The answer about that handle."""
+        for answer in resumed.references:
+            if answer.handle == handle:
+                return answer
+        raise WaitError(f"the engine resumed {self.label} without what it waited for")
 
     def block(
         self, handles: list[int], wait: int, timeout_ms: int | None, part: int | None = None
     ) -> Resume:
         """Parks this strand until the engine resumes it with the awaited references."""
-        if here.strand is not self:
-            where = here.strand.label if here.strand is not None else "a thread of its own"
-            raise WaitError(f"{self.label} cannot wait in {where}: wait in the task itself")
-        if freezing.number is not None:
-            raise WaitError("a task cannot wait while a value is being pickled")
-        check_may_wait()
-        if self.process.forked:
-            raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
+        self._check_may_wait()
         self.tidy()
         self.connection.block(
             self.tag,
@@ -160,6 +155,17 @@ class WaitingStrand(EngineStrand, TaskStrand):
         )
         self.replaying = False
         return self.process.park(self)
+
+    def _check_may_wait(self) -> None:
+        """Raises WaitError, with the reason, where this strand cannot wait."""
+        if here.strand is not self:
+            where = here.strand.label if here.strand is not None else "a thread of its own"
+            raise WaitError(f"{self.label} cannot wait in {where}: wait in the task itself")
+        if freezing.number is not None:
+            raise WaitError("a task cannot wait while a value is being pickled")
+        check_may_wait()
+        if self.process.forked:
+            raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
@@ -311,6 +317,14 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def sever(self) -> None:
         """The task was cancelled while it waited: it can only clean up, and is not heard."""
         self.connection = cast("Connection", Severed())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a message that is sent now comes behind all earlier actions."""
+        return True
+
+    def promote(self) -> None:
+        """Sends all earlier actions that the engine has not heard of."""
 
     def tidy(self) -> None:
         """Sends the output of the strand and of its commands."""

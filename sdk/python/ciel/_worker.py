@@ -12,14 +12,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel._call import Call
 from ciel._code import code_hash, find, function_of, identity_of, load_job
 from ciel._engine_strand import joined, size_of, write_file
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
-from ciel._freeze import ATOMS, mapping_of, object_of
+from ciel._freeze import ATOMS, FrozenObject, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Pending, Value
@@ -27,10 +27,12 @@ from ciel._once import relieve
 from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked
 from ciel._root import as_plain, exit_failure, status_of
 from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, outputs_of
-from ciel._waiting_strand import Process, WaitingStrand
+from ciel._keeping_strand import KeepingProcess, KeepingStrand
 from ciel._warnings import advise
 
 if TYPE_CHECKING:
+    from greenlet import greenlet
+
     from ciel._native import Failure, Output, Start
 
 IN_PLACE_S = 0.010
@@ -42,13 +44,13 @@ KEEP_AS_SAID, KEEP_END = 0, 2
 _clock = time.monotonic
 
 
-class WorkerStrand(WaitingStrand):
+class WorkerStrand(KeepingStrand):
     """The task of a `Start`."""
 
     _given: dict[int, Future[Any]] | None = None
     _answers_json: bool = False
 
-    def __init__(self, process: Process, start: Start) -> None:
+    def __init__(self, process: KeepingProcess, start: Start) -> None:
         """Runs nothing of the task yet."""
         super().__init__(process, start)
         self._payload = start.payload
@@ -57,8 +59,8 @@ class WorkerStrand(WaitingStrand):
         self._memory_bytes = start.options.memory_bytes
         self._begun = _clock()
 
-    def run(self) -> None:
-        """Runs the task and sends how it ended; never raises."""
+    def run(self) -> greenlet | None:
+        """Runs the task and sends how it ended; never raises. Home continues then."""
         relieve(self._memory_bytes)
         try:
             if self._payload[:1] == b"{":
@@ -70,6 +72,7 @@ class WorkerStrand(WaitingStrand):
         except BaseException as error:  # any exception of a task is its failure
             self._fail(error)
         self.ended = True
+        return None
 
     def _run_python(self, payload: Unpacked) -> None:
         self.step = payload.step
@@ -134,9 +137,11 @@ class WorkerStrand(WaitingStrand):
                 self._exit([(0, data, form, ())])
                 return
         outputs = outputs_of(value, self._outputs) if self.many else [("result", value)]
+        self._finish_frozen(self.frozen(what, part) for what, part in outputs)
+
+    def _finish_frozen(self, outputs: Iterable[FrozenObject]) -> None:
         said: list[Output] = []
-        for number, (what, part) in enumerate(outputs):
-            form, pieces, references = self.frozen(what, part)
+        for number, (form, pieces, references) in enumerate(outputs):
             handles = [self.handle_of(future) for future in references] if references else ()
             if size_of(pieces) < OBJECT_BYTES_MIN:
                 said.append((number, joined(pieces), form, handles))
@@ -183,7 +188,7 @@ class WorkerStrand(WaitingStrand):
         """A root, `{"main": path, "args": [...]}` and `module` if it is one, or a call by JSON."""
         self._answers_json = True
         if "main" in wanted:
-            self.is_task = False
+            self.is_task = self.may_keep = False
             return self._finish_root(wanted)
         module, _, name = wanted["function"].rpartition(":")
         function = function_of(find(module, name))

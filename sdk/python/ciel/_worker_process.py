@@ -25,6 +25,9 @@ from ciel import _native, _once, _streams
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
+from ciel._in_place import Kept
+from ciel._keeping_strand import InsideStrand, KeepingStrand
+from ciel._light_strand import LightStrand
 from ciel._native import Cancel, Drop, Resume, Shutdown, Start
 from ciel._process_state import ProcessState
 from ciel._scheduler import Scheduler
@@ -68,6 +71,7 @@ class WorkerProcess:
         self.running: WaitingStrand | None = None
         self.forked = False
         self.used_up = False
+        self.promoter: _native.Promoter | None = None
         self.state = ProcessState()
         self._scheduler = Scheduler(getcurrent(), self.state)
         self._thread = threading.get_ident()
@@ -77,6 +81,8 @@ class WorkerProcess:
         self._parked: dict[int, WaitingStrand] = {}
         self._dropped: list[WaitingStrand] = []
         self._waiting: deque[Message] = deque()
+        self._heard: deque[Message] = deque()
+        self._is_receiving = self._was_interrupted = False
         self._apart: set[int] = set()
         self._functions: dict[bytes, Callable[..., Any]] = {}
         self._by_value: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
@@ -85,10 +91,11 @@ class WorkerProcess:
     def serve(self) -> None:
         """Receives messages until the engine is gone or sends `shutdown`."""
         while True:
-            if self._waiting:
+            earlier = self._waiting or self._heard
+            if earlier:
                 # The last message of the previous strand would wait for the next `receive`.
                 self.connection.flush()
-            message = self._waiting.popleft() if self._waiting else self.connection.receive()
+            message = earlier.popleft() if earlier else self.connection.receive()
             if message is None or type(message) is Shutdown:
                 return
             self.handle(message)
@@ -122,6 +129,55 @@ class WorkerProcess:
             raise Cancelled("the task was cancelled")
         return message
 
+    def keep_children(self, idle_path: str) -> None:
+        """Strands keep children; the engine says in that file whether a core is idle."""
+        path = idle_path if os.path.exists(idle_path) else None
+        self.promoter = _native.Promoter(self.connection, path)
+
+    def inside(self, parent: KeepingStrand, child: Kept) -> InsideStrand:
+        """The strand of a child that begins in place."""
+        return LightStrand(self, parent, child)
+
+    def run_inside(self, parent: WaitingStrand, strand: InsideStrand) -> Resume | None:
+        """Runs a child in place: `None` when it has ended there, else the answer of the engine.
+
+        Raises Cancelled if the parent was cancelled meanwhile.
+        """
+        self._note_threads(parent)
+        self.running = strand
+        message: Resume | Cancel | None
+        message = self._scheduler.begin_inside(strand, parent, strand.run)
+        if message is None:
+            self.running = parent
+        if isinstance(message, Cancel):
+            raise Cancelled("the task was cancelled")
+        return message
+
+    def note_parked(self, strand: WaitingStrand) -> None:
+        """A strand waits from now on for what runs in place of it."""
+        self._parked[strand.tag] = strand
+
+    def await_start(self, strand: InsideStrand) -> None:
+        """Lets a strand that runs in place receive its start as a task.
+
+        Raises Cancelled if the engine has ended the task before.
+        """
+        self._is_receiving = True
+        try:
+            while strand.parent is not None:
+                message = self._next()
+                if type(message) is Start and message.position == strand.position:
+                    strand.adopt(message)
+                    break
+                self.put_off(message)
+                if isinstance(message, (Resume, Drop, Cancel)) and message.tag == strand.parent.tag:
+                    strand.part()
+                    strand.sever()
+                    raise Cancelled("the task was cancelled")
+        finally:
+            self._is_receiving = False
+        self._heed()
+
     def _unwind(self, strand: WaitingStrand, cancel: Cancel) -> None:
         """Raises Cancelled where the strand waits; a process that it does not give back ends."""
         strand.sever()
@@ -139,7 +195,19 @@ class WorkerProcess:
 
     def receive(self) -> Message:
         """The next message, for a strand that needs an answer at once; ends if there is none."""
-        message = self.connection.receive()
+        self._is_receiving = True
+        try:
+            message = self._next()
+        finally:
+            self._is_receiving = False
+        if self._was_interrupted:
+            self._heard.appendleft(message)
+            self._heed()
+            message = self._heard.popleft()
+        return message
+
+    def _next(self) -> Message:
+        message = self._heard.popleft() if self._heard else self.connection.receive()
         if message is None or type(message) is Shutdown:
             self.leave()
         return message
@@ -228,6 +296,10 @@ class WorkerProcess:
 
     def send(self, strand: WaitingStrand) -> None:
         """Sends output that was not sent yet."""
+        if not strand.is_settled:
+            if threading.get_ident() != self._thread:
+                return  # it is sent with what the strand does next
+            strand.promote()
         with self._lock:
             for sink, pieces in enumerate((strand.pieces, strand.errors)):
                 data = b"".join(pieces)
@@ -306,6 +378,15 @@ class WorkerProcess:
 
     def on_interrupt(self, number: int, frame: Any) -> None:
         """The signal beside `cancel`: raises Cancelled in the strand that has its turn."""
+        self._was_interrupted = True
+        if not self._is_receiving:
+            self._heed()
+
+    def _heed(self) -> None:
+        """Raises Cancelled if an interrupt has come, and a `cancel` for what has its turn."""
+        if not self._was_interrupted:
+            return
+        self._was_interrupted = False
         running = self.running
         if running is None or self.forked or running.ended:
             return
@@ -313,9 +394,38 @@ class WorkerProcess:
             message = self.connection.receive()
             if message is None:
                 self.leave()
-            if type(message) is Cancel and message.tag == running.tag:
+            inside = _inside_at(running, message.position) if type(message) is Start else None
+            if type(message) is Start and inside is not None:
+                inside.adopt(message)
+            elif type(message) is Cancel and message.tag == _task_of(running).tag:
+                self._sever_inside(running)
                 raise Cancelled("the task was cancelled")
-            self._waiting.append(message)
+            else:
+                self._heard.append(message)
+
+    def _sever_inside(self, strand: WaitingStrand) -> None:
+        """The task of `strand` was cancelled: what runs in place of it is not heard."""
+        if self.promoter is not None:
+            self.promoter.forget()
+        while isinstance(strand, InsideStrand) and strand.parent is not None:
+            strand.sever()
+            strand = strand.parent
+
+
+def _task_of(strand: WaitingStrand) -> WaitingStrand:
+    """The strand, or that of the task in which it runs in place."""
+    while isinstance(strand, InsideStrand) and strand.parent is not None:
+        strand = strand.parent
+    return strand
+
+
+def _inside_at(strand: WaitingStrand, position: bytes) -> InsideStrand | None:
+    """The strand at that position, if `strand` is it or runs in place of it, and it is no task."""
+    while isinstance(strand, InsideStrand) and strand.parent is not None:
+        if strand.position == position:
+            return strand
+        strand = strand.parent
+    return None
 
 
 def install(process: WorkerProcess) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STDERR = 2
 PARKED_STRANDS_MAX = 1_000_000
-FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead", "unwind"]
+FEATURES = ["parked", "timeouts", "no_scratch", "interrupt", "ahead", "unwind", "begun"]
 
 
 def main() -> None:
@@ -36,6 +36,9 @@ def main() -> None:
     build = f"ciel {__version__}, CPython {sys.version.split()[0]}"
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
+    idle_path = os.environ.pop("CIEL_IDLE_CORES", "")
+    if idle_path:
+        process.keep_children(idle_path)
     _worker_process.install(process)
     # All objects so far live as long as the process; the collector need not visit them.
     gc.freeze()

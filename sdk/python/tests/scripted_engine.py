@@ -174,7 +174,8 @@ class Engine:
         if again:
             task.table |= {handle: entry for handle, entry in made.items() if handle < 1 << 31}
             known = [self._reference(task, handle) for handle in list(task.table)]
-            replay = Recording([one for one in known if one.is_resolved], list(task.observed))
+            resolved = [one for one in known if one.is_resolved]
+            replay = Recording(resolved, list(task.observed), [], 0)
         inputs = [self._reference(task, place) for place in range(len(task.inputs))]
         return Start(
             task.tag, task.payload, inputs, len(task.outputs), task.label,

@@ -98,6 +98,7 @@ import ciel
 
 @ciel.task
 def die(mark):
+    print("which makes it a task")
     if not os.path.exists(mark):
         open(mark, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)

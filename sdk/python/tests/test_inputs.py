@@ -241,6 +241,7 @@ def asks(n):
     found = [ciel.now(), ciel.environ("HOME"), ciel.entropy(8).hex(), ciel.environ("NO", "-")]
     with open("seen", "a") as file:
         file.write(repr(found) + "\\n")
+    print("the engine has heard of it")
     small.spawn(1).result()
     found.append(ciel.now())
     small.spawn(found[-1]).result()
@@ -326,6 +327,7 @@ import ciel
 
 @ciel.task
 def small(n):
+    print("which makes it a task")
     return n
 
 @ciel.task

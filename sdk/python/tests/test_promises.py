@@ -234,6 +234,7 @@ def test_kinds_of_failures_are_retried_as_their_table_says(mode: str, tmp_path: 
 DIFFERS = """
 @ciel.task
 def leaf(n):
+    print("which makes it a task")
     return n
 
 @ciel.task(retries=2)

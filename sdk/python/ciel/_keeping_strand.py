@@ -1,0 +1,244 @@
+"""A strand of a worker that keeps its children until somebody needs them.
+
+A kept child runs in place when its parent asks for its result. All kept children become tasks
+before the strand sends any other message: `connection` sees to that. Until then the promoter has
+their spawns, and sends them while a core is idle. In a replay, a child runs in place exactly if it
+did so before. Read next: `_in_place.py`, `_light_strand.py`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ciel._call import Call
+from ciel._engine_strand import definition_of
+from ciel._errors import Cancelled, WaitError
+from ciel._freeze import value_of
+from ciel._future import Future, Known
+from ciel._in_place import DEPTH_MAX, KEPT_MAX, Kept, Returned
+from ciel._options import Options
+from ciel._payload import SMALL_BYTES_MAX, atoms_of, pack
+from ciel._strand import here
+from ciel._waiting_strand import Process, WaitingStrand
+
+if TYPE_CHECKING:
+    from greenlet import greenlet
+
+    from ciel._native import Connection, Promoter, Recording, Resume, Start
+
+
+ONE_CORE = 1000
+"""Thousandths of a core that a child has, so also its parent, whose slot it may take over."""
+
+
+class KeepingProcess(Process, Protocol):
+    """The interface of the worker process that strands use which keep children."""
+
+    promoter: Promoter | None
+
+    def inside(self, parent: Any, child: Kept) -> InsideStrand:
+        """The strand of a child that begins in place."""
+        ...
+
+    def run_inside(self, parent: Any, strand: InsideStrand) -> Resume | None:
+        """Runs a child in place: `None` when it has ended there, else the answer of the engine."""
+        ...
+
+    def note_parked(self, strand: Any) -> None:
+        """A strand waits from now on for what runs in place of it."""
+        ...
+
+    def await_start(self, strand: InsideStrand) -> None:
+        """Lets a strand that runs in place receive its start as a task."""
+        ...
+
+
+class KeepingStrand(WaitingStrand):
+    """`_kept` are the children that may be no tasks yet, by their handles; `depth` is the number of
+    strands in place below this one.
+
+    `may_keep` is whether new children are kept, `severed` whether the strand was cancelled.
+    `_spawned` are the spawns of an earlier run, which came to the action `_until`; it is `None` in
+    the first run. `_waits_inside` is whether a child runs in place of this strand.
+    """
+
+    process: KeepingProcess
+    may_keep: bool = False
+    severed: bool = False
+    depth: int = 0
+    _connection: Connection
+    _kept: dict[int, Kept] | None = None
+    _spawned: frozenset[int] | None = None
+    _until: int = 0
+    _waits_inside: bool = False
+
+    def __init__(self, process: KeepingProcess, start: Start) -> None:
+        """Takes the record of a replay from the start."""
+        super().__init__(process, start)
+        options = start.options
+        limited = options.memory_bytes is not None or options.timeout_ms is not None
+        is_usual = options.cores_milli in (None, ONE_CORE) and not options.resources
+        if process.promoter is not None and is_usual and not limited:
+            self.may_keep = True
+            if start.replay is not None:
+                self._repeat(start.replay)
+
+    def _repeat(self, replay: Recording) -> None:
+        self._spawned = frozenset(replay.spawned)
+        self._until = replay.until
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, over which the engine has heard of all children before."""
+        if self._kept:
+            self.promote()
+        return self._connection
+
+    @connection.setter
+    def connection(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
+        """Keeps a small call; spawns others, and those that read what their parent may change."""
+        if not self.may_keep or options.wire is not None or options.outputs is not None:
+            return super().spawn(call, options)
+        is_sealed = self._spawned is not None
+        if (is_sealed and not self._ran_in_place()) or here.strand is not self:
+            return super().spawn(call, options)
+        packed = pack(call, self)
+        payload, inputs, _ = packed
+        if inputs or len(payload) >= SMALL_BYTES_MAX or call.task.identity.readings:
+            return self.spawn_packed(call, options, packed)
+        return (self._keep(call, payload, is_sealed),)
+
+    def _keep(self, call: Call, payload: bytes, is_sealed: bool) -> Future[Any]:
+        promoter = self.process.promoter
+        assert promoter is not None, "it may keep children"
+        self.tidy()
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = {}
+        elif len(kept) >= KEPT_MAX:
+            self.promote()
+        handle, action = self.take_handle(), self.act()
+        if not is_sealed:
+            definition = definition_of(call)
+            promoter.keep(self.tag, definition, payload, action, handle, call.line)
+        args = atoms_of(call)
+        kept[handle] = Kept(call.task, args, payload, action, handle, is_sealed)
+        return Future(self, handle)
+
+    def _ran_in_place(self) -> bool:
+        """Whether the next spawn was none in the earlier run; behind that, all are."""
+        assert self._spawned is not None, "the caller has looked"
+        if self.next_action >= self._until:
+            self.may_keep = False
+        return self.may_keep and self.next_action not in self._spawned
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it keeps no children."""
+        return not self._kept
+
+    def promote(self) -> None:
+        """Makes tasks of all kept children; the strand is a task."""
+        kept = self._kept
+        if not kept:
+            return
+        if next(iter(kept.values())).sealed:
+            return  # they ended in place before the engine heard of the actions behind them
+        if self._waits_inside:
+            raise WaitError(f"{self.label} waits: its threads must not act for it meanwhile")
+        assert self.process.promoter is not None, "it keeps children"
+        self.process.promoter.settle(self.tag)
+        kept.clear()
+
+    def _wait_one(self, future: Future[Any]) -> Known:
+        kept = self._kept
+        if kept and future._strand is self and self.depth < DEPTH_MAX:
+            child = kept.get(future._handle)
+            known = None if child is None else self._run_in_place(child)
+            if known is not None:
+                future._known = known
+                return known
+        return super()._wait_one(future)
+
+    def _run_in_place(self, child: Kept) -> Known | None:
+        """What is known of a child when this strand continues; `None` if it must wait as usual."""
+        self._check_may_wait()
+        self.tidy()
+        strand = self.process.inside(self, child)
+        if not (child.sealed or self._enters(child, strand.position)):
+            return None
+        self._waits_inside = True
+        try:
+            answer = self.process.run_inside(self, strand)
+        finally:
+            self._waits_inside = False
+        if answer is not None:
+            return self._among(answer, child.handle)
+        if self._kept:
+            self._kept.pop(child.handle, None)
+        if strand.severed:
+            raise Cancelled("the task was cancelled")
+        assert strand.returned is not None, "it has ended in place"
+        return strand.returned
+
+    def _enters(self, child: Kept, position: bytes) -> bool:
+        promoter = self.process.promoter
+        assert promoter is not None, "it keeps children"
+        return promoter.enter(self.tag, child.handle, self.next_action, position)
+
+    def give_slot(self) -> None:
+        """The engine knows that the strand waits for what runs in place of it."""
+        if self._kept:
+            self._kept.clear()
+        self._waits_inside = self.replaying = False
+        self.process.note_parked(self)
+
+    def sever(self) -> None:
+        """As of any strand; it keeps no more children."""
+        super().sever()
+        self.severed = True
+        self.may_keep = False
+
+    def handle_of(self, future: Future[Any]) -> int:
+        """As of any strand; the result of a child that ran in place becomes an object."""
+        known = future._known
+        if type(known) is not Returned or future._strand is not self:
+            return super().handle_of(future)
+        if known.handle is None:
+            form, pieces = known.form, [known.value]
+            if form is None:
+                form, pieces, _ = self.frozen("result", known.value)
+            known.handle = self._store_argument(form, pieces)
+        return known.handle
+
+    def read(self, known: Known) -> Any:
+        """As of any strand; the value of a child that ran in place."""
+        if type(known) is not Returned:
+            return super().read(known)
+        return known.value if known.form is None else value_of(known.value, known.form, None)
+
+
+class InsideStrand(KeepingStrand):
+    """A strand that runs in place of `parent`, which is `None` once it is a task.
+
+    `returned` is its result if it has ended in place.
+    """
+
+    parent: KeepingStrand | None
+    returned: Returned | None = None
+
+    @abstractmethod
+    def run(self) -> greenlet | None:
+        """Runs the child; returns the greenlet of its parent if it has ended in place."""
+
+    @abstractmethod
+    def part(self) -> None:
+        """The parent waits for the engine from now on."""
+
+    @abstractmethod
+    def adopt(self, start: Start) -> None:
+        """It is the task of that start, which has begun here."""

@@ -84,6 +84,14 @@ pub enum Event {
         /// The placed attempt that spawned it.
         inside: AttemptKey,
     },
+    /// A task that has begun inside a placed one does not take over its slot: it is ready as before,
+    /// if it was reserved.
+    TaskUnreserved {
+        /// The attempt that was offered.
+        attempt: AttemptKey,
+        /// The placed attempt that spawned it.
+        inside: AttemptKey,
+    },
     /// A placed task is over or suspended, and its worker has begun by itself one that is ready
     /// now: that one has its slot.
     TaskFollowed {

@@ -19,6 +19,8 @@ const WAITING_FOR_EACH: usize = 2;
 pub(crate) struct Lent {
     ready: Box<Ready>,
     worker: WorkerKey,
+    /// The placed attempt inside which it has begun.
+    inside: Option<AttemptKey>,
 }
 
 impl Lent {
@@ -69,7 +71,13 @@ impl Node {
         let worker = *worker;
         self.computation.pop();
         let ready = self.queued.remove(&first)?;
-        self.lent.insert(first, Lent { ready, worker });
+        let inside = None;
+        let lent = Lent {
+            ready,
+            worker,
+            inside,
+        };
+        self.lent.insert(first, lent);
         Some(first)
     }
 
@@ -97,7 +105,13 @@ impl Node {
         if self.queued.get(&attempt).is_some_and(|ready| fits(ready))
             && let Some(ready) = self.queued.remove(&attempt)
         {
-            self.lent.insert(attempt, Lent { ready, worker });
+            let inside = Some(inside);
+            let lent = Lent {
+                ready,
+                worker,
+                inside,
+            };
+            self.lent.insert(attempt, lent);
         }
     }
 
@@ -109,10 +123,10 @@ impl Node {
         kept: Kept,
         actions: &mut Vec<Action>,
     ) {
-        let reserved = self.lent.remove(&next);
-        if kept != Kept::Nothing && reserved.is_none() {
+        if kept != Kept::Nothing && !self.is_reserved(next, attempt) {
             return self.on_task_left(attempt, kept);
         }
+        self.lent.remove(&next);
         let placed = self.placed.remove(&attempt);
         let placed = placed.expect("only a placed task is followed");
         let slot = placed.slot;
@@ -125,6 +139,19 @@ impl Node {
             attempt: next,
             slot,
         });
+    }
+
+    fn is_reserved(&self, attempt: AttemptKey, inside: AttemptKey) -> bool {
+        let lent = self.lent.get(&attempt);
+        lent.is_some_and(|lent| lent.inside == Some(inside))
+    }
+
+    /// What has begun inside a placed task does not take over its slot. If it was not reserved, it
+    /// may be lent to another worker by now.
+    pub(crate) fn on_task_unreserved(&mut self, attempt: AttemptKey, inside: AttemptKey) {
+        if self.is_reserved(attempt, inside) {
+            self.on_task_returned(attempt);
+        }
     }
 
     pub(crate) fn on_task_returned(&mut self, attempt: AttemptKey) {

@@ -226,6 +226,7 @@ impl Node {
             Event::TaskStopping { attempt } => self.on_task_stopping(attempt),
             Event::TaskLeft { attempt, kept } => self.on_task_left(attempt, kept),
             Event::TaskReserved { attempt, inside } => self.on_task_reserved(attempt, inside),
+            Event::TaskUnreserved { attempt, inside } => self.on_task_unreserved(attempt, inside),
             Event::TaskFollowed {
                 attempt,
                 next,

@@ -29,8 +29,10 @@ impl Site {
     /// What has begun inside an attempt does not take over its slot: it is ready.
     pub(super) fn return_begun(&mut self, parent: AttemptKey) {
         if let Some(attempt) = self.begun.remove(&parent) {
-            self.for_node
-                .push_back(node::Event::TaskReturned { attempt });
+            self.for_node.push_back(node::Event::TaskUnreserved {
+                attempt,
+                inside: parent,
+            });
         }
     }
 

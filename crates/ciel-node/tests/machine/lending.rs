@@ -1,8 +1,9 @@
 //! Ready tasks that a busy worker begins by itself.
 
+use ciel_model::{Class, Pool};
 use ciel_node::{Event, WorkerKey};
 
-use super::world::{World, attempt_of};
+use super::world::{World, attempt_of, cores_of};
 
 #[test]
 fn lent_task_that_was_relabeled_returns_to_its_new_place_in_the_queue() {
@@ -60,7 +61,29 @@ fn task_that_began_inside_another_goes_to_no_other_worker_before_it_is_returned(
     world.ready(1);
     assert_eq!(world.begun(3, 1), "");
     assert_eq!(world.left(2), "");
-    assert_eq!(world.returned(3), "3:worker1");
+    assert_eq!(world.unreserved(3, 1), "3:worker1");
+}
+
+/// It was not reserved, since it needs another slot than its spawner; when that ended, it was taken
+/// from the worker that it had been lent to, and lent to a second one.
+#[test]
+fn task_that_began_inside_one_of_another_size_stays_with_the_worker_that_it_is_lent_to() {
+    for takes_over in [false, true] {
+        let mut world = World::new(3, false);
+        let pool = Class::Pooled(Pool::new("p", 1));
+        world.offer(1, pool, cores_of(2));
+        world.pooled(2, "p");
+        assert_eq!(world.ready(0), "1:worker0");
+        assert_eq!(world.ready(1), "2:worker1");
+        assert_eq!(world.begun(3, 1), "");
+        assert_eq!(world.lend(2), Some(3));
+        match takes_over {
+            true => assert_eq!(world.taken_over(1, 3), ""),
+            false => assert_eq!(world.unreserved(3, 1), ""),
+        }
+        assert!(world.node.is_lent(attempt_of(3)));
+        assert_eq!(world.followed(2, 3), "3:worker1");
+    }
 }
 
 #[test]

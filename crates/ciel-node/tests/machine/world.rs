@@ -191,6 +191,12 @@ impl World {
         self.tell_all([offered, Event::TaskReserved { attempt, inside }])
     }
 
+    /// A task that has begun inside another one does not take over its slot.
+    pub fn unreserved(&mut self, task: u64, inside: u64) -> String {
+        let (attempt, inside) = (attempt_of(task), attempt_of(inside));
+        self.tell(Event::TaskUnreserved { attempt, inside })
+    }
+
     /// A task waits with a live copy, and the one that has begun inside it takes over its slot.
     pub fn taken_over(&mut self, task: u64, next: u64) -> String {
         let (attempt, next) = (attempt_of(task), attempt_of(next));

@@ -106,7 +106,13 @@ impl Coordinator {
         self.record(&Spelled::Event { now, event: &event });
         let first = actions.len();
         self.now = now;
-        self.graph.handle(now, event, actions);
+        self.pass(event, actions);
+        self.roll_back_retries(first, actions);
+    }
+
+    fn pass(&mut self, event: Event, actions: &mut Vec<Action>) {
+        let first = actions.len();
+        self.graph.handle(self.now, event, actions);
         for action in actions.extract_if(first.., |action| matches!(action, Action::Strand(_))) {
             if let Action::Strand(change) = action {
                 self.changes += 1;
@@ -134,13 +140,27 @@ impl Coordinator {
         }
     }
 
+    /// A retry spawns tasks that have failed again, if nothing was written since.
+    fn roll_back_retries(&mut self, first: usize, actions: &mut Vec<Action>) {
+        for index in first..actions.len() {
+            let Action::AttemptFailed { key: task, .. } = actions[index] else {
+                continue;
+            };
+            let least = self.rollback_min(task);
+            let failed = least.and_then(|least| self.graph.failed_spawn(task, least));
+            if let (Action::AttemptFailed { to, .. }, Some(spawn)) = (&mut actions[index], failed) {
+                *to = failed;
+                self.pass(Event::TaskRolledBack { task, to: spawn }, actions);
+            }
+        }
+    }
+
     fn note_refusal(&mut self, done: Result<(), OrderedError>) {
         self.refusal = self.refusal.or(done.err());
     }
 
-    /// The first action to which a strand can be rolled back now; none if it cannot be. What the
-    /// gate has released stays. A fold releases all that is final, so a caller that rolls back
-    /// releases that first.
+    /// The first action to which a strand can be rolled back now; none if it cannot be. What was
+    /// written and is final stays.
     pub fn rollback_min(&self, task: TaskKey) -> Option<u64> {
         let least = self.graph.rollback_min(task)?;
         let strand = ciel_ordered::StrandKey(self.graph.strand_of(task)?.0);

@@ -215,6 +215,8 @@ pub enum Effect {
         failure: Arc<Failure>,
         /// Retries left.
         left: u32,
+        /// The action to which its strand is rolled back; `None` if the retry repeats all of them.
+        to: Option<u64>,
     },
     /// Something happened to a task while an observer watches.
     Happened {

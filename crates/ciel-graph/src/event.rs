@@ -373,12 +373,16 @@ pub enum Action {
     DropObject(Name),
     /// An attempt failed and will be retried.
     AttemptFailed {
+        /// The task.
+        key: TaskKey,
         /// The label of the task.
         task: Label,
         /// The cause.
         failure: Arc<Failure>,
         /// The number of retries left.
         left: u32,
+        /// The action to which its strand is rolled back; `None` if the retry repeats all of them.
+        to: Option<u64>,
     },
     /// A transition of a task, for observers; only if the graph has any, and after all other
     /// actions of the same event.

@@ -38,6 +38,8 @@ pub(crate) enum ObjectState {
         failure: Arc<Failure>,
         /// The output of the failed task itself; to demand a copy of it is to demand this one.
         source: ObjectKey,
+        /// Its task had retries of its own, so another attempt of the spawner does not repeat it.
+        is_final: bool,
     },
     /// It was ready, and nothing will read it: only the record of its spawn holds it.
     Dropped,

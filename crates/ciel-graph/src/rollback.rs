@@ -1,15 +1,16 @@
 //! Rollback: a strand returns to one of its actions, and is replayed.
 //!
-//! A retry rolls it back to its task's first action, a replay to none: then it only repeats what it
-//! did. Facts from that action on are dropped, and what was spawned from there on is cancelled. It
-//! knows neither the reason of a rollback, nor which output is released: the caller must know. Read
-//! next: `replay`, which compares a replayed strand with its facts.
+//! A replay rolls it back to none: then it only repeats what it did; a retry to the spawn of a task
+//! that has failed, or of an executor that cannot replay, to its task's first action. Facts from
+//! that action on are dropped, and what was spawned from there on is cancelled. It knows neither
+//! the reason of a rollback, nor which output is released: the caller must know. Read next:
+//! `replay`, which compares a replayed strand with its facts.
 
 use ciel_model::{ActionKey, Fact, FactAct, Mark, Micros, ObjectKey, StrandKey, TaskKey};
 
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
-use crate::objects::Released;
+use crate::objects::{ObjectState, Released};
 use crate::story::Moment;
 use crate::table::Table;
 use crate::task::{Resume, State, Task};
@@ -22,6 +23,28 @@ impl Graph {
         let task = self.tasks.get(&task)?;
         let undone = task.descriptor.replayable && task.has_started() && !self.verdict.is_decided();
         undone.then(|| task.base().max(task.given_after))
+    }
+
+    /// The first action from `least` on that spawned a task which has failed, and had no retries of
+    /// its own.
+    pub fn failed_spawn(&self, task: TaskKey, least: u64) -> Option<u64> {
+        let facts = &self.tasks.get(&task)?.facts;
+        let first = facts.partition_point(|fact| fact.at < ActionKey::part(least, 0));
+        let has_failed = |output: &ObjectKey| {
+            let state = self.objects.settled_state(*output);
+            matches!(
+                state,
+                ObjectState::Failed {
+                    is_final: false,
+                    ..
+                }
+            )
+        };
+        let mut spawns = facts.iter_from(first).filter(|fact| match &fact.act {
+            FactAct::Spawned { outputs, .. } => outputs.iter().any(has_failed),
+            FactAct::Constructed { .. } | FactAct::Waited(_) | FactAct::Input { .. } => false,
+        });
+        spawns.next().map(|fact| fact.at.action)
     }
 
     /// The index that the next action of a task's strand will have at least.

@@ -372,9 +372,11 @@ impl Graph {
         let label = self.tasks[&key].label();
         let failure = Arc::new(failure);
         actions.push(Action::AttemptFailed {
+            key,
             task: label,
             failure,
             left,
+            to: None,
         });
         self.begin_again(now, key, Moment::Retried, actions);
     }
@@ -458,6 +460,7 @@ impl Graph {
         let outputs = task.outputs.clone();
         let (strand, held) = (task.strand.key, task.strand.held);
         let (label, place) = (task.label(), task.place());
+        let is_final = cancelled || task.descriptor.options.retries > 0;
         let twins = std::mem::take(&mut task.twins);
         match cancelled {
             true => self.counts.cancelled += 1,
@@ -477,7 +480,11 @@ impl Graph {
         for source in outputs {
             if self.is_future(source) {
                 let failure = failure.clone();
-                let state = ObjectState::Failed { failure, source };
+                let state = ObjectState::Failed {
+                    failure,
+                    source,
+                    is_final,
+                };
                 self.settle_object(now, source, state, actions);
             }
         }

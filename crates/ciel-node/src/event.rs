@@ -84,8 +84,8 @@ pub enum Event {
         /// The placed attempt that spawned it.
         inside: AttemptKey,
     },
-    /// A task that has begun inside a placed one does not take over its slot: it is ready as before,
-    /// if it was reserved.
+    /// A task that has begun inside a placed one does not take over its slot: it is ready as
+    /// before, if it was reserved.
     TaskUnreserved {
         /// The attempt that was offered.
         attempt: AttemptKey,

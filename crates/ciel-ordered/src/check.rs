@@ -73,6 +73,12 @@ impl OrderedStream {
             _ => 0,
         };
         assert_eq!(body.held_bytes, memory - part, "{key} counts its bytes");
+        let passed = body.passed.is_consistent(body.released_actions);
+        assert!(
+            passed,
+            "{key} knows what can be withdrawn: {:?}",
+            body.passed
+        );
         for item in body.items.iter() {
             if let Item::Child(child, _) = item {
                 assert_eq!(self.strands[*child].up, place, "a child of {key} knows it");

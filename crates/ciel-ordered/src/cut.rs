@@ -11,13 +11,13 @@ use crate::stream::OrderedStream;
 
 /// Where the walk of the frontier is: a strand, and the number of its items that it has passed.
 #[derive(Clone, Copy)]
-struct Stand {
-    place: StrandIndex,
-    passed: usize,
+pub(crate) struct Stand {
+    pub(crate) place: StrandIndex,
+    pub(crate) passed: usize,
 }
 
 /// Why the walk leaves a strand.
-enum Leaving {
+pub(crate) enum Leaving {
     /// The strand has not ended, or its next item is not final.
     Waiting,
     /// It enters this child.
@@ -46,6 +46,20 @@ impl OrderedStream {
     /// The number of items of an open strand that the frontier would pass or enter if all that it
     /// can reach were released now.
     fn reachable(&self, strand: StrandIndex) -> usize {
+        let mut kept = 0;
+        self.walk_reachable(|stand, _, leaving| {
+            if stand.place == strand {
+                kept = stand.passed;
+            }
+            stand.place != strand || matches!(leaving, Leaving::Into(_))
+        });
+        kept
+    }
+
+    /// Walks from the frontier on over all that it can reach now. `visit` receives each stretch of
+    /// items of one strand up to a child or to where the walk leaves it: the stand behind it, the
+    /// number of items before it, and how it is left; it says whether the walk continues.
+    pub(crate) fn walk_reachable(&self, mut visit: impl FnMut(Stand, usize, &Leaving) -> bool) {
         let from = match self.at {
             NOWHERE => self.roots.front().copied(),
             at => Some(at),
@@ -53,9 +67,10 @@ impl OrderedStream {
         let mut stands: Vec<Stand> = Vec::new();
         let mut next = from.map(|place| Stand { place, passed: 0 });
         while let Some(mut stand) = next {
+            let before = stand.passed;
             let leaving = self.walk(&mut stand);
-            if stand.place == strand && !matches!(leaving, Leaving::Into(_)) {
-                return stand.passed;
+            if !visit(stand, before, &leaving) {
+                return;
             }
             next = match leaving {
                 Leaving::Waiting => break,
@@ -66,8 +81,6 @@ impl OrderedStream {
                 Leaving::Finished => stands.pop().or_else(|| self.above(stand.place)),
             };
         }
-        let entered = stands.iter().find(|stand| stand.place == strand);
-        entered.map_or(0, |stand| stand.passed)
     }
 
     /// The strand that the frontier had come from when it entered `place`.

@@ -133,6 +133,7 @@ impl OrderedStream {
             }
         };
         body.part_taken = start + piece.length();
+        body.passed.fix(body.released_actions);
         if whole {
             self.pass_item();
         }
@@ -148,6 +149,7 @@ impl OrderedStream {
         self.gauges.steps += 1;
         let parent = self.at;
         self.pass_item();
+        self.strands[parent].body().passed.released_bytes = self.gauges.released_bytes;
         self.strands[parent].down = child;
         self.strands[child].up = parent;
         self.at = child;
@@ -160,6 +162,7 @@ impl OrderedStream {
         self.drop_beneath(finished);
         self.at = up;
         if up != NOWHERE {
+            self.fix_if_written(up);
             self.strands[up].down = NOWHERE;
         }
     }

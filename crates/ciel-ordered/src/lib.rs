@@ -7,7 +7,7 @@
 //! It does not know tasks, channels, files, threads or clocks: a strand is a [`StrandKey`], bytes
 //! that lie on disk are an [`Extent`] whose meaning is the caller's. Read next: [`stream`] (the
 //! acts of strands), then `frontier` (how bytes are released), `history` (how a replay is
-//! compared), `cut` (what stays of a cancelled strand).
+//! compared), `cut` (what stays of a cancelled strand), `rollback`.
 
 mod check;
 mod cut;
@@ -17,6 +17,7 @@ mod frontier;
 mod history;
 pub mod limits;
 mod piece;
+mod rollback;
 mod spill;
 mod strand;
 pub mod stream;

@@ -4,6 +4,8 @@
 //! index: under 100 bytes. This module keeps the byte counters true; it does not know the order
 //! in which anything is released. Read next: `frontier`.
 
+use std::ops::Range;
+
 use ciel_model::{KeyTable, Segmented, SegmentedQueue};
 
 use crate::history::History;
@@ -72,6 +74,53 @@ impl Item {
     }
 }
 
+/// What the frontier has passed of a strand, as far as nothing was written there: children that
+/// can be withdrawn.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Passed {
+    /// The first action to which the strand can be rolled back.
+    pub(crate) least: u64,
+    /// The actions from there on that are children.
+    children: Vec<Range<u64>>,
+    /// Bytes of the whole stream that were released when the frontier entered the last child.
+    pub(crate) released_bytes: u64,
+}
+
+impl Passed {
+    fn pass_child(&mut self, action: u64) {
+        match self.children.last_mut() {
+            Some(last) if last.end == action => last.end += 1,
+            _ => self.children.push(action..action + 1),
+        }
+    }
+
+    /// What came before so many actions cannot be undone any more.
+    pub(crate) fn fix(&mut self, actions: u64) {
+        self.least = actions;
+        self.children.clear();
+    }
+
+    /// Whether all of it is behind `least` and before so many actions, in order.
+    pub(crate) fn is_consistent(&self, actions: u64) -> bool {
+        let first = self.children.first().map_or(actions, |first| first.start);
+        let last = self.children.last().map_or(self.least, |last| last.end);
+        let in_order = self.children.is_sorted_by(|one, next| one.end < next.start);
+        self.least <= first && last <= actions && in_order
+    }
+
+    /// Forgets the children from action `to` on; returns how many there are.
+    pub(crate) fn take_back(&mut self, to: u64) -> u64 {
+        let mut count = 0;
+        while let Some(last) = self.children.pop_if(|last| last.end > to) {
+            count += last.end - last.start.max(to);
+            if last.start < to {
+                self.children.push(last.start..to);
+            }
+        }
+        count
+    }
+}
+
 /// The items of a strand that wrote or spawned. Items are numbered from 0 for good; `first` is
 /// the number of the one in front.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -88,6 +137,8 @@ pub(crate) struct Body {
     reached: u64,
     /// Actions that it had done at the end of what is released.
     pub(crate) released_actions: u64,
+    /// What of that can be undone.
+    pub(crate) passed: Passed,
     /// Bytes of the next item that are released.
     pub(crate) part_taken: u64,
     /// Bytes in memory that are not released.
@@ -105,6 +156,7 @@ impl Body {
             actions: 0,
             reached: 0,
             released_actions: 0,
+            passed: Passed::default(),
             part_taken: 0,
             held_bytes: 0,
             history: None,
@@ -128,8 +180,13 @@ impl Body {
     /// The item in front is released and goes.
     pub(crate) fn pass_front(&mut self) {
         let front = self.items.pop_front();
-        if let Some(actions) = front.and_then(|item| item.actions_behind()) {
-            self.released_actions = actions;
+        let actions = front.as_ref().and_then(Item::actions_behind);
+        self.released_actions = actions.unwrap_or(self.released_actions);
+        if let Some(Item::Child(_, action)) = front {
+            self.passed.pass_child(action);
+        }
+        if self.first < self.marked_until {
+            self.passed.fix(self.released_actions);
         }
         self.first += 1;
         self.part_taken = 0;
@@ -201,7 +258,7 @@ impl Body {
     }
 
     /// Actions that the strand had done in front of an item.
-    fn actions_before(&self, index: usize) -> u64 {
+    pub(crate) fn actions_before(&self, index: usize) -> u64 {
         let mut items = (0..index).rev().map(|index| &self.items[index]);
         let behind = items.find_map(Item::actions_behind);
         behind.unwrap_or(self.released_actions)

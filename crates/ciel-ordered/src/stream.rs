@@ -213,40 +213,6 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// The strand is replayed from its last mark (its start, the last [`mark`](Self::mark), hold or
-    /// commit). What came from its action `to` on, and is not released, is withdrawn with the
-    /// children spawned there. The replay must repeat what came before; with [`u64::MAX`] that is
-    /// all.
-    pub fn roll_back(&mut self, strand: StrandKey, to: u64) -> Result<(), OrderedError> {
-        let place = self.open_place(strand)?;
-        let Some(body) = &mut self.strands[place].body else {
-            return Ok(());
-        };
-        let withdrawn = body.withdraw(to);
-        let (mut bytes, mut points) = (0, 0);
-        for item in withdrawn {
-            match &item {
-                Item::Bytes(held) => bytes += held.len() as u64,
-                Item::Extent(extent) => bytes += extent.length,
-                Item::Spilling(ticket) => bytes += self.spilled[ticket].length,
-                Item::Child(..) => points += 1,
-                Item::After(_) => {}
-            }
-            self.drop_item(item);
-        }
-        if let Some(history) = self.history(place) {
-            history.roll_back(bytes, points);
-        }
-        Ok(())
-    }
-
-    /// The first action to which a strand can be rolled back with nothing of it released.
-    pub fn rollback_min(&self, strand: StrandKey) -> u64 {
-        let place = self.strands.find(strand);
-        let body = place.and_then(|place| self.strands[place].body.as_ref());
-        body.map_or(0, |body| body.released_actions)
-    }
-
     /// How many actions an open strand had done at the end of its output: those of a replay, too,
     /// which has not come that far.
     pub fn reached(&self, strand: StrandKey) -> u64 {
@@ -319,7 +285,7 @@ impl OrderedStream {
         }
     }
 
-    fn history(&mut self, place: StrandIndex) -> Option<&mut History> {
+    pub(crate) fn history(&mut self, place: StrandIndex) -> Option<&mut History> {
         self.strands[place].body.as_mut()?.history.as_deref_mut()
     }
 
@@ -350,6 +316,7 @@ impl OrderedStream {
         }
         if let Some(body) = &mut self.strands[place].body {
             body.marked_until = body.end();
+            body.passed.fix(body.released_actions);
         }
         Ok(())
     }

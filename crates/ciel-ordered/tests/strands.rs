@@ -369,3 +369,64 @@ fn rollback_does_not_go_behind_a_mark() {
     stream.close(ROOT).unwrap();
     assert_eq!(drain(&mut stream), "kept new");
 }
+
+#[test]
+fn rollback_takes_back_children_that_wrote_nothing() {
+    let mut stream = stream_with_root();
+    write(&mut stream, ROOT, "kept ");
+    stream.reach(ROOT, 3).unwrap();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.close(CHILD).unwrap();
+    stream.spawn(ROOT, OTHER).unwrap();
+    assert_eq!(drain(&mut stream), "kept ");
+    assert_eq!(stream.frontier(), Some(OTHER));
+    assert_eq!(stream.rollback_min(ROOT), 0);
+    stream.roll_back(ROOT, 3).unwrap();
+    stream.check_all();
+    assert_eq!(stream.frontier(), Some(ROOT));
+    assert!(!stream.has_place(CHILD) && !stream.has_place(OTHER));
+    write(&mut stream, ROOT, "kept ");
+    stream.reach(ROOT, 3).unwrap();
+    stream.spawn(ROOT, CHILD).unwrap();
+    write(&mut stream, CHILD, "now it writes");
+    for strand in [CHILD, ROOT] {
+        stream.close(strand).unwrap();
+    }
+    assert_eq!(drain(&mut stream), "now it writes");
+}
+
+#[test]
+fn what_a_child_has_written_cannot_be_taken_back() {
+    for (is_released, is_closed) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut stream = stream_with_root();
+        stream.spawn(ROOT, CHILD).unwrap();
+        stream.spawn(CHILD, OTHER).unwrap();
+        write(&mut stream, OTHER, "final");
+        if is_closed {
+            stream.close(OTHER).unwrap();
+            stream.close(CHILD).unwrap();
+        }
+        assert_eq!(stream.rollback_min(ROOT), 1);
+        if is_released {
+            assert_eq!(drain(&mut stream), "final");
+        }
+        assert_eq!(stream.rollback_min(ROOT), 1, "{is_released} {is_closed}");
+        if !is_closed {
+            assert_eq!(stream.rollback_min(CHILD), 1);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_where_the_frontier_cannot_come_can_be_taken_back() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.spawn(ROOT, OTHER).unwrap();
+    write(&mut stream, OTHER, "behind a child that may still write");
+    assert_eq!(stream.rollback_min(ROOT), 0);
+    assert_eq!(drain(&mut stream), "");
+    stream.roll_back(ROOT, 1).unwrap();
+    stream.check_all();
+    assert!(stream.has_place(CHILD) && !stream.has_place(OTHER));
+    assert_eq!(stream.held_bytes(), 0);
+}

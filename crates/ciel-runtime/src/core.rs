@@ -213,6 +213,7 @@ impl Core {
                 task,
                 failure,
                 left,
+                to: _,
             } => Order::AttemptFailed {
                 task,
                 failure,

@@ -109,7 +109,13 @@ impl World<'_> {
                 );
             }
             Effect::DropParked { task, .. } => self.copies.drop_one(task),
-            Effect::AttemptFailed { task, .. } => self.attempts.failed(&task),
+            Effect::AttemptFailed { task, to, .. } => {
+                self.attempts.failed(&task);
+                if let Some(to) = to {
+                    self.repeated += 1;
+                    self.kept.note_done(Note::RolledBack(task.name, to));
+                }
+            }
             Effect::JobEnded(ending) => {
                 assert!(self.ending.is_none(), "the job ended twice");
                 self.ending = Some(*ending);

@@ -50,6 +50,8 @@ pub struct Shown {
     pub moved: u64,
     /// How often what a strand did was undone.
     pub rolled_back: u64,
+    /// Retries that spawned tasks again which had failed.
+    pub repeated: u64,
     /// Times that a task released handles.
     pub released: u64,
     /// Children that ran in place.
@@ -87,6 +89,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         resumed: 0,
         moved: 0,
         rolled_back: 0,
+        repeated: 0,
         released: 0,
         called: 0,
         counts: world.counts(),
@@ -121,6 +124,7 @@ fn show(scenario: &Scenario) -> Shown {
         resumed: world.resumed,
         moved: world.moved(),
         rolled_back: world.rolled_back,
+        repeated: world.repeated,
         released: world.released,
         called: world.called,
         counts: world.counts(),

@@ -398,7 +398,12 @@ impl<'a> SitesWorld<'a> {
 
     fn do_at_home(&mut self, effect: Effect) {
         match effect {
-            Effect::AttemptFailed { task, .. } => self.common.attempts.failed(&task),
+            Effect::AttemptFailed { task, to, .. } => {
+                self.common.attempts.failed(&task);
+                if let Some(to) = to {
+                    self.undo_races(task.name, to);
+                }
+            }
             Effect::JobEnded(ending) => {
                 assert!(self.ending.is_none(), "the job ended twice");
                 self.ending = Some(*ending);
@@ -410,6 +415,13 @@ impl<'a> SitesWorld<'a> {
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
             Effect::DropObject(_) => {}
             effect => unreachable!("{effect:?} at the home"),
+        }
+    }
+
+    /// What a task did from that action on is undone.
+    fn undo_races(&mut self, task: Name, to: u64) {
+        if let Some(races) = self.races.get_mut(&task) {
+            races.retain(|action, _| *action < to);
         }
     }
 

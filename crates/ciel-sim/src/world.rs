@@ -92,6 +92,8 @@ pub struct World<'a> {
     pub restored: u64,
     /// How often actions of a strand were undone.
     pub rolled_back: u64,
+    /// Retries that spawned tasks again which had failed.
+    pub repeated: u64,
     /// Children that ran in place in attempts that came to their end.
     pub called: u64,
     /// Times that a task released handles.
@@ -141,6 +143,7 @@ impl<'a> World<'a> {
             crashes: 0,
             restored: 0,
             rolled_back: 0,
+            repeated: 0,
             called: 0,
             released: 0,
             followed: 0,

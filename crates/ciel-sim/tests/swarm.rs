@@ -63,6 +63,8 @@ struct Met {
     moved: u64,
     /// Strands that were rolled back.
     rolled_back: u64,
+    /// Retries that spawned tasks again which had failed.
+    repeated: u64,
     /// Times that a task released handles.
     released: u64,
     /// Children that ran in place.
@@ -92,6 +94,7 @@ impl Met {
         self.resumed += shown.resumed;
         self.moved += shown.moved;
         self.rolled_back += shown.rolled_back;
+        self.repeated += shown.repeated;
         self.released += shown.released;
         self.called += shown.called;
         self.rests += races.clone().filter(|ended| ended.rest).count() as u64;
@@ -124,6 +127,8 @@ impl Met {
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
         // Few wait as long as a replay takes while a worker is idle.
         assert!(self.moved > 0, "{self:?}");
+        // Few with retries left fail after a task that they have spawned.
+        assert!(self.repeated > 10, "{self:?}");
     }
 }
 

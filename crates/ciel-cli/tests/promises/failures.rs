@@ -2,10 +2,69 @@
 
 use crate::support::{Place, SmallDisk, appended, done, held, shell, skipped, task};
 
-/// "Another attempt of a function finds what the tasks that it spawned gave: they are not repeated,
-/// nor is one of them that failed. It must print the same again, and its lines appear once."
+/// "A task among them that failed is repeated, with everything that was spawned after it, unless it
+/// had retries of its own. What was spawned before is not repeated."
 #[test]
-fn another_attempt_of_a_function_repeats_no_task_and_no_line() {
+fn another_attempt_of_a_function_repeats_the_command_that_failed() {
+    let place = Place::new();
+    let command = |name: &str, end: &str| {
+        let command = format!("{}; {end}", appended(name, "marks"));
+        task(&command, "{\"pure\": false}")
+    };
+    let script = format!(
+        "function again() {{
+             before = {};
+             flaky = {};
+             return *before + *flaky + *{};
+         }}
+         print(*spawn(again, [], {{\"retries\": 2}}));",
+        command("before", "echo 5"),
+        command("flaky", "test $(grep -c flaky marks) -eq 3 && echo 7"),
+        command("after", "echo 8"),
+    );
+    for mode in ["-j1", "-j2", "--serial"] {
+        let ended = place.script(&[mode], &script);
+        assert_eq!(ended.code, Some(0), "{mode} {}", ended.stderr);
+        assert_eq!(ended.stdout, "20\n", "{mode}");
+        assert!(
+            ended.stderr.contains("2 retried"),
+            "{mode} {}",
+            ended.stderr
+        );
+        let marks = place.read("marks");
+        let count = |name: &str| marks.lines().filter(|mark| *mark == name).count();
+        let counts = ["before", "flaky", "after"].map(count);
+        assert_eq!(counts, [1, 3, 1], "{mode} {marks}");
+        std::fs::remove_file(place.path("marks")).unwrap();
+    }
+}
+
+/// "Unless it had retries of its own": a chain of functions with retries repeated a command as
+/// often as the product of all of them.
+#[test]
+fn attempts_of_functions_do_not_multiply() {
+    let place = Place::new();
+    let script = format!(
+        "function down(n) {{
+             if (n == 0) {{ return *{} + 0; }}
+             return *spawn(down, [n - 1]) + 0;
+         }}
+         return *spawn(down, [4]) + 0;",
+        task(
+            &format!("{}; exit 3", appended("x", "marks")),
+            "{\"pure\": false}"
+        )
+    );
+    let ended = place.script(&["--retries", "2"], &script);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_eq!(place.read("marks").lines().count(), 3);
+}
+
+/// "Where something was printed since, by the function or by a task behind the failed one, nothing
+/// is repeated, and the function finds the same failure." "A function must print the same again,
+/// and its lines appear once."
+#[test]
+fn another_attempt_of_a_function_repeats_nothing_before_a_line_and_no_line() {
     let place = Place::new();
     let command = |name: &str, end: &str| {
         let command = format!("{}; {end}", appended(name, "marks"));

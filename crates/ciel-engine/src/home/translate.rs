@@ -97,13 +97,16 @@ fn effect_of(action: Action) -> Effect {
     match action {
         Action::DropObject(name) => Effect::DropObject(name),
         Action::AttemptFailed {
+            key: _,
             task,
             failure,
             left,
+            to,
         } => Effect::AttemptFailed {
             task,
             failure,
             left,
+            to,
         },
         Action::Ended(summary) => Effect::TaskEnded(summary),
         Action::JobEnded(outcome) => Effect::JobEnded(outcome),

@@ -55,6 +55,7 @@ enum SavedState {
     Failed {
         failure: u32,
         source: ObjectKey,
+        is_final: bool,
     },
     Dropped,
 }
@@ -156,9 +157,14 @@ impl SavingObjects<'_> {
             },
             ObjectState::Alias(target) => SavedState::Alias(*target),
             ObjectState::Ready(value) => SavedState::Ready(self.stored.place_of(value)),
-            ObjectState::Failed { failure, source } => SavedState::Failed {
+            ObjectState::Failed {
+                failure,
+                source,
+                is_final,
+            } => SavedState::Failed {
                 failure: self.failures.place_of(failure),
                 source: *source,
+                is_final: *is_final,
             },
             ObjectState::Dropped => SavedState::Dropped,
         };
@@ -274,9 +280,14 @@ impl TryFrom<Saved> for Objects {
                 },
                 SavedState::Alias(target) => ObjectState::Alias(target),
                 SavedState::Ready(place) => ObjectState::Ready(at(&stored, place)?),
-                SavedState::Failed { failure, source } => ObjectState::Failed {
+                SavedState::Failed {
+                    failure,
+                    source,
+                    is_final,
+                } => ObjectState::Failed {
                     failure: at(&failures, failure)?,
                     source,
+                    is_final,
                 },
                 SavedState::Dropped => ObjectState::Dropped,
             };

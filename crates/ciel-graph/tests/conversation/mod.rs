@@ -447,6 +447,7 @@ fn print(action: &Action) -> String {
             task,
             failure,
             left,
+            ..
         } => {
             format!(
                 "attempt of {} failed, {left} left: {}",

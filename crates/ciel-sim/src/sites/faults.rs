@@ -129,9 +129,7 @@ impl SitesWorld<'_> {
             return;
         }
         let (task, to) = allowed[index % allowed.len()];
-        if let Some(races) = self.races.get_mut(&self.label(task).name) {
-            races.retain(|action, _| *action < to);
-        }
+        self.undo_races(self.label(task).name, to);
         self.tell_home(graph::Event::TaskRolledBack { task, to });
     }
 

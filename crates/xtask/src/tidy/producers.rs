@@ -17,13 +17,7 @@ const ENUMERATIONS: &[&str] = &["Event", "Step"];
 /// Crates whose mentions do not count: the graph handles events, the simulator is a test.
 const NO_PRODUCERS: &[&str] = &["crates/ciel-graph/", "crates/ciel-sim/", "crates/xtask/"];
 
-/// Variants without a producer, each with its reason.
-const ACCEPTED: &[(&str, &str)] = &[(
-    "TaskRolledBack",
-    "only channels will roll a strand back to the middle",
-)];
-
-/// Variants that no production code makes, and accepted ones that some code does make.
+/// Variants that no production code makes.
 pub fn events_without_producer(sources: &[Source]) -> Vec<Finding> {
     let Some(events) = sources.iter().find(|one| one.path == EVENTS) else {
         return vec![Finding::new(EVENTS, 0, "is missing")];
@@ -42,18 +36,9 @@ pub fn events_without_producer(sources: &[Source]) -> Vec<Finding> {
     for enumeration in ENUMERATIONS {
         for (line, variant) in variants(&events.text, enumeration) {
             let name = format!("{enumeration}::{variant}");
-            let is_made = codes.iter().any(|code| makes(code, &name));
-            let is_accepted = ACCEPTED.iter().any(|(accepted, _)| *accepted == variant);
-            match (is_made, is_accepted) {
-                (false, false) => {
-                    let message = format!("no production code makes `{name}`");
-                    found.push(Finding::new(EVENTS, line, message));
-                }
-                (true, true) => {
-                    let message = format!("`{name}` has a producer and need not be accepted");
-                    found.push(Finding::new(EVENTS, line, message));
-                }
-                (true, false) | (false, true) => {}
+            if !codes.iter().any(|code| makes(code, &name)) {
+                let message = format!("no production code makes `{name}`");
+                found.push(Finding::new(EVENTS, line, message));
             }
         }
     }
@@ -119,8 +104,7 @@ mod tests {
     use super::*;
 
     fn messages(code: &str) -> Vec<String> {
-        let events =
-            "pub enum Event {\n    Made {\n        a: u8,\n    },\n    TaskRolledBack,\n}\n";
+        let events = "pub enum Event {\n    Made {\n        a: u8,\n    },\n}\n";
         let source = |path: &str, text: &str| Source {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -146,12 +130,5 @@ mod tests {
     #[test]
     fn event_that_is_made_is_well() {
         assert_eq!(messages("tell(now, Event::Made { a: f(1) });"), [""; 0]);
-    }
-
-    #[test]
-    fn accepted_event_with_a_producer_is_found() {
-        let found = messages("tell(Event::Made { a: 1 }, Event::TaskRolledBack);");
-        let message = "`Event::TaskRolledBack` has a producer and need not be accepted";
-        assert_eq!(found, [format!("{EVENTS}:5: {message}")]);
     }
 }

@@ -192,12 +192,15 @@ class EngineStrand(Strand):
 
     def handle_of(self, future: Future[Any]) -> int:
         """The handle of a future of this strand; WaitError for another's."""
+        self._check_mine(future)
+        return future._handle
+
+    def _check_mine(self, future: Future[Any]) -> None:
         if future._strand is not self:
             raise WaitError(
                 f"this future belongs to {future._strand.label} and is used in {self.label}: "
                 "pass it as an argument"
             )
-        return future._handle
 
     def function_handle(self, identity: Identity) -> int:
         """The object with a function by value; each strand stores it once."""

@@ -9,6 +9,7 @@ did so before. Read next: `_in_place.py`, `_light_strand.py`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ciel._call import Call
@@ -163,6 +164,12 @@ class KeepingStrand(WaitingStrand):
                 future._known = known
                 return known
         return super()._wait_one(future)
+
+    def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
+        for future in futures:
+            if self._kept and future._known is None and future._handle in self._kept:
+                self._wait_one(future)
+        return super()._wait_all(futures)
 
     def _run_in_place(self, child: Kept) -> Known | None:
         """What is known of a child when this strand continues; `None` if it must wait as usual."""

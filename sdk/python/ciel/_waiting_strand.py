@@ -172,7 +172,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
     ) -> list[Future[Any]]:
         """As `Strand.wait`; the engine measures a timeout, so that it can be replayed."""
         for future in futures:
-            self.handle_of(future)
+            self._check_mine(future)
         if not count_first and timeout_s is None:
             return self._wait_all(futures)
         there = [future for future in futures if future._waited]

@@ -1,0 +1,144 @@
+"""Children that ran in place, in a task whose process has died: what is recorded and repeated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import jobs
+
+
+REPLAYED = """
+import os
+import signal
+import time
+import ciel
+
+@ciel.task
+def small(n):
+    return n
+
+@ciel.task
+def says(n):
+    print("says", n)
+    return n
+
+@ciel.task
+def hops(n):
+    end = time.perf_counter() + (0.05 if os.path.exists("killed") else 0)
+    while time.perf_counter() < end:
+        pass
+    return small.tail(n)
+
+def die_once():
+    if not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+@ciel.task
+def writes():
+    found = small.spawn(1).result()
+    print("written", found)
+    die_once()
+    return found
+
+@ciel.task
+def spawns_later():
+    first, second = small.spawn(1), says.spawn(2)
+    found = first.result() + second.result()
+    die_once()
+    return found
+
+@ciel.task
+def tails():
+    found = hops.spawn(1).result()
+    says.spawn(2).result()
+    die_once()
+    return found
+
+def main(name):
+    return {"writes": writes, "spawns_later": spawns_later, "tails": tails}[name].spawn().result()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("writes", ["written 1", "1"]),
+        ("spawns_later", ["says 2", "3"]),
+        ("tails", ["says 2", "1"]),
+    ],
+)
+def test_what_ended_in_place_does_so_again_in_a_replay(
+    name: str, shown: list[str], tmp_path: Path
+) -> None:
+    """It was spawned in the replay, behind output that had come after it; or the spawns behind it
+    failed, as it had not ended yet; or it was no longer young enough for a tail in place.
+    """
+    ended = jobs.run(tmp_path, REPLAYED, name, options=("-j1",))
+    assert (ended.status, ended.lines) == (0, shown), ended.talk
+
+
+def test_child_that_has_run_for_long_is_recorded(tmp_path: Path) -> None:
+    """Whatever had ended in place was lost with the worker, however long it had taken."""
+    job = jobs.write(
+        tmp_path,
+        """
+import os
+import signal
+import time
+import ciel
+
+@ciel.task
+def long(n):
+    with open("begun", "a") as file:
+        file.write("x")
+    end = time.perf_counter() + 0.5
+    while time.perf_counter() < end:
+        sum(range(1000))
+    return n
+
+@ciel.task
+def parent():
+    found = long.spawn(1).result()
+    if not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+def main():
+    return parent.spawn().result()
+""",
+    )
+    assert jobs.end_of(jobs.start(job, options=("-j1",))).value == 1
+    assert (tmp_path / "begun").read_text() == "x"
+
+
+def test_segmentation_fault_of_a_child_is_caught_by_its_parent(tmp_path: Path) -> None:
+    """The parent dies with a child that runs in place; in its replay the child is a task."""
+    job = jobs.write(
+        tmp_path,
+        """
+import os
+import signal
+import ciel
+
+@ciel.task
+def crashes(n):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+@ciel.task
+def parent():
+    try:
+        return crashes.spawn(7).result()
+    except ciel.WorkerLost as error:
+        return str(error)
+
+def main():
+    return parent.spawn().result()
+""",
+    )
+    ended = jobs.end_of(jobs.start(job, options=("-j1",)))
+    assert "SIGSEGV" in ended.value, ended
+    assert "crashes@" in ended.talk or "in crashes" in ended.talk

@@ -67,8 +67,6 @@ class WorkerStrand(KeepingStrand):
                 self._run_json(json.loads(self._payload))
             else:
                 self._run_python(Unpacked(self._payload))
-        except ArgumentFailed as error:
-            self._say_error(error.failure)
         except BaseException as error:  # any exception of a task is its failure
             self._fail(error)
         self.ended = True
@@ -166,6 +164,8 @@ class WorkerStrand(KeepingStrand):
         self.connection.exit(self.tag, said, KEEP_END if self.process.used_up else KEEP_AS_SAID)
 
     def _fail(self, error: BaseException) -> None:
+        if isinstance(error, ArgumentFailed):
+            return self._say_error(error.failure)
         self.process.check_forked(error)
         if not isinstance(error, Cancelled):
             self._keep_failed()

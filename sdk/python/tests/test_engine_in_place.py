@@ -325,6 +325,47 @@ def main():
     assert _run(job, options=("-j1",)).value == expected == [10, 10, 10, 3, True, False]
 
 
+def test_successor_in_place_that_gets_a_failed_result_fails_with_it(tmp_path: Path) -> None:
+    """A child that ran in place and handed over to a task with a failed argument failed with an
+    internal exception instead of that argument's failure: only tasks had it unwrapped.
+    """
+    job = jobs.write(
+        tmp_path,
+        """
+import ciel
+
+@ciel.task
+def bad():
+    raise ValueError("no value")
+
+@ciel.task
+def after(value):
+    return value
+
+@ciel.task
+def first():
+    failed = bad.spawn()
+    try:
+        failed.result()
+    except ValueError:
+        pass
+    return after.tail(failed)
+
+@ciel.task
+def outer():
+    try:
+        first.spawn().result()
+    except Exception as error:
+        return repr(error)
+
+def main():
+    return outer.spawn().result()
+""",
+    )
+    for options in (("--serial",), ("-j1",), ("-j2",)):
+        assert _run(job, options=options).value == "ValueError('no value')"
+
+
 def test_crash_of_a_child_is_that_of_the_child(tmp_path: Path) -> None:
     """A child that ends its process in place takes its parent with it: both are replayed, and the
     failure is the child's.

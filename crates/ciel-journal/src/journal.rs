@@ -69,7 +69,8 @@ pub struct Growth {
     /// Bytes of that snapshot's payload; 0 without one.
     pub snapshot_bytes: u64,
     /// Records for which the promise of the durability does not hold yet. A caller that makes
-    /// them faster than the disk takes them must hold back by this; an append never does.
+    /// them faster than the disk takes them must hold back by this, or by
+    /// [`Journal::unwritten_bytes`]; an append never does.
     pub behind: u64,
 }
 
@@ -226,6 +227,11 @@ impl Journal {
     /// The last record for which [`Journal::wait_for`] returns at once.
     pub fn safe(&self) -> Sequence {
         self.shared().safe()
+    }
+
+    /// Bytes of records in memory that are not written yet; a hint while others append and write.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.shared().unwritten_bytes()
     }
 
     /// Waits until everything up to that record is as safe as the durability promises. If no thread

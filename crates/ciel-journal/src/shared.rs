@@ -28,7 +28,9 @@ pub(crate) struct Shared {
     /// Wakes the syncer thread.
     pub(crate) syncer_wake: Condvar,
     appended: AtomicU64,
+    appended_bytes: AtomicU64,
     written: AtomicU64,
+    written_bytes: AtomicU64,
     synced: AtomicU64,
     /// Bytes of the log up to the last snapshot, and bytes of that.
     pub(crate) growth: Mutex<(u64, u64)>,
@@ -62,7 +64,7 @@ impl Shared {
         snapshot_bytes: u64,
         on_failure: Option<OnFailure>,
     ) -> Shared {
-        let last = gathering.last().0;
+        let (last, bytes) = (gathering.last().0, gathering.total_bytes());
         Shared {
             disk,
             durability,
@@ -73,7 +75,9 @@ impl Shared {
             syncer: Mutex::new(Syncer::Awake),
             syncer_wake: Condvar::new(),
             appended: AtomicU64::new(last),
+            appended_bytes: AtomicU64::new(bytes),
             written: AtomicU64::new(last),
+            written_bytes: AtomicU64::new(bytes),
             synced: AtomicU64::new(last),
             growth: Mutex::new((0, snapshot_bytes)),
             failure: OnceLock::new(),
@@ -89,8 +93,10 @@ impl Shared {
     pub(crate) fn append(&self, encode: impl FnOnce(&mut Vec<u8>)) -> Sequence {
         let mut gathering = self.gathering();
         let (sequence, outcome) = gathering.append(encode);
-        // Under the lock, so that the number never goes back.
+        // Under the lock, so that the numbers never go back.
         self.appended.store(sequence.0, Ordering::Release);
+        let bytes = gathering.total_bytes();
+        self.appended_bytes.store(bytes, Ordering::Relaxed);
         if let Err(too_long) = outcome {
             self.stop(
                 &mut gathering,
@@ -118,6 +124,13 @@ impl Shared {
 
     pub(crate) fn appended(&self) -> Sequence {
         Sequence(self.appended.load(Ordering::Acquire))
+    }
+
+    /// Bytes of frames that are not written yet; a hint while others append and write.
+    pub(crate) fn unwritten_bytes(&self) -> u64 {
+        let written = self.written_bytes.load(Ordering::Relaxed);
+        let appended = self.appended_bytes.load(Ordering::Relaxed);
+        appended.saturating_sub(written)
     }
 
     pub(crate) fn written(&self) -> Sequence {
@@ -173,7 +186,9 @@ impl Shared {
             return Err(failure.clone());
         }
         let spare = std::mem::take(&mut writing.spare);
-        let batch = self.gathering().take(spare);
+        let mut gathering = self.gathering();
+        let (batch, bytes) = (gathering.take(spare), gathering.total_bytes());
+        drop(gathering);
         let outcome = if batch.is_empty() {
             Ok(())
         } else {
@@ -181,6 +196,7 @@ impl Shared {
         };
         writing.spare = batch;
         self.written.store(writing.written().0, Ordering::Release);
+        self.written_bytes.store(bytes, Ordering::Relaxed);
         outcome.map_err(|error| self.fail(error))
     }
 

@@ -153,6 +153,21 @@ fn record_over_the_bound_fails_the_journal_and_tells_at_once() {
     assert!(matches!(error, JournalError::RecordTooLong { bytes, .. } if bytes == long));
 }
 
+/// Only records were counted that the disk had not taken yet: long ones filled the memory.
+#[test]
+fn bytes_that_are_not_written_are_counted_until_they_are() {
+    let disk = Arc::new(MemoryDisk::new());
+    let journal = Journal::create_on(disk, by_caller(Durability::Process)).unwrap();
+    assert_eq!(journal.unwritten_bytes(), 0);
+    for count in 1..=3 {
+        journal.append(|into| into.resize(into.len() + 1000, 0));
+        let bytes = journal.unwritten_bytes();
+        assert!((1000 * count..1100 * count).contains(&bytes), "{bytes}");
+    }
+    journal.tend().unwrap();
+    assert_eq!(journal.unwritten_bytes(), 0);
+}
+
 #[test]
 fn sync_that_fails_once_is_told_to_everybody_who_waits_for_it() {
     let disk = MemoryDisk::new();

@@ -37,6 +37,9 @@ use crate::turns::ThreadState;
 /// Records that may be made before the disk has taken them.
 const RECORDS_BEHIND_MAX: u64 = 1 << 18;
 
+/// Bytes of such records: output that the disk takes slowly.
+const BYTES_BEHIND_MAX: u64 = 8 << 20;
+
 /// A run, as its threads see it.
 pub(crate) struct Engine {
     pub(crate) settings: Settings,
@@ -252,7 +255,8 @@ impl Engine {
             return;
         };
         let made = journal.appended();
-        if made.0.saturating_sub(journal.safe().0) > RECORDS_BEHIND_MAX {
+        let records = made.0.saturating_sub(journal.safe().0);
+        if records > RECORDS_BEHIND_MAX || journal.unwritten_bytes() > BYTES_BEHIND_MAX {
             // The output thread reports a failure.
             let _ = journal.wait_for(made);
         }

@@ -49,14 +49,14 @@ def test_programs_equal_their_plain_evaluation(options: tuple[str, ...], tmp_pat
         assert ended.printed == expected_print(seed)
 
 
-def killed_run(folder: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended, int]:
+def killed_run(job: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended, int]:
     """Runs a job and kills its workers now and then; gives how many were hit.
 
     A worker that dies before it has said hello is one that cannot be started, which ends the job;
     so only those are hit that had begun to serve when they were looked at before.
     """
     options = (chance.choice(["-j1", "-j2", "-j4"]),)
-    process = jobs.start(job_file(folder), str(seed), str(COUNT), options=options)
+    process = jobs.start(job, str(seed), str(COUNT), options=options)
     landed = 0
     serving: set[int] = set()
     following = time.monotonic() + chance.uniform(0.1, 0.4)
@@ -76,9 +76,10 @@ def killed_run(folder: Path, seed: int, chance: random.Random) -> tuple[jobs.End
 def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(tmp_path: Path) -> None:
     began, landed, seed = time.monotonic(), 0, random.randrange(1 << 32)
     chance = random.Random(seed)
+    job = job_file(tmp_path)
     while landed < 10 or time.monotonic() - began < SOAK_S:
         first = chance.randrange(1 << 32)
-        ended, hits = killed_run(tmp_path, first, chance)
+        ended, hits = killed_run(job, first, chance)
         landed += hits
         assert ended.status == 0, f"chance {seed}, programs from {first}:\n{ended.talk}"
         assert ended.printed == expected_print(first), f"chance {seed}, programs from {first}"

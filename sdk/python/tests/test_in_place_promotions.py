@@ -1,0 +1,94 @@
+"""Random programs whose children become tasks never, always, or at places that a number chooses.
+
+What they show is the same each time, and so are the names of the tasks. The job itself changes the
+library in its workers: that is how a test says when a child becomes a task. `CIEL_SOAK_S` is how
+many seconds the test with kills lasts.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+import jobs
+import programs
+from test_engine_programs import COUNT, SOAK_S, expected_print, killed_run
+
+PROMOTING = '''
+
+import zlib
+from ciel import _worker
+from ciel._keeping_strand import KeepingStrand
+from ciel._light_strand import LightStrand
+
+
+def _install(promoted):
+    keep, run_call = KeepingStrand._keep, LightStrand.run_call
+
+    def is_chosen(strand, place):
+        words = strand.position + bytes([place, strand.next_action % 256])
+        return zlib.crc32(words) % 100 < promoted
+
+    def keep_then_promote(strand, call, payload, is_sealed):
+        future = keep(strand, call, payload, is_sealed)
+        if is_chosen(strand, 0):
+            strand.promote()
+        return future
+
+    def promote_then_run(strand, name, function, args, kwargs):
+        if is_chosen(strand, 1) and not strand._child.sealed:
+            strand.promote()
+        return run_call(strand, name, function, args, kwargs)
+
+    KeepingStrand._keep, LightStrand.run_call = keep_then_promote, promote_then_run
+    _worker.IN_PLACE_S = 1e9  # no tail is a task because it comes late
+
+
+_install(PROMOTED)
+'''
+"""What is appended to the job; of a hundred spawns and beginnings, `PROMOTED` promote."""
+
+NEVER, SOMETIMES, ALWAYS = 0, 30, 100
+
+
+def _job(folder: Path, promoted: int) -> Path:
+    text = Path(programs.__file__).read_text(encoding="utf-8")
+    return jobs.write(folder, text + PROMOTING.replace("PROMOTED", str(promoted)), "programs.py")
+
+
+def _names(folder: Path) -> set[str]:
+    """The names of the tasks of the last run."""
+    lines = jobs.command(folder, "ps", "--all").printed.decode().splitlines()
+    return {line.split()[0] for line in lines if line.startswith("  ")}
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_programs_show_the_same_whenever_children_become_tasks(slots: str, tmp_path: Path) -> None:
+    for seed in (70_001, 80_001):
+        names: list[set[str]] = []
+        for promoted in (ALWAYS, SOMETIMES, NEVER):
+            folder = tmp_path / f"{seed}-{promoted}"
+            folder.mkdir()
+            job = _job(folder, promoted)
+            ended = jobs.end_of(jobs.start(job, str(seed), str(COUNT), options=(slots,)))
+            assert (ended.status, ended.printed) == (0, expected_print(seed)), ended.talk
+            names.append(_names(folder))
+        always, sometimes, never = names
+        assert never <= always and sometimes <= always
+        assert len(never) < len(sometimes) < len(always)
+
+
+def test_killed_programs_show_the_same_whenever_children_become_tasks(tmp_path: Path) -> None:
+    began, landed, seed = time.monotonic(), 0, random.randrange(1 << 32)
+    chance = random.Random(seed)
+    job = _job(tmp_path, SOMETIMES)
+    while landed < 5 or time.monotonic() - began < SOAK_S:
+        first = chance.randrange(1 << 32)
+        ended, hits = killed_run(job, first, chance)
+        landed += hits
+        assert ended.status == 0, f"chance {seed}, programs from {first}:\n{ended.talk}"
+        assert ended.printed == expected_print(first), f"chance {seed}, programs from {first}"
+        assert time.monotonic() - began < SOAK_S + jobs.DEADLINE_S, f"only {landed} kills landed"

@@ -72,6 +72,7 @@ wire_message!(WorkerMessage, worker_message, {
     Exit "exit",
     GiveBack "giveBack",
     Define "define",
+    EndedInPlace "endedInPlace",
 });
 
 wire_message!(EngineMessage, engine_message, {

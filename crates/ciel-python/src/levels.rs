@@ -5,9 +5,11 @@
 //! its level the outermost. A level answers with messages and sends none. Read next: `promoter.rs`,
 //! "Children that have begun" in protocol/PROTOCOL.md.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use ciel_protocol::wire::{BlockOn, Parked, Spawn, Wait, WorkerMessage, block_on};
+use ciel_protocol::wire::{
+    BlockOn, Calls, EndedInPlace, Parked, Spawn, Wait, WorkerMessage, block_on,
+};
 
 /// Children that become tasks at once, at most, while their spawner runs.
 const PROMOTED_MAX: usize = 16;
@@ -20,6 +22,8 @@ const BEATS_MAX: u32 = 10;
 #[derive(Default)]
 pub struct Levels {
     levels: VecDeque<Level>,
+    /// Children that ended in place and were not counted yet, by definition.
+    ended: BTreeMap<u32, u64>,
 }
 
 #[derive(Default)]
@@ -95,10 +99,29 @@ impl Levels {
         if let Some(level) = self.levels.back_mut()
             && let Some(inside) = level.inside.take()
             && let Some(place) = level.place_of(inside.handle)
+            && let Some(spawn) = level.pending.remove(place)
         {
-            level.pending.remove(place);
+            for task in &spawn.tasks {
+                *self.ended.entry(task.definition).or_default() += 1;
+            }
         }
         true
+    }
+
+    /// The message that counts the children that ended in place since the last one, if any did.
+    pub fn take_ended(&mut self) -> Option<WorkerMessage> {
+        if self.ended.is_empty() {
+            return None;
+        }
+        let ended = std::mem::take(&mut self.ended).into_iter();
+        let calls = ended.map(|(definition, count)| Calls { definition, count });
+        let calls = calls.collect();
+        Some(WorkerMessage::connection(EndedInPlace { calls }))
+    }
+
+    /// The strand that has its turn was cancelled: nothing that it keeps is left.
+    pub fn forget(&mut self) {
+        self.levels.clear();
     }
 
     /// Whether the strand at that position is at that level, in place of another one.

@@ -141,10 +141,19 @@ impl Promoter {
         self.send(py, |levels| levels.give_slot(position));
     }
 
+    /// Has the engine count the children that ended in place since the last time.
+    fn count_ended(&self) {
+        if let Some(mut kept) = self.kept()
+            && let Some(message) = kept.levels.take_ended()
+        {
+            self.shared.say(&[message]);
+        }
+    }
+
     /// The strand that has its turn was cancelled: what it keeps is no task ever.
     fn forget(&self) {
         if let Some(mut kept) = self.kept() {
-            kept.levels = Levels::default();
+            kept.levels.forget();
         }
     }
 
@@ -257,6 +266,7 @@ impl Shared {
         }
         let messages = kept.levels.promote(|position| self.tag_at(position));
         self.say(&messages);
+        self.say(kept.levels.take_ended().as_slice());
         drop(kept);
         self.ends.outgoing.flush();
     }

@@ -1,7 +1,7 @@
-//! How many tasks of each function ran in the machine of the strand that spawned them.
+//! How many tasks of each function ran in the strand that spawned them, as calls.
 //!
 //! Of those the graph does not know. The counts are those of this process: a resumed run counts
-//! what runs in it. Read next: `scripts`, which reports them.
+//! what runs in it. Read next: `scripts` and `workers`, which report them.
 
 use std::sync::Arc;
 
@@ -23,13 +23,14 @@ pub(crate) struct InPlace {
 impl InPlace {
     /// So many tasks of a function have ended.
     pub(crate) fn add(&mut self, what: Arc<str>, count: u64) {
-        self.all += count;
+        self.all = self.all.saturating_add(count);
         let is_known = self.functions.contains_key(&what);
         let what = match is_known || self.functions.len() < limits::FUNCTIONS_COUNTED_MAX {
             true => what,
             false => OTHERS.into(),
         };
-        *self.functions.entry(what).or_default() += count;
+        let counted = self.functions.entry(what).or_default();
+        *counted = counted.saturating_add(count);
     }
 
     /// The counts of all tasks, if `graph` are those of the others.

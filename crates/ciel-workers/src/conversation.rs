@@ -13,7 +13,8 @@ use ciel_model::{Handle, Micros, Pool, TaskKey, limits};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
-    Cancel, Define, Drop as Forget, EngineMessage, Hello, PoolPolicy, Start, WorkerMessage,
+    Cancel, Define, Drop as Forget, EndedInPlace, EngineMessage, Hello, PoolPolicy, Start,
+    WorkerMessage,
 };
 use ciel_protocol::{WireMessage, limits as protocol};
 use rustc_hash::FxHashMap;
@@ -27,6 +28,9 @@ use crate::start;
 use crate::step::{Io, Step, attempt_of};
 use crate::task::WorkerTask;
 use crate::turn::{self, Outcome, Turn, TurnEnd};
+
+/// As what functions are counted that have no label.
+const UNNAMED: &str = "(unnamed)";
 
 /// A worker that has said hello.
 pub struct Conversation {
@@ -287,6 +291,7 @@ impl Conversation {
                 return Ok(());
             }
             Some(Kind::Define(define)) => return self.on_define(io, &define),
+            Some(Kind::EndedInPlace(message)) => return self.on_ended_in_place(io, &message),
             Some(Kind::Hello(_)) => return Err(breach("it sent hello twice")),
             Some(kind) => kind,
             None => return Err(breach("it sent a message without a kind")),
@@ -306,6 +311,22 @@ impl Conversation {
         let callee = io.host.callee(&define.executor);
         let added = self.received.add(define, callee, &self.rules.options);
         added.map_err(WorkerExitReason::Breach)
+    }
+
+    /// The worker counts children that it has run as calls.
+    fn on_ended_in_place(&self, io: &mut Io<'_>, message: &EndedInPlace) -> Step {
+        if !self.features.begun {
+            return Err(breach(
+                "it counted children that ended in place without the feature \"begun\"",
+            ));
+        }
+        for calls in &message.calls {
+            let found = self.received.find(calls.definition);
+            let definition = found.map_err(|refused| breach(&refused.message))?;
+            let what = definition.label.as_deref().unwrap_or(UNNAMED);
+            io.host.count_in_place(what, calls.count);
+        }
+        Ok(())
     }
 
     fn on_request(&mut self, io: &mut Io<'_>, mut task: WorkerTask, kind: Kind) -> Step {

@@ -103,7 +103,7 @@ impl Received {
         let found = self.0.get(id as usize).and_then(Option::as_ref);
         found.ok_or_else(|| {
             Refused::new(format!(
-                "it spawned a task of definition {id}, which it did not send"
+                "it named the definition {id}, which it did not send"
             ))
             .hint("a worker sends `define` before the first spawn that names it")
         })

@@ -84,6 +84,9 @@ pub trait Host {
     /// Nothing more of a task is in this worker.
     fn forget(&mut self, task: TaskKey);
 
+    /// So many tasks of a function have ended in place, as calls of others.
+    fn count_in_place(&mut self, what: &str, count: u64);
+
     /// Memory of the worker's process, in bytes.
     fn resident_bytes(&mut self) -> u64;
 

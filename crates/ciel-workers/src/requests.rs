@@ -49,7 +49,11 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
             Err(Box::new(failure))
         }
         Kind::Exit(message) => turn_end::exit(turn, task, message),
-        Kind::Hello(_) | Kind::Pong(_) | Kind::Define(_) | Kind::GiveBack(_) => {
+        Kind::Hello(_)
+        | Kind::Pong(_)
+        | Kind::Define(_)
+        | Kind::GiveBack(_)
+        | Kind::EndedInPlace(_) => {
             unreachable!("these are about the connection")
         }
     }

@@ -616,6 +616,9 @@ class Promoter:
     def name(self, position: bytes, tag: int) -> None:
         """The task that has begun at `position` has that tag."""
 
+    def count_ended(self) -> None:
+        """Has the engine count the children that ended in place since the last time."""
+
     def forget(self) -> None:
         """The strand that has its turn was cancelled: what it keeps is no task ever."""
 

@@ -333,7 +333,9 @@ class WorkerProcess:
         self._threads_known = len(alive)
 
     def note_end(self, strand: WaitingStrand) -> None:
-        """Warns of threads that outlive the task that is about to end."""
+        """Counts what ran in place, and warns of threads that outlive the task, which ends."""
+        if self.promoter is not None:
+            self.promoter.count_ended()
         if not _thread._count():
             self._threads_known = 1
             return

@@ -124,9 +124,20 @@ def test_children_that_only_compute_are_hardly_ever_tasks_on_one_core(tmp_path: 
     assert _tasks(tmp_path) < 100, "of 1,975"
 
 
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_children_in_place_are_counted_with_the_tasks(slots: str, tmp_path: Path) -> None:
+    job = jobs.write(tmp_path, FIB)
+    assert _run(job, "15", options=(slots,)).value == 610
+    talk = jobs.command(tmp_path, "ps", "--all").printed.decode()
+    (line,) = [line for line in talk.splitlines() if "of them in place" in line]
+    function, count, *_ = line.split()
+    assert (function, count) == ("fib", "1973")
+    assert int(line.split()[-5]) > 1000
+
+
 def _tasks(folder: Path) -> int:
     lines = jobs.command(folder, "ps", "--all").printed.decode().splitlines()
-    return sum(1 for line in lines if line.startswith("  "))
+    return sum(1 for line in lines if line.startswith("  ") and "@" in line.split()[0])
 
 
 def test_children_become_tasks_while_they_compute_if_a_core_is_idle(tmp_path: Path) -> None:

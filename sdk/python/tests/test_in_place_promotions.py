@@ -62,7 +62,7 @@ def _job(folder: Path, promoted: int) -> Path:
 def _names(folder: Path) -> set[str]:
     """The names of the tasks of the last run."""
     lines = jobs.command(folder, "ps", "--all").printed.decode().splitlines()
-    return {line.split()[0] for line in lines if line.startswith("  ")}
+    return {line.split()[0] for line in lines if line.startswith("  ") and "@" in line}
 
 
 @pytest.mark.parametrize("slots", ["-j1", "-j2"])

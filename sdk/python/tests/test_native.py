@@ -139,6 +139,7 @@ NOT_SAID = {
     "worker-construct-typed": "has the type of a value",
     "worker-define": "has the code of two functions",
     "worker-define-lazy": "is sent with a spawn, see below",
+    "worker-ended-in-place": "counts what ran in place, see test_promoter.py",
     "worker-error": "has the column of a call",
     "worker-hello": "has the identity of loaded code",
     "worker-hello-length-of-a-brace": "has no pool",

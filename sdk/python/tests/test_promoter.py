@@ -158,3 +158,21 @@ def test_file_that_cannot_be_mapped_is_refused(wire: Wire, tmp_path: Path) -> No
             Promoter(wire[0], str(tmp_path / name))
     with pytest.raises(ValueError):
         Promoter(wire[0], beat_s=-1.0)
+
+
+def test_children_that_ended_in_place_are_counted_once(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, b"\0")
+    fib = _fib()
+    for number in range(3):
+        promoter.keep(tag, fib, b"", number, number, 0)
+        assert promoter.enter(tag, number, number + 1, INSIDE)
+        assert promoter.leave(INSIDE)
+    promoter.count_ended()
+    promoter.count_ended()
+    connection.flush()
+    read_frame(engine)  # the definition
+    calls = b"\x0a\x02\x10\x03"  # three of definition 0
+    assert read_frame(engine).endswith(b"\xa2\x01" + bytes([len(calls)]) + calls)
+    assert _is_silent(engine)

@@ -9,7 +9,7 @@ pub struct WorkerMessage {
     /// The kind of message. A message without one is an error.
     #[prost(
         oneof = "worker_message::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
     )]
     pub kind: ::core::option::Option<worker_message::Kind>,
 }
@@ -72,6 +72,9 @@ pub mod worker_message {
         /// Declares the common properties of several spawns.
         #[prost(message, tag = "19")]
         Define(super::Define),
+        /// Counts children that ended without being spawned.
+        #[prost(message, tag = "20")]
+        EndedInPlace(super::EndedInPlace),
     }
 }
 /// One message from the engine to a worker.
@@ -875,6 +878,24 @@ pub struct GiveBack {
     /// Their tags.
     #[prost(uint32, repeated, tag = "1")]
     pub tags: ::prost::alloc::vec::Vec<u32>,
+}
+/// Counts children that ended inside the ones that spawn them, as calls, since the last such message.
+/// Not allowed without the feature "begun".
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EndedInPlace {
+    /// Of each definition.
+    #[prost(message, repeated, tag = "1")]
+    pub calls: ::prost::alloc::vec::Vec<Calls>,
+}
+/// Calls of one definition.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Calls {
+    /// Its id.
+    #[prost(uint32, tag = "1")]
+    pub definition: u32,
+    /// How many there were.
+    #[prost(uint64, tag = "2")]
+    pub count: u64,
 }
 /// Answer to a ping.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -636,6 +636,120 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
         deserializer.deserialize_struct("ciel.executor.BlockOn", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Calls {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.definition != 0 {
+            len += 1;
+        }
+        if self.count != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Calls", len)?;
+        if self.definition != 0 {
+            struct_ser.serialize_field("definition", &self.definition)?;
+        }
+        if self.count != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("count", ToString::to_string(&self.count).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Calls {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "definition",
+            "count",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Definition,
+            Count,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "definition" => Ok(GeneratedField::Definition),
+                            "count" => Ok(GeneratedField::Count),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Calls;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Calls")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Calls, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut definition__ = None;
+                let mut count__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Definition => {
+                            if definition__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("definition"));
+                            }
+                            definition__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Count => {
+                            if count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("count"));
+                            }
+                            count__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Calls {
+                    definition: definition__.unwrap_or_default(),
+                    count: count__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Calls", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Cancel {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -1817,6 +1931,97 @@ impl<'de> serde::Deserialize<'de> for Drop {
             }
         }
         deserializer.deserialize_struct("ciel.executor.Drop", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EndedInPlace {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.calls.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.EndedInPlace", len)?;
+        if !self.calls.is_empty() {
+            struct_ser.serialize_field("calls", &self.calls)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EndedInPlace {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "calls",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Calls,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "calls" => Ok(GeneratedField::Calls),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EndedInPlace;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.EndedInPlace")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EndedInPlace, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut calls__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Calls => {
+                            if calls__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("calls"));
+                            }
+                            calls__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(EndedInPlace {
+                    calls: calls__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.EndedInPlace", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for EngineMessage {
@@ -7385,6 +7590,9 @@ impl serde::Serialize for WorkerMessage {
                 worker_message::Kind::Define(v) => {
                     struct_ser.serialize_field("define", v)?;
                 }
+                worker_message::Kind::EndedInPlace(v) => {
+                    struct_ser.serialize_field("endedInPlace", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -7422,6 +7630,8 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             "give_back",
             "giveBack",
             "define",
+            "ended_in_place",
+            "endedInPlace",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -7445,6 +7655,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             Exit,
             GiveBack,
             Define,
+            EndedInPlace,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7485,6 +7696,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             "exit" => Ok(GeneratedField::Exit),
                             "giveBack" | "give_back" => Ok(GeneratedField::GiveBack),
                             "define" => Ok(GeneratedField::Define),
+                            "endedInPlace" | "ended_in_place" => Ok(GeneratedField::EndedInPlace),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7640,6 +7852,13 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                                 return Err(serde::de::Error::duplicate_field("define"));
                             }
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Define)
+;
+                        }
+                        GeneratedField::EndedInPlace => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("endedInPlace"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::EndedInPlace)
 ;
                         }
                     }

@@ -109,6 +109,10 @@ impl Host for WorkerHost<'_> {
         self.workers.forget_shown(task);
     }
 
+    fn count_in_place(&mut self, what: &str, count: u64) {
+        self.engine().lock().in_place.add(what.into(), count);
+    }
+
     fn resident_bytes(&mut self) -> u64 {
         let pids: Vec<u32> = self.pid.into_iter().collect();
         ciel_spawner::resident_anonymous(&pids).into_iter().sum()

@@ -4,7 +4,9 @@ use ciel_engine::Event;
 use ciel_graph as graph;
 use ciel_model::TaskKey;
 use ciel_node::{AttemptKey, Slot, WorkerKey};
-use ciel_protocol::wire::{GiveBack, Pong, WorkerMessage, worker_message::Kind};
+use ciel_protocol::wire::{
+    Calls, EndedInPlace, GiveBack, Pong, WorkerMessage, worker_message::Kind,
+};
 use ciel_protocol::{Decoder, Framing, encode};
 use ciel_workers::Input;
 use proptest::prelude::*;
@@ -89,6 +91,10 @@ fn about_the_connection() -> BoxedStrategy<Kind> {
     prop_oneof![
         4 => (0..3_u32, 0..3_u32).prop_map(|(id, outputs)| define(id, "p", outputs)),
         2 => numbers().prop_map(|tags| GiveBack { tags }.into()),
+        1 => (0..3_u32, any::<u64>()).prop_map(|(definition, count)| EndedInPlace {
+            calls: vec![Calls { definition, count: count % 1000 }],
+        }
+        .into()),
         1 => Just(Pong::default().into()),
     ]
     .boxed()

@@ -4,7 +4,9 @@
 //! The task is the first of worker 0: its tag is 1, and it has one output.
 
 use ciel_protocol::wire::worker_message::Kind;
-use ciel_protocol::wire::{GiveBack, Hello, Options, Pong, PoolPolicy, Purity};
+use ciel_protocol::wire::{
+    Calls, Define, EndedInPlace, GiveBack, Hello, Options, Pong, PoolPolicy, Purity,
+};
 
 use super::messages::*;
 use super::world::{World, hello};
@@ -196,7 +198,7 @@ fn message_that_is_not_allowed_fails_its_task_alone() {
         ),
         (
             vec![(1, spawn(0, 0, 5, &[]))],
-            "it spawned a task of definition 5, which it did not send",
+            "it named the definition 5, which it did not send",
         ),
         (
             vec![(1, construct(3, 0, &[])), (1, construct(2, 1, &[]))],
@@ -240,6 +242,34 @@ fn message_that_is_not_allowed_fails_its_task_alone() {
         }
         assert_eq!(seen, fails(why));
     }
+}
+
+#[test]
+fn children_that_ended_in_place_are_counted_by_function() {
+    let mut hello = hello();
+    hello.features.push("begun".to_string());
+    let mut world = World::running(hello);
+    world.send(0, define(5, "p", 1));
+    let fib = Define {
+        id: 4,
+        label: "fib".to_string(),
+        executor: "p".to_string(),
+        ..Define::default()
+    };
+    world.send(0, fib);
+    let calls = |definition, count| EndedInPlace {
+        calls: vec![Calls { definition, count }],
+    };
+    for (definition, count) in [(4, 2), (5, 1), (4, 40)] {
+        world.send(0, calls(definition, count));
+    }
+    let counted: Vec<_> = world.machines.in_place.clone().into_iter().collect();
+    assert_eq!(
+        counted,
+        [("(unnamed)".to_string(), 1), ("fib".to_string(), 42)]
+    );
+    let seen = world.send(0, calls(6, 1));
+    assert!(seen.contains("definition 6"), "{seen}");
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub struct Machines {
     files: BTreeMap<PathBuf, Bytes>,
     tag: u32,
     stops: u64,
+    /// Tasks that ended in place, by function.
+    pub in_place: BTreeMap<String, u64>,
 }
 
 impl Machines {
@@ -156,6 +158,10 @@ impl Host for Machines {
     }
 
     fn forget(&mut self, _task: TaskKey) {}
+
+    fn count_in_place(&mut self, what: &str, count: u64) {
+        *self.in_place.entry(what.to_string()).or_default() += count;
+    }
 
     fn resident_bytes(&mut self) -> u64 {
         self.memory
@@ -306,6 +312,7 @@ impl World {
             files: BTreeMap::new(),
             tag: 0,
             stops: 0,
+            in_place: BTreeMap::new(),
         };
         let mut world = World {
             machines,

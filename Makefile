@@ -82,8 +82,9 @@ peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GR
 	@cc -O2 -fopenmp bench/peers/limits.c -o $(PEERS)/limits
 	@$(WITH_PYTHON) $(PYTHON) bench/peers/compare.py --rounds $(ROUNDS) --only "$(GROUPS)" \
 		--json $(PEERS)/figures.json $(PEERS)
-	@$(PEERS)/bin/python bench/peers/plot.py $(PEERS)/figures.json $(PEERS)/figures.svg
-	@echo "the plot is $(PEERS)/figures.svg" >&2
+	@$(PEERS)/bin/python bench/peers/plot.py \
+		$(PEERS)/figures.json $(PEERS)/figures.svg $(PEERS)/grains.svg
+	@echo "the plots are $(PEERS)/figures.svg and $(PEERS)/grains.svg" >&2
 
 soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KILLS of real runs; extremes
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)

@@ -1,9 +1,11 @@
 """Draws the figures of a comparison: for each workload, what a task costs in each system.
 
-Usage: python plot.py FIGURES.json PICTURE.svg
+Usage: python plot.py FIGURES.json PICTURE.svg GRAINS.svg
 
-Bars are medians, on a logarithmic axis, with the least and the greatest figure; limits of the
-machine are grey. Run it with the peers' Python, which has matplotlib.
+The first picture has bars: medians, on a logarithmic axis, with the least and the greatest figure;
+limits of the machine are grey. The second has lines: how much of the cores each system uses for
+tasks of several lengths. A picture without figures is not written. Run it with the peers' Python,
+which has matplotlib.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import sys
 from typing import Any
 
 import matplotlib
+
+from systems import GRAINS, SHAPES
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -48,26 +52,68 @@ def draw(axis: Any, row: dict[str, Any]) -> None:
     axis.tick_params(labelsize=7)
 
 
-def main() -> None:
-    """Draws two columns of workloads."""
-    source, target = sys.argv[1:3]
-    with open(source, encoding="utf-8") as file:
-        found = json.load(file)
-    rows = [row for row in found["rows"] if row["figures"]]
+def draw_bars(rows: list[dict[str, Any]], machine: dict[str, str], target: str) -> None:
+    """Two columns of workloads."""
     height = (len(rows) + 1) // 2
     figure, axes = plt.subplots(height, 2, figsize=(11, 2.3 * height), squeeze=False)
     for axis in axes.flat[len(rows) :]:
         axis.set_visible(False)
     for axis, row in zip(axes.flat, rows, strict=False):
         draw(axis, row)
-    told = found["machine"]
-    figure.suptitle(
-        f"{told['cores']} cores, {told['processor']}, commit {told['commit']}, {told['date']}",
-        fontsize=9,
-    )
-    figure.tight_layout(rect=(0, 0, 1, 0.98))
-    plt.rcParams["svg.hashsalt"] = "ciel"
+    save(figure, machine, target, 0.98)
+
+
+def draw_lines(axis: Any, shape: str, rows: list[dict[str, Any]]) -> None:
+    """One shape of work: a line for each system, over the length of a task."""
+    names = {name: None for row in rows for name in row["figures"]}
+    for name in names:
+        points = [
+            (GRAINS[row["workload"].partition("-")[2]], statistics.median(row["figures"][name]))
+            for row in rows
+            if name in row["figures"]
+        ]
+        weight = 2.5 if name == "Ciel" else 1.2
+        axis.plot(*zip(*points, strict=True), "o-", label=name, linewidth=weight, markersize=4)
+    axis.set_xscale("log")
+    axis.set_ylim(0, 1.05)
+    axis.set_title(SHAPES[shape], fontsize=9)
+    axis.set_xlabel("work in a task", fontsize=8)
+    axis.set_ylabel("work done in the time of all cores", fontsize=8)
+    axis.set_xticks(list(GRAINS.values()), [grain.replace("us", "µs") for grain in GRAINS])
+    axis.tick_params(labelsize=7)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=7)
+
+
+def draw_grains(rows: list[dict[str, Any]], machine: dict[str, str], target: str) -> None:
+    """One axis for each shape of work."""
+    figure, axes = plt.subplots(1, len(SHAPES), figsize=(11, 4))
+    for axis, shape in zip(axes, SHAPES, strict=True):
+        draw_lines(axis, shape, [row for row in rows if row["workload"].startswith(shape)])
+    save(figure, machine, target, 0.95)
+
+
+def save(figure: Any, machine: dict[str, str], target: str, top: float) -> None:
+    """Writes a picture, below a line about the machine."""
+    told = "{cores} cores, {processor}, commit {commit}, {date}".format_map(machine)
+    figure.suptitle(told, fontsize=9)
+    figure.tight_layout(rect=(0, 0, 1, top))
     figure.savefig(target, metadata={"Date": None})
+
+
+def main() -> None:
+    """Draws both pictures."""
+    source, bars, grains = sys.argv[1:4]
+    with open(source, encoding="utf-8") as file:
+        found = json.load(file)
+    plt.rcParams["svg.hashsalt"] = "ciel"
+    rows = [row for row in found["rows"] if row["figures"]]
+    of_grains = [row for row in rows if row["workload"].partition("-")[2] in GRAINS]
+    others = [row for row in rows if row not in of_grains]
+    if others:
+        draw_bars(others, found["machine"], bars)
+    if of_grains:
+        draw_grains(of_grains, found["machine"], grains)
 
 
 if __name__ == "__main__":

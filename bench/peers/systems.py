@@ -8,6 +8,7 @@ that every run takes about a second; figures are per task, so they can be compar
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -64,6 +65,10 @@ def _to_ideal(report: Report, numbers: Numbers) -> float:
 
 def _each(report: Report, numbers: Numbers) -> float:
     return report.seconds / report.tasks
+
+
+def _efficiency(report: Report, numbers: Numbers) -> float:
+    return numbers[0] * numbers[1] / (os.cpu_count() or 1) / report.seconds
 
 
 @functools.cache
@@ -164,7 +169,42 @@ WORKLOADS = [
     ),
 ]
 
+GRAINS = {"10us": 10e-6, "100us": 100e-6, "1ms": 1e-3, "10ms": 10e-3, "100ms": 100e-3}
+"""Seconds of work in a task, by what a workload of that grain is called."""
+
+BUSY_S = 2.0
+"""Work in all tasks of a run together, unless they are too many."""
+
+SHAPES = {
+    "flat": "tasks spawned by one",
+    "halves": "tasks that halve the work",
+}
+
+for _shape, _title in SHAPES.items():
+    for _grain in GRAINS:
+        WORKLOADS.append(
+            Workload(
+                f"{_shape}-{_grain}",
+                _shape,
+                f"{_title}, {_grain.replace('us', ' µs').replace('ms', ' ms')} each",
+                "efficiency",
+                lambda numbers, cores: numbers[0],
+                _efficiency,
+                True,
+            )
+        )
+
+
+def _grains(tasks_max: int) -> dict[str, Numbers]:
+    return {
+        f"{shape}-{grain}": (min(tasks_max, round(BUSY_S / seconds)), seconds)
+        for shape in SHAPES
+        for grain, seconds in GRAINS.items()
+    }
+
+
 SLOW: dict[str, Numbers] = {
+    **_grains(2_000),
     "first": (),
     "chain": (500,),
     "wide": (2_000,),
@@ -180,6 +220,7 @@ SLOW: dict[str, Numbers] = {
 
 QUICK: dict[str, Numbers] = {
     **SLOW,
+    **_grains(50_000),
     "chain": (5_000,),
     "wide": (20_000,),
     "tree": (18,),
@@ -247,13 +288,18 @@ def systems(place: Path) -> list[System]:
     in_process = _only("chain", "wide", "tree", "rounds10", "rounds1")
     no_parallel = "" if shutil.which("parallel") else "GNU parallel is not installed"
     shell = _only("shell")
+    no_trees = {"tree", *(f"halves-{grain}" for grain in GRAINS)}
     return [
         System("Ciel", _ciel, QUICK),
         System(
-            "concurrent.futures", _python(place, "with_futures.py"), QUICK, (), frozenset({"tree"})
+            "concurrent.futures", _python(place, "with_futures.py"), QUICK, (), frozenset(no_trees)
         ),
         System(
-            "joblib", _python(place, "with_joblib.py"), SLOW, ("joblib",), frozenset({"tree"})
+            "joblib",
+            _python(place, "with_joblib.py"),
+            {**SLOW, **_grains(50_000)},
+            ("joblib",),
+            frozenset(no_trees),
         ),
         System("Ray", _python(place, "with_ray.py"), SLOW, ("ray",), frozenset({"batched"})),
         System(

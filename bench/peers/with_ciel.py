@@ -29,6 +29,16 @@ def fib(number: int) -> int:
 
 
 @ciel.task
+def halved(count: int, seconds: float) -> int:
+    """Half of the tasks each in two tasks, down to one."""
+    if count == 1:
+        return work.spin(seconds)
+    one = halved.spawn(count // 2, seconds)
+    two = halved.spawn(count - count // 2, seconds)
+    return one.result() + two.result()
+
+
+@ciel.task
 def assigned(mine: Any, centres: Any) -> Any:
     """One part of the points."""
     return work.assign(mine, centres)
@@ -73,6 +83,22 @@ def tree(cores: int, number: int) -> None:
     began = time.perf_counter()
     answer = fib.spawn(number).result()
     work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Every task spawned, then every result."""
+    warm()
+    began = time.perf_counter()
+    answer = sum(ciel.map(spin, [seconds] * count))
+    work.report(answer, time.perf_counter() - began, count)
+
+
+def halves(cores: int, count: int, seconds: float) -> None:
+    """Tasks that spawn tasks and wait."""
+    warm()
+    began = time.perf_counter()
+    answer = halved.spawn(count, seconds).result()
+    work.report(answer, time.perf_counter() - began, count)
 
 
 def rounds(cores: int, count: int, seconds: float) -> None:
@@ -120,6 +146,8 @@ PROGRAMS: work.Programs = {
     "batched": wide,
     "chain": chain,
     "tree": tree,
+    "flat": flat,
+    "halves": halves,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

@@ -79,6 +79,34 @@ def tree(cores: int, number: int) -> None:
         work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
 
 
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Every task submitted, then every result."""
+    with client(cores) as made:
+        warm(made)
+        began = time.perf_counter()
+        answer = sum(made.gather(made.map(work.spin, [seconds] * count, pure=False)))
+        work.report(answer, time.perf_counter() - began, count)
+
+
+def _halves(count: int, seconds: float) -> int:
+    if count == 1:
+        return work.spin(seconds)
+    mine = get_client()
+    parts = (count // 2, count - count // 2)
+    below = [mine.submit(_halves, part, seconds, pure=False) for part in parts]
+    secede()
+    return sum(mine.gather(below))
+
+
+def halves(cores: int, count: int, seconds: float) -> None:
+    """Tasks that spawn tasks and wait."""
+    with client(cores) as made:
+        warm(made)
+        began = time.perf_counter()
+        answer = made.submit(_halves, count, seconds, pure=False).result()
+        work.report(answer, time.perf_counter() - began, count)
+
+
 def rounds(cores: int, count: int, seconds: float) -> None:
     """One task for each core, then one that needs them all."""
     with client(cores) as made:
@@ -133,6 +161,8 @@ PROGRAMS: work.Programs = {
     "wide": wide,
     "chain": chain,
     "tree": tree,
+    "flat": flat,
+    "halves": halves,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

@@ -61,6 +61,14 @@ def chain(cores: int, count: int) -> None:
         work.report(last, time.perf_counter() - began, count)
 
 
+def flat(cores: int, count: int, seconds: float) -> None:
+    """One loop, in batches of one as `map` has them."""
+    with pool(cores) as made:
+        began = time.perf_counter()
+        answer = sum(made.map(work.spin, [seconds] * count))
+        work.report(answer, time.perf_counter() - began, count)
+
+
 def rounds(cores: int, count: int, seconds: float) -> None:
     """One task for each core, then one that needs them all."""
     with pool(cores) as made:
@@ -162,6 +170,7 @@ PROGRAMS: work.Programs = {
     "wide": wide,
     "batched": batched,
     "chain": chain,
+    "flat": flat,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

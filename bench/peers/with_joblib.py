@@ -50,6 +50,15 @@ def chain(cores: int, count: int) -> None:
         work.report(last, time.perf_counter() - began, count)
 
 
+def flat(cores: int, count: int, seconds: float) -> None:
+    """One loop, in batches whose size joblib chooses."""
+    with joblib.Parallel(cores) as run:
+        run(joblib.delayed(work.nothing)(number) for number in range(200))
+        began = time.perf_counter()
+        answer = sum(run(joblib.delayed(work.spin)(seconds) for _ in range(count)))
+        work.report(answer, time.perf_counter() - began, count)
+
+
 def rounds(cores: int, count: int, seconds: float) -> None:
     """One task for each core, then one that needs them all."""
     with joblib.Parallel(cores, batch_size=1) as run:
@@ -100,6 +109,7 @@ PROGRAMS: work.Programs = {
     "wide": wide,
     "batched": batched,
     "chain": chain,
+    "flat": flat,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

@@ -79,16 +79,48 @@ class Tree:
         one, two = self.pick().fib.remote(number - 1), self.pick().fib.remote(number - 2)
         return int(await one) + int(await two)
 
+    async def halved(self, count: int, seconds: float) -> int:
+        """Half of the tasks each in two methods, down to one."""
+        if count == 1:
+            return work.spin(seconds)
+        one = self.pick().halved.remote(count // 2, seconds)
+        two = self.pick().halved.remote(count - count // 2, seconds)
+        return int(await one) + int(await two)
 
-def tree(cores: int, number: int) -> None:
-    """Tasks that spawn tasks and wait."""
+
+def trees(cores: int) -> list[Any]:
+    """Actors that know one another."""
     begin(cores)
     actor = ray.remote(Tree).options(max_concurrency=100_000)
     actors = [actor.remote() for _ in range(cores)]
     ray.get([one.meet.remote(actors) for one in actors])
+    return actors
+
+
+def tree(cores: int, number: int) -> None:
+    """Tasks that spawn tasks and wait."""
+    actors = trees(cores)
     began = time.perf_counter()
     answer = ray.get(actors[0].fib.remote(number))
     work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Every task submitted, then every result."""
+    begin(cores)
+    spin = ray.remote(work.spin)
+    warm(ray.remote(work.nothing))
+    began = time.perf_counter()
+    answer = sum(ray.get([spin.remote(seconds) for _ in range(count)]))
+    work.report(answer, time.perf_counter() - began, count)
+
+
+def halves(cores: int, count: int, seconds: float) -> None:
+    """Tasks that spawn tasks and wait."""
+    actors = trees(cores)
+    began = time.perf_counter()
+    answer = ray.get(actors[0].halved.remote(count, seconds))
+    work.report(answer, time.perf_counter() - began, count)
 
 
 def rounds(cores: int, count: int, seconds: float) -> None:
@@ -147,6 +179,8 @@ PROGRAMS: work.Programs = {
     "wide": wide,
     "chain": chain,
     "tree": tree,
+    "flat": flat,
+    "halves": halves,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

@@ -62,7 +62,8 @@ class Failed(Exception):
 def run(system: System, workload: Workload, cores: int) -> float:
     """One run in a folder of its own; the figure. Raises Failed with the end of what it said."""
     numbers = system.sizes[workload.name]
-    words = [*system.command(workload.program, cores), str(cores), *map(str, numbers)]
+    told = [f"{number:f}" if isinstance(number, float) else str(number) for number in numbers]
+    words = [*system.command(workload.program, cores), str(cores), *told]
     variables = environment()
     if system.name == "OpenMP":
         variables.pop("OMP_NUM_THREADS")

@@ -234,6 +234,16 @@ pub enum Until {
     /// Nothing: those that are not resolved are cancelled, unless another task holds them, too. The
     /// wait ends at once with the places of those that are cancelled by now. It demands nothing.
     Cancelled,
+    /// All references are resolved. Small values of the handles behind them, as far as they are
+    /// resolved, come with the answers: the strand probably asks for them next.
+    AllAndLater,
+}
+
+impl Until {
+    /// Whether it ends when all references are resolved, and not before.
+    pub fn is_all(self) -> bool {
+        matches!(self, Until::All | Until::AllAndLater)
+    }
 }
 
 /// When a wait for references ends.
@@ -260,7 +270,7 @@ impl Wait {
 
     /// Whether what ends the wait depends on time.
     pub fn is_timely(&self) -> bool {
-        self.until != Until::All || self.limit_us.is_some()
+        !self.until.is_all() || self.limit_us.is_some()
     }
 }
 

@@ -11,9 +11,12 @@ mod check;
 mod deduplicated;
 pub mod event;
 mod first_of;
+#[cfg(test)]
+mod for_tests;
 mod functions;
 mod graph;
 mod holders;
+mod later;
 mod lineage;
 mod objects;
 mod reconstruct;

@@ -132,94 +132,12 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use ciel_model::{ActionKey, Class, Descriptor, Form, Name, Pool, Value};
-
     use super::*;
-    use crate::event::Policy;
-    use crate::event::{Event, Output, Step, Wait};
-
-    const ROOT: TaskKey = TaskKey(0);
-    const FIRST: AttemptNumber = AttemptNumber(0);
-
-    fn tell(graph: &mut Graph, event: Event) -> Vec<Action> {
-        let mut actions = Vec::new();
-        graph.handle(0, event, &mut actions);
-        actions
-    }
-
-    fn place(graph: &mut Graph, task: TaskKey) {
-        let attempt = FIRST;
-        tell(graph, Event::TaskPlaced { task, attempt });
-    }
-
-    fn step(graph: &mut Graph, step: Step) {
-        let (task, attempt) = (ROOT, FIRST);
-        let event = Event::TaskStepped {
-            task,
-            attempt,
-            step,
-        };
-        tell(graph, event);
-    }
+    use crate::event::{Continuation, Event, Wait};
+    use crate::for_tests::{FIRST, ROOT, block_for, finish, parent, place, tell};
 
     fn block(graph: &mut Graph, on: Handle, continuation: Continuation) {
-        let event = Event::TaskBlocked {
-            task: ROOT,
-            attempt: FIRST,
-            kept: None,
-            on: vec![on],
-            wait: Wait::ALL,
-            continuation,
-            checkpoint: None,
-        };
-        tell(graph, event);
-    }
-
-    fn finish(graph: &mut Graph, task: TaskKey) {
-        let event = Event::TaskFinished {
-            task,
-            attempt: FIRST,
-            outputs: vec![Output::Value(Value::inline(Form::Json, "7"))],
-            printed: false,
-        };
-        tell(graph, event);
-    }
-
-    /// A root that made an object, handle 0, and spawned two children, handles 1 and 2.
-    fn parent() -> Graph {
-        let mut graph = Graph::new(Policy::default());
-        let descriptor = |what| Descriptor {
-            replayable: true,
-            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
-        };
-        let (name, root) = (Name::of_root(b"job"), descriptor("root"));
-        tell(
-            &mut graph,
-            Event::RootSubmitted {
-                name,
-                descriptor: Arc::new(root),
-            },
-        );
-        place(&mut graph, ROOT);
-        step(
-            &mut graph,
-            Step::Construct {
-                at: ActionKey::action(0),
-                handle: Handle(0),
-                value: Value::inline(Form::Bytes, "made"),
-            },
-        );
-        for (action, what) in [(1, "a"), (2, "b")] {
-            let spawn = Step::Spawn {
-                action,
-                first: Handle(action as u32),
-                descriptor: Arc::new(descriptor(what)),
-            };
-            step(&mut graph, spawn);
-        }
-        graph
+        block_for(graph, on, Wait::ALL, continuation);
     }
 
     #[test]

@@ -64,7 +64,10 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Entry {
         match resume.continuation {
-            Continuation::Live => Entry::Resume(self.answers(key, &resume.on)),
+            Continuation::Live => {
+                let told = self.told_after(key, &resume);
+                Entry::Resume(self.answers(key, &told))
+            }
             Continuation::Saved(bytes) => Entry::Restore {
                 bytes,
                 answers: self.answers(key, &resume.on),

@@ -68,7 +68,7 @@ impl Graph {
         if self.running(key, attempt).is_none() {
             return actions.append(&mut woken);
         }
-        let is_met = missing == 0 || (wait.until != Until::All && is_some_there);
+        let is_met = missing == 0 || (!wait.until.is_all() && is_some_there);
         let over = is_met || wait.limit_us == Some(0);
         let mut resume = Resume {
             timed_out: over && !is_met,
@@ -104,7 +104,7 @@ impl Graph {
         woken: &mut Vec<Action>,
     ) -> (u32, bool) {
         match until {
-            Until::All | Until::First => {
+            Until::All | Until::AllAndLater | Until::First => {
                 let missing = self.wait_and_demand(now, key, objects, woken);
                 (missing, objects.len() > missing as usize)
             }
@@ -120,7 +120,8 @@ impl Graph {
     fn continue_at_once(&mut self, task: TaskKey, resume: &mut Resume, actions: &mut Vec<Action>) {
         let attempt = self.tasks[&task].attempt;
         let ended = self.wait_end(task, resume);
-        let answers = self.answers(task, &resume.on);
+        let told = self.told_after(task, resume);
+        let answers = self.answers(task, &told);
         actions.push(Action::Continue {
             task,
             attempt,
@@ -152,7 +153,7 @@ impl Graph {
         let objects = self.keys_of(key, on)?;
         self.note_asked(key, &objects);
         match wait.until {
-            Until::All | Until::Cancelled => {}
+            Until::All | Until::AllAndLater | Until::Cancelled => {}
             Until::First => self.list_first_of(key, on),
             Until::Rest => self.follow_rest(key)?,
         }
@@ -170,7 +171,7 @@ impl Graph {
         }
         let does = || match wait.until {
             Until::Cancelled => "cancelled references".to_string(),
-            Until::All | Until::First | Until::Rest => {
+            Until::All | Until::AllAndLater | Until::First | Until::Rest => {
                 "waited for the first of several".to_string()
             }
         };
@@ -184,7 +185,7 @@ impl Graph {
     }
 
     /// A task that may be replayed receives in its replay all that it demanded.
-    fn note_asked(&mut self, key: TaskKey, objects: &[ObjectKey]) {
+    pub(crate) fn note_asked(&mut self, key: TaskKey, objects: &[ObjectKey]) {
         let task = self.task_mut(key);
         if task.descriptor.replayable {
             task.asked.extend(objects);
@@ -276,7 +277,7 @@ impl Graph {
         };
         let (missing, first) = match &mut task.state {
             State::Waiting { missing } => (missing, false),
-            State::Suspended { missing, resume } => (missing, resume.wait.until != Until::All),
+            State::Suspended { missing, resume } => (missing, !resume.wait.until.is_all()),
             State::Dormant | State::Twin { .. } | State::Ready { .. } | State::Running { .. } => {
                 return;
             }
@@ -349,7 +350,7 @@ impl Graph {
             return None;
         }
         let places = match resume.wait.until {
-            Until::All => self.places_resolved(key, &resume.on),
+            Until::All | Until::AllAndLater => self.places_resolved(key, &resume.on),
             Until::First => {
                 let places = self.places_resolved(key, &resume.on);
                 self.note_given(key, &places);

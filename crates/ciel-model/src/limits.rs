@@ -34,6 +34,10 @@ pub const BACKFILL_SCAN_MAX: usize = 64;
 /// its replay would run, before it resumes in another one.
 pub const RESUME_PATIENCE_US: u64 = 5_000;
 
+/// Microseconds that the root, once what it waits for is resolved, lets ready tasks keep the cores
+/// to themselves: it then finds many results, and is not switched to for each.
+pub const ROOT_PATIENCE_US: u64 = 1_000;
+
 /// Times a ready task may be overtaken, by later ones that fit or by strands that have run before,
 /// before nothing may overtake it.
 pub const OVERTAKEN_MAX: u32 = 200;

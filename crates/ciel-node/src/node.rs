@@ -401,8 +401,10 @@ impl Node {
             return self.place_earliest(now, actions);
         }
         while self.threads_busy < self.capacity.threads && self.place_on_thread(actions) {}
-        self.place_apart(actions);
+        self.place_apart(now, actions);
         self.place_computation(now, actions);
+        // The last that it has let go first may have its place now.
+        self.place_apart(now, actions);
     }
 
     /// The serial program: one thing at a time, the earliest that is ready. A script that yielded

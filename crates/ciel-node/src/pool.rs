@@ -124,6 +124,12 @@ impl Pools {
         self.homes.get(&task).copied()
     }
 
+    /// Whether a suspended task is kept that wants to resume at once.
+    pub(crate) fn is_timely(&self, task: TaskKey) -> bool {
+        let keeper = self.home(task).and_then(|worker| self.workers.get(&worker));
+        keeper.is_some_and(|worker| worker.timely.contains(&task))
+    }
+
     /// Workers that there may be beside the root's: one for each core, and as many spare ones.
     fn most(&self) -> usize {
         self.cores + self.cores.max(limits::SPARE_WORKERS_MIN)

@@ -54,11 +54,16 @@ impl Node {
         }
     }
 
-    /// The root takes no core, so that it hears of what it waits for although all are busy.
-    pub(crate) fn place_apart(&mut self, actions: &mut Vec<Action>) {
+    /// The root takes no core, so that it hears of what it waits for although all are busy. While
+    /// others are ready it hears of that a little later, and of more.
+    pub(crate) fn place_apart(&mut self, now: Micros, actions: &mut Vec<Action>) {
         let Some(attempt) = self.apart.take() else {
             return;
         };
+        if self.may_wait_apart(now, attempt) {
+            self.apart = Some(attempt);
+            return;
+        }
         let Some(ready) = self.queued.remove(&attempt) else {
             return;
         };
@@ -66,6 +71,25 @@ impl Node {
             Some(worker) => self.settle(&ready, Slot::Worker(worker), actions),
             None => self.enqueue(ready),
         }
+    }
+
+    /// Whether the root lets ready tasks go on. If so, the time when it does not is a deadline.
+    fn may_wait_apart(&mut self, now: Micros, attempt: AttemptKey) -> bool {
+        let Some(ready) = self.queued.get(&attempt) else {
+            return false;
+        };
+        let until = ready.since.saturating_add(limits::ROOT_PATIENCE_US);
+        let is_patient = ready.resumed.is_some() && !self.pools.is_timely(attempt.task);
+        let waits = is_patient && self.queued.len() > 1 && until > now;
+        if waits {
+            self.set_deadline(until);
+        }
+        waits
+    }
+
+    fn set_deadline(&mut self, at: Micros) {
+        let earlier = self.deadline.map_or(at, |deadline| deadline.min(at));
+        self.deadline = Some(earlier);
     }
 
     fn worker_apart(&mut self, ready: &Ready, actions: &mut Vec<Action>) -> Option<WorkerKey> {
@@ -116,7 +140,7 @@ impl Node {
         let patience = cost.saturating_add(limits::RESUME_PATIENCE_US);
         let until = ready.since.saturating_add(patience);
         if until > now {
-            self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
+            self.set_deadline(until);
         }
         until <= now
     }

@@ -5,6 +5,8 @@
 //! while it waits is the whole value [`Script`], so a copy of it is a saved continuation. Read
 //! next: `world`, which performs the moves.
 
+mod waits;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use ciel_model::{
 };
 
 use crate::in_place::{self, Calls, Known, Local};
-use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, saw_places, start_of};
+use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, start_of};
 use crate::taken::Taken;
 
 /// Microseconds that tasks with a timeout may run: far more than any but a hanging one does.
@@ -182,28 +184,6 @@ impl Script {
         self.known.get(&local).or_else(recalled).cloned()
     }
 
-    /// What it waited for is resolved, or a part of it.
-    pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>, ended: Option<WaitEnd>) {
-        let raced = self.race.as_ref().map(|(among, until, _)| match until {
-            Until::Rest => self.taken.among().to_vec(),
-            Until::All | Until::First | Until::Cancelled => among.clone(),
-        });
-        let places = ended.as_ref().map_or(vec![0], |ended| ended.places.clone());
-        assert_eq!(answers.len(), places.len(), "each place has its answer");
-        for ((_, resolution), place) in answers.into_iter().zip(&places) {
-            let known = self.read(resolution);
-            let local = match (&raced, self.pending) {
-                (Some(among), _) => among[*place as usize],
-                (None, pending) => pending.expect("only a waiting script is answered").0,
-            };
-            if !self.known.get(&local).is_some_and(Known::is_from_here) {
-                self.known.insert(local, known);
-            }
-        }
-        self.told = raced.and(ended);
-        self.follows |= self.told.as_ref().is_some_and(|ended| !ended.cancels);
-    }
-
     /// What it is called by.
     pub fn name(&self) -> Name {
         self.label.name
@@ -252,7 +232,7 @@ impl Script {
             }
             if let Some((local, catches)) = self.pending {
                 match self.known(local) {
-                    None => return Move::Block(vec![self.handle(local)], Wait::ALL),
+                    None => return Move::Block(vec![self.handle(local)], self.plain_wait()),
                     Some(known) => {
                         self.pending = None;
                         if let Some(failed) = self.absorb(known, catches) {
@@ -268,46 +248,6 @@ impl Script {
                 return next;
             }
         }
-    }
-
-    /// The act in a race: waits, or records the answer.
-    fn go_on_racing(&mut self) -> Option<Move> {
-        self.race.as_ref()?;
-        let Some(ended) = self.told.take().or_else(|| self.recorded.pop_front()) else {
-            return self.wait_in_race();
-        };
-        let (among, ..) = self.race.take()?;
-        self.seen = saw_places(self.seen, &ended.places);
-        self.taken.end(&ended, among);
-        let action = self.take_action();
-        self.races.push((action, ended));
-        None
-    }
-
-    /// A list that the graph does not keep any more is listed again, as far as it is left.
-    fn wait_in_race(&mut self) -> Option<Move> {
-        let (among, until, limit_us) = self.race.as_mut()?;
-        if *until == Until::Rest && !self.follows {
-            *until = Until::First;
-        }
-        let wait = Wait {
-            until: *until,
-            limit_us: *limit_us,
-            at: ActionKey::action(self.next_action),
-        };
-        let listed = match until {
-            Until::Rest => Vec::new(),
-            Until::All | Until::First | Until::Cancelled => among.clone(),
-        };
-        let handles = listed.into_iter().map(|local| self.handle(local));
-        Some(Move::Block(handles.collect(), wait))
-    }
-
-    fn race(&mut self, among: Vec<usize>, until: Until, limit_us: Option<u64>) -> Option<Move> {
-        let among: Vec<usize> = among.into_iter().filter(|one| self.has(*one)).collect();
-        self.tell(&among);
-        self.race = (!among.is_empty()).then_some((among, until, limit_us));
-        self.queue.pop_front()
     }
 
     fn absorb(&mut self, known: Known, catches: bool) -> Option<Move> {

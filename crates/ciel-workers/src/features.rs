@@ -10,10 +10,11 @@ const INTERRUPT: &str = "interrupt";
 const AHEAD: &str = "ahead";
 const UNWIND: &str = "unwind";
 const BEGUN: &str = "begun";
+const LATER: &str = "later";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 8] = [
-    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN,
+pub(crate) const OFFERED: [&str; 9] = [
+    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER,
 ];
 
 /// What a worker and this engine both can do.
@@ -35,6 +36,8 @@ pub(crate) struct Features {
     pub(crate) unwind: bool,
     /// A task that has begun inside the one that spawns it takes over its slot.
     pub(crate) begun: bool,
+    /// Values of later handles come with answers.
+    pub(crate) later: bool,
 }
 
 impl Features {
@@ -50,6 +53,7 @@ impl Features {
             ahead: names(AHEAD),
             unwind: names(UNWIND),
             begun: names(BEGUN),
+            later: names(LATER),
         }
     }
 }

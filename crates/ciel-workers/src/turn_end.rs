@@ -119,7 +119,15 @@ fn wait_of(turn: &Turn<'_>, task: &WorkerTask, message: &wire::BlockOn) -> Faile
         wire::Wait::All => Until::All,
         wire::Wait::First => Until::First,
         wire::Wait::Rest => Until::Rest,
+        wire::Wait::AllAndLater => Until::AllAndLater,
     };
+    if until == Until::AllAndLater && !turn.features.later {
+        let refused = Refused::new(
+            "it asked for values of later handles, but its worker and this engine did not agree to",
+        );
+        let hint = "a worker that does so names the feature \"later\" in its hello";
+        return Err(task.refuse(refused.hint(hint)));
+    }
     if until == Until::Rest && !message.references.is_empty() {
         let message = "it waited for the rest of a list, and listed references again";
         return Err(task.refuse(Refused::new(message)));

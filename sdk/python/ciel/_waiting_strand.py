@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _clock = time.monotonic
 
 
-WAIT_ALL, WAIT_FIRST, WAIT_REST = 0, 1, 2
+WAIT_ALL, WAIT_FIRST, WAIT_REST, WAIT_ALL_AND_LATER = 0, 1, 2, 3
 
 class Process(Protocol):
     """The interface of the worker process that its strands use."""
@@ -81,12 +81,14 @@ class Process(Protocol):
 class WaitingStrand(EngineStrand, TaskStrand):
     """A strand of a worker. `pieces` and `errors` are output not sent yet.
 
-    `first_of` is the row of the last wait for a first; the engine keeps its list.
+    `first_of` is the row of the last wait for a first; the engine keeps its list. `_told` has what
+    came with answers to others, by handle.
     """
 
     replaying: bool = False
     first_of: Row | None = None
     _observations: deque[Observation] | None = None
+    _told: dict[int, Known] | None = None
 
     def __init__(self, process: Process, start: Start) -> None:
         """Takes the record of a replay from the start."""
@@ -126,17 +128,30 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def _wait_one(self, future: Future[Any]) -> Known:
         known = future._known
+        if known is None and self._told:
+            known = self._told.pop(future._handle, None)
         if known is None:
-            resumed = self.block([future._handle], WAIT_ALL, None)
-            known = future._known = self._among(resumed, future._handle)
+            resumed = self.block([future._handle], WAIT_ALL_AND_LATER, None)
+            known = self._among(resumed, future._handle)
+        future._known = known
         return known
 
     def _among(self, resumed: Resume, handle: int) -> Known:
-        """The answer about that handle."""
+        """The answer about that handle; others that come with it are kept."""
+        found: Known | None = None
         for answer in resumed.references:
             if answer.handle == handle:
-                return answer
+                found = answer
+            else:
+                self._keep_told(answer.handle, answer)
+        if found is not None:
+            return found
         raise WaitError(f"the engine resumed {self.label} without what it waited for")
+
+    def _keep_told(self, handle: int, known: Known) -> None:
+        if self._told is None:
+            self._told = {}
+        self._told[handle] = known
 
     def block(
         self, handles: list[int], wait: int, timeout_ms: int | None, part: int | None = None
@@ -144,6 +159,10 @@ class WaitingStrand(EngineStrand, TaskStrand):
         """Parks this strand until the engine resumes it with the awaited references."""
         self._check_may_wait()
         self.tidy()
+        released = self.take_released()
+        if self._told:
+            for handle in released:
+                self._told.pop(handle, None)
         self.connection.block(
             self.tag,
             handles,
@@ -151,7 +170,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
             timeout_ms,
             after=self.next_action,
             part=part,
-            released=self.take_released(),
+            released=released,
         )
         self.replaying = False
         return self.process.park(self)

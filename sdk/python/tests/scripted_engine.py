@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ciel._native import Definition, Message, Reference
 
 DELIVERED_FROM = 1 << 31
-WAIT_FIRST, WAIT_REST = 1, 2
+WAIT_FIRST, WAIT_REST, WAIT_ALL_AND_LATER = 1, 2, 3
 
 
 class Object:
@@ -128,19 +128,29 @@ class Engine:
     def _there(self, task: Task) -> bool:
         assert task.waits is not None
         states = [task.table[handle].state is not None for handle in task.waits[0]]
-        return any(states) if task.waits[1] else all(states)
+        return any(states) if task.waits[1] in (WAIT_FIRST, WAIT_REST) else all(states)
 
     def _resumed(self, task: Task) -> Message:
         assert task.waits is not None
         handles, wait = task.waits
         task.waits = None
         there = [handle for handle in handles if task.table[handle].state is not None]
-        if wait:
+        if wait == WAIT_ALL_AND_LATER:
+            there += self._later(task, handles[-1])
+        elif wait:
             places = [place for place, handle in enumerate(task.row) if handle in there]
             kind = "first" if wait == WAIT_FIRST else "rest"
             task.observed.append(Observation(kind, json.dumps(places).encode()))
             task.given.update(there)
         return Resume(task.tag, [self._reference(task, handle) for handle in there], False)
+
+    def _later(self, task: Task, last: int) -> list[int]:
+        """The handles behind that one with small values, without a gap."""
+        found: list[int] = []
+        while (entry := task.table.get(last + 1)) and isinstance(entry.state, Value):
+            last += 1
+            found.append(last)
+        return found
 
     def _settle(
         self, entry: Object, state: Value | File | Failed, inside: list[Object] | None = None

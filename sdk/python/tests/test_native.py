@@ -97,6 +97,7 @@ def read_frame(engine: socket.socket) -> bytes:
 EXCEPTION = ("pickle", b"\x80\x05N.")
 SAID: dict[str, Callable[[Connection, int], None]] = {
     "worker-block-on-first": lambda c, tag: c.block(tag, [3, 4], 1, 250, after=3, part=1),
+    "worker-block-on-later": lambda c, tag: c.block(tag, [2], 3, None, after=3),
     "worker-block-on-parked": lambda c, tag: c.block(tag, (2, 3), 1, 1000, after=3),
     "worker-block-on-released": lambda c, tag: c.block(
         tag, [10], 0, None, after=7, released=[9]
@@ -521,7 +522,7 @@ BAD: list[tuple[type[Exception], Callable[[Connection, Any], None]]] = [
     (OverflowError, lambda c, tag: c.block(tag, [-1], 0, None, after=0)),
     (OverflowError, lambda c, tag: c.block(tag, [1 << 32], 0, None, after=0)),
     (TypeError, lambda c, tag: c.block(tag, 7, 0, None, after=0)),  # type: ignore[arg-type]
-    (ValueError, lambda c, tag: c.block(tag, [], 3, None, after=0)),
+    (ValueError, lambda c, tag: c.block(tag, [], 4, None, after=0)),
     (
         ValueError,
         lambda c, tag: c.spawn(tag, PLAIN, b"", [1], action=0, handle=0, line=0, kept=[]),

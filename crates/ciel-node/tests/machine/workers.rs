@@ -372,6 +372,36 @@ fn root_has_a_worker_of_its_own_and_takes_no_core() {
     assert_eq!(world.left(3), "4:worker1");
 }
 
+/// A root that asked for the results of a list one after the other was switched to for each of
+/// them, which took four times as long as to ask for all at once.
+#[test]
+fn root_lets_ready_tasks_go_on_for_a_moment() {
+    let mut world = World::new(2, false);
+    world.root(None);
+    world.ready(0);
+    world.pooled(1, "py");
+    world.pooled(2, "py");
+    world.ready(1);
+    world.ready(2);
+    for task in [3, 4] {
+        assert_eq!(world.pooled(task, "py"), "");
+    }
+    world.parked(ROOT);
+    assert_eq!(world.root(Some(u64::MAX)), "");
+    assert_eq!(world.left(1), "3:worker1");
+    let until = limits::ROOT_PATIENCE_US;
+    assert_eq!(world.node.next_deadline(), Some(until));
+    world.now = until - 1;
+    assert_eq!(world.tell(Event::Ticked), "");
+    world.now = until;
+    assert_eq!(world.tell(Event::Ticked), format!("{ROOT}:worker0"));
+    assert_eq!(world.node.next_deadline(), None);
+    world.parked(ROOT);
+    assert_eq!(world.root(Some(u64::MAX)), "");
+    // With the last of the others placed, nobody gains from its waiting.
+    assert_eq!(world.left(2), format!("4:worker2 {ROOT}:worker0"));
+}
+
 #[test]
 fn root_whose_worker_is_gone_goes_on_in_another_one() {
     let mut world = World::new(2, false);

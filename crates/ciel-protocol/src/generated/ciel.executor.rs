@@ -1046,6 +1046,8 @@ pub enum Wait {
     /// The first that is resolved of those that the last WAIT_FIRST of this start, and the WAIT_REST
     /// since, have not given. The block lists no references.
     Rest = 2,
+    /// All of them. Values of later handles may come with the answers. Needs the feature "later".
+    AllAndLater = 3,
 }
 impl Wait {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1057,6 +1059,7 @@ impl Wait {
             Self::All => "WAIT_ALL",
             Self::First => "WAIT_FIRST",
             Self::Rest => "WAIT_REST",
+            Self::AllAndLater => "WAIT_ALL_AND_LATER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1065,6 +1068,7 @@ impl Wait {
             "WAIT_ALL" => Some(Self::All),
             "WAIT_FIRST" => Some(Self::First),
             "WAIT_REST" => Some(Self::Rest),
+            "WAIT_ALL_AND_LATER" => Some(Self::AllAndLater),
             _ => None,
         }
     }

@@ -7452,6 +7452,7 @@ impl serde::Serialize for Wait {
             Self::All => "WAIT_ALL",
             Self::First => "WAIT_FIRST",
             Self::Rest => "WAIT_REST",
+            Self::AllAndLater => "WAIT_ALL_AND_LATER",
         };
         serializer.serialize_str(variant)
     }
@@ -7466,6 +7467,7 @@ impl<'de> serde::Deserialize<'de> for Wait {
             "WAIT_ALL",
             "WAIT_FIRST",
             "WAIT_REST",
+            "WAIT_ALL_AND_LATER",
         ];
 
         struct GeneratedVisitor;
@@ -7509,6 +7511,7 @@ impl<'de> serde::Deserialize<'de> for Wait {
                     "WAIT_ALL" => Ok(Wait::All),
                     "WAIT_FIRST" => Ok(Wait::First),
                     "WAIT_REST" => Ok(Wait::Rest),
+                    "WAIT_ALL_AND_LATER" => Ok(Wait::AllAndLater),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }

@@ -4,7 +4,7 @@
 //! Nothing is lost more often than a task may be. Read next: `network`.
 
 use ciel_engine::message::{SiteKey, ToHome};
-use ciel_graph::{self as graph, Until};
+use ciel_graph as graph;
 use ciel_model::{Failure, FailureKind, Label, Name, TaskKey, WaitEnd};
 
 use super::network::{Cut, TIMING};
@@ -152,7 +152,7 @@ impl SitesWorld<'_> {
     /// Which action of its strand a race is that a task of a site begins.
     pub(super) fn note_race(&mut self, site: SiteKey, message: &ToHome) {
         if let ToHome::Acted(graph::Event::TaskBlocked { task, wait, .. }) = message
-            && wait.until != Until::All
+            && !wait.until.is_all()
             && matches!(self.home.location(*task), Some((at, Some(_))) if at == site)
         {
             self.racing.insert(*task, wait.at.action);

@@ -229,7 +229,7 @@ fn waited(
     Act::Waited {
         task,
         references,
-        first: wait.until != Until::All,
+        first: !wait.until.is_all(),
         limit_us: wait.limit_us,
         continuation: match continuation {
             Continuation::Live => "live",

@@ -63,17 +63,20 @@ def draw_bars(rows: list[dict[str, Any]], machine: dict[str, str], target: str) 
     save(figure, machine, target, 0.98)
 
 
-def draw_lines(axis: Any, shape: str, rows: list[dict[str, Any]]) -> None:
-    """One shape of work: a line for each system, over the length of a task."""
-    names = {name: None for row in rows for name in row["figures"]}
-    for name in names:
+def draw_lines(axis: Any, shape: str, rows: list[dict[str, Any]], known: list[str]) -> None:
+    """One shape of work: a line for each system, over the length of a task.
+
+    The place of a system among the `known` ones gives its colour.
+    """
+    for name in names_in(rows):
         points = [
             (GRAINS[row["workload"].partition("-")[2]], statistics.median(row["figures"][name]))
             for row in rows
             if name in row["figures"]
         ]
-        weight = 2.5 if name == "Ciel" else 1.2
-        axis.plot(*zip(*points, strict=True), "o-", label=name, linewidth=weight, markersize=4)
+        line = (OURS, 2.5) if name == "Ciel" else (f"C{known.index(name)}", 1.2)
+        x, y = zip(*points, strict=True)
+        axis.plot(x, y, "o-", label=name, color=line[0], linewidth=line[1], markersize=4)
     axis.set_xscale("log")
     axis.set_ylim(0, 1.05)
     axis.set_title(SHAPES[shape], fontsize=9)
@@ -85,11 +88,17 @@ def draw_lines(axis: Any, shape: str, rows: list[dict[str, Any]]) -> None:
     axis.legend(fontsize=7)
 
 
+def names_in(rows: list[dict[str, Any]]) -> list[str]:
+    """The systems that have figures."""
+    return list(dict.fromkeys(name for row in rows for name in row["figures"]))
+
+
 def draw_grains(rows: list[dict[str, Any]], machine: dict[str, str], target: str) -> None:
     """One axis for each shape of work."""
     figure, axes = plt.subplots(1, len(SHAPES), figsize=(11, 4))
     for axis, shape in zip(axes, SHAPES, strict=True):
-        draw_lines(axis, shape, [row for row in rows if row["workload"].startswith(shape)])
+        mine = [row for row in rows if row["workload"].startswith(shape)]
+        draw_lines(axis, shape, mine, names_in(rows))
     save(figure, machine, target, 0.95)
 
 

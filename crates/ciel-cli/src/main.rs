@@ -45,6 +45,12 @@ use crate::options::{Command, Options};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The option of the allocator for how long freed memory is kept; its binding names no constant.
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
+/// Milliseconds after which freed memory goes back to the system.
+const PURGE_DELAY_MS: std::ffi::c_long = 10;
+
 /// The first argument with which the engine starts this program as its spawner.
 const SPAWNER: &str = "__spawner";
 
@@ -55,6 +61,8 @@ fn main() -> ExitCode {
     {
         return ciel_spawner::serve_inherited();
     }
+    // SAFETY: the allocator may be set at any time, and ignores options that it does not know.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) };
     let options = Options::parse_from(with_command(std::env::args_os().collect()));
     let paint = paint::paint_errors(options.shared.colour);
     let json = options.command.is_json();

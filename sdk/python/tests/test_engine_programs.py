@@ -73,14 +73,21 @@ def killed_run(job: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended,
     return jobs.end_of(process), landed
 
 
-def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(tmp_path: Path) -> None:
+def soak_killed(job: Path, hits_min: int) -> None:
+    """Runs programs of random seeds while workers are killed; checks what each run shows.
+
+    It lasts `SOAK_S` seconds, or until `hits_min` kills have landed.
+    """
     began, landed, seed = time.monotonic(), 0, random.randrange(1 << 32)
     chance = random.Random(seed)
-    job = job_file(tmp_path)
-    while landed < 10 or time.monotonic() - began < SOAK_S:
+    while landed < hits_min or time.monotonic() - began < SOAK_S:
         first = chance.randrange(1 << 32)
         ended, hits = killed_run(job, first, chance)
         landed += hits
         assert ended.status == 0, f"chance {seed}, programs from {first}:\n{ended.talk}"
         assert ended.printed == expected_print(first), f"chance {seed}, programs from {first}"
         assert time.monotonic() - began < SOAK_S + jobs.DEADLINE_S, f"only {landed} kills landed"
+
+
+def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(tmp_path: Path) -> None:
+    soak_killed(job_file(tmp_path), 10)

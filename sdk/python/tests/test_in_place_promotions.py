@@ -7,15 +7,13 @@ many seconds the test with kills lasts.
 
 from __future__ import annotations
 
-import random
-import time
 from pathlib import Path
 
 import pytest
 
 import jobs
 import programs
-from test_engine_programs import COUNT, SOAK_S, expected_print, killed_run
+from test_engine_programs import COUNT, expected_print, soak_killed
 
 PROMOTING = '''
 
@@ -82,13 +80,4 @@ def test_programs_show_the_same_whenever_children_become_tasks(slots: str, tmp_p
 
 
 def test_killed_programs_show_the_same_whenever_children_become_tasks(tmp_path: Path) -> None:
-    began, landed, seed = time.monotonic(), 0, random.randrange(1 << 32)
-    chance = random.Random(seed)
-    job = _job(tmp_path, SOMETIMES)
-    while landed < 5 or time.monotonic() - began < SOAK_S:
-        first = chance.randrange(1 << 32)
-        ended, hits = killed_run(job, first, chance)
-        landed += hits
-        assert ended.status == 0, f"chance {seed}, programs from {first}:\n{ended.talk}"
-        assert ended.printed == expected_print(first), f"chance {seed}, programs from {first}"
-        assert time.monotonic() - began < SOAK_S + jobs.DEADLINE_S, f"only {landed} kills landed"
+    soak_killed(_job(tmp_path, SOMETIMES), 5)

@@ -116,6 +116,7 @@ def main() -> None:
     with open(source, encoding="utf-8") as file:
         found = json.load(file)
     plt.rcParams["svg.hashsalt"] = "ciel"
+    plt.rcParams["svg.fonttype"] = "none"
     rows = [row for row in found["rows"] if row["figures"]]
     of_grains = [row for row in rows if row["workload"].partition("-")[2] in GRAINS]
     others = [row for row in rows if row not in of_grains]

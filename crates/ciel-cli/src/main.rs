@@ -89,6 +89,7 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
+        Command::Report(options) => look::report::write(&shared, &options),
         Command::Cancel(options) => look::cancel::cancel(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
         Command::Lint(options) => lint::start(&options),

@@ -99,6 +99,10 @@ pub enum Command {
     Why(TaskOptions),
     /// Show what a task wrote apart from the job's output, such as its standard error
     Logs(TaskOptions),
+    /// Write a page about a run: where its time went, what failed, what would make it faster
+    ///
+    /// The page is one HTML file that needs no network. It can be written during a run, too.
+    Report(ReportOptions),
     /// Cancel a task of a live run, with all tasks that it has spawned
     ///
     /// Tasks that wait for it get Cancelled, and may catch it; else the job fails with it. The run
@@ -147,7 +151,7 @@ impl Command {
             Command::Resume(options) => options.json,
             Command::Journal(options) => options.json,
             Command::Lint(options) => options.json,
-            Command::Replay(_) => false,
+            Command::Replay(_) | Command::Report(_) => false,
             Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
     }
@@ -287,6 +291,16 @@ pub struct JournalOptions {
     /// Print JSON Lines, one record per line
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportOptions {
+    /// Run id, or its first digits [default: the newest run]
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+    /// Write the page to FILE, or to standard output if FILE is - [default: report-RUN.html]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -35,6 +35,30 @@ pub enum Moment {
 }
 
 impl Moment {
+    /// All of them.
+    pub const ALL: [Moment; 13] = [
+        Moment::Spawned,
+        Moment::Ready,
+        Moment::Started,
+        Moment::Suspended,
+        Moment::Woken,
+        Moment::Resumed,
+        Moment::Retried,
+        Moment::Lost,
+        Moment::RolledBack,
+        Moment::TailSpawned,
+        Moment::Finished,
+        Moment::Failed,
+        Moment::Cancelled,
+    ];
+
+    /// The moment that has these words; none if another version wrote them.
+    pub fn of_words(words: &str) -> Option<Moment> {
+        Moment::ALL
+            .into_iter()
+            .find(|moment| moment.words() == words)
+    }
+
     /// The words that `ciel why` shows.
     pub fn words(self) -> &'static str {
         match self {

@@ -5,10 +5,10 @@
 //! other tasks the ring keeps the newest for the next query, so that a long run costs no more than
 //! its tasks. It does not know files or JSON. Read next: `ciel_view::history`.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use ciel_graph::TaskSummary;
-use ciel_model::{FailureKind, Label, limits};
+use ciel_model::{FailureKind, Label, Name, limits};
 
 /// Ended tasks after which the input/output thread is asked to write.
 const GATHERED_TASKS: usize = 256;
@@ -27,13 +27,21 @@ pub(crate) struct Log {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// A task that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EndedTask {
+    pub(crate) summary: Box<TaskSummary>,
+    /// Bytes of memory that its process had at most, if it had one of its own.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
 /// What waits to be written, each oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     /// Tasks that failed by themselves.
-    pub(crate) failed: VecDeque<Box<TaskSummary>>,
+    pub(crate) failed: VecDeque<EndedTask>,
     /// All other tasks.
-    pub(crate) tasks: VecDeque<Box<TaskSummary>>,
+    pub(crate) tasks: VecDeque<EndedTask>,
     pub(crate) logs: VecDeque<Log>,
 }
 
@@ -42,11 +50,19 @@ pub(crate) struct Gathered {
 pub(crate) struct History {
     gathered: Gathered,
     log_bytes: usize,
+    /// Bytes of memory of processes whose tasks have not ended.
+    memory: HashMap<Name, u64>,
     /// Tasks handed on so far.
     taken: usize,
 }
 
 impl History {
+    /// The process of a task has ended, and had at most so many bytes of memory.
+    pub(crate) fn process_ended(&mut self, task: &Label, memory_bytes: u64) {
+        let most = self.memory.entry(task.name).or_default();
+        *most = memory_bytes.max(*most);
+    }
+
     /// A task has ended. True if the input/output thread has to be asked to write now.
     pub(crate) fn task_ended(&mut self, summary: Box<TaskSummary>) -> bool {
         let is_sampled = self.is_sampling() && !is_origin(&summary);
@@ -61,7 +77,11 @@ impl History {
         if tasks.len() >= waiting_max {
             tasks.pop_front();
         }
-        tasks.push_back(summary);
+        let memory_bytes = self.memory.remove(&summary.label.name);
+        tasks.push_back(EndedTask {
+            summary,
+            memory_bytes,
+        });
         tasks.len() == GATHERED_TASKS && !is_sampled
     }
 
@@ -151,7 +171,10 @@ mod tests {
         let failed: usize = handed.iter().map(|one| one.failed.len()).sum();
         assert_eq!(failed + rest.failed.len(), 100);
         assert_eq!(rest.tasks.len(), GATHERED_TASKS);
-        assert_eq!(rest.tasks[GATHERED_TASKS - 1].label.name, Name(99_999));
+        assert_eq!(
+            rest.tasks[GATHERED_TASKS - 1].summary.label.name,
+            Name(99_999)
+        );
     }
 
     #[test]
@@ -165,7 +188,27 @@ mod tests {
             (failed.len(), tasks.len()),
             (WAITING_TASKS_MAX, WAITING_TASKS_MAX)
         );
-        assert_eq!(tasks.back().map(|last| last.label.name), Some(Name(99_999)));
+        assert_eq!(
+            tasks.back().map(|last| last.summary.label.name),
+            Some(Name(99_999))
+        );
+    }
+
+    #[test]
+    fn task_has_the_most_memory_of_its_processes() {
+        let mut history = History::default();
+        let label = summary(1, false).label.clone();
+        history.process_ended(&label, 30);
+        history.process_ended(&label, 20);
+        history.task_ended(summary(1, false));
+        history.task_ended(summary(2, false));
+        let memory: Vec<Option<u64>> = history
+            .take()
+            .tasks
+            .iter()
+            .map(|task| task.memory_bytes)
+            .collect();
+        assert_eq!(memory, [Some(30), None]);
     }
 
     #[test]

@@ -49,8 +49,11 @@ pub(crate) fn append(writer: &mut Writer, gathered: &Gathered) -> io::Result<()>
     for log in &gathered.logs {
         writer.log(log_record(log))?;
     }
-    for summary in gathered.tasks.iter().chain(&gathered.failed) {
-        writer.task(TaskRecord::from(&**summary))?;
+    for task in gathered.tasks.iter().chain(&gathered.failed) {
+        writer.task(TaskRecord {
+            memory_bytes: task.memory_bytes,
+            ..TaskRecord::from(&*task.summary)
+        })?;
     }
     writer.flush()
 }

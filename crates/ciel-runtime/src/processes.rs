@@ -321,6 +321,8 @@ fn conclude(
             left_count,
         } => {
             warn_of_left(engine, label, &left, left_count);
+            let mut core = engine.lock();
+            core.history.process_ended(label, exit.resident_bytes_max);
             exit.status
         }
         ProcessEnd::Lost => {

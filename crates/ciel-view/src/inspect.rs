@@ -55,6 +55,16 @@ pub fn runs(state: &Path, tasks: Tasks) -> Result<Vec<RunView>, ViewError> {
     Ok(entries.iter().filter_map(|run| view(run, tasks)).collect())
 }
 
+/// One run with all tasks that are known of it; none if there is no such run.
+///
+/// # Errors
+/// Those of a state folder that cannot be read.
+pub fn run(state: &Path, id: &str) -> Result<Option<RunView>, ViewError> {
+    let entries = entries(state)?;
+    let entry = entries.iter().find(|entry| entry.id == id);
+    Ok(entry.and_then(|entry| view(entry, Tasks::All)))
+}
+
 /// What was found of tasks that a person named.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {

@@ -60,7 +60,7 @@ pub struct CountsRecord {
 }
 
 /// How many tasks there were of a function.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FunctionRecord {
     /// Its name.
     pub what: String,
@@ -100,6 +100,9 @@ pub struct TaskRecord {
     pub ran_us: u64,
     /// Why it failed.
     pub failure: Option<String>,
+    /// Bytes of memory that its process had at most, if it had one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
 }
 
 /// The state of a task.
@@ -225,6 +228,7 @@ impl From<&TaskSummary> for TaskRecord {
             attempts: summary.attempts,
             ran_us: summary.ran_us,
             failure: summary.failure.as_ref().map(|failure| failure.to_string()),
+            memory_bytes: None,
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod journal;
 pub mod logs;
 pub mod ps;
 pub mod replay;
+pub mod report;
 pub mod runs;
 pub mod why;
 

@@ -63,6 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-protocol",
         ],
     ),
+    ("ciel-report", &["ciel-graph", "ciel-view"]),
     ("ciel-bench", &[]),
     (
         "ciel-runtime",
@@ -101,6 +102,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ciel-cli",
         &[
             "ciel-model",
+            "ciel-report",
             "ciel-runtime",
             "ciel-skywriting",
             "ciel-spawner",

@@ -1,0 +1,107 @@
+//! `ciel report`: a page about a run, as a file.
+//!
+//! The page appears whole or not at all, and replaces nothing but an earlier report. It does not
+//! know what is on the page. Read next: `ciel_report`.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ciel_report::{BEGINNING, Logs, page};
+use ciel_view::inspect::{self, RunView};
+use ciel_view::listing::{self, RunSummary};
+use ciel_view::records::TaskState;
+
+use crate::cli_error::CliError;
+use crate::display;
+use crate::options::{ReportOptions, Shared};
+use crate::resume;
+
+/// Failed tasks whose own output is read.
+const LOGS_MAX: usize = 50;
+
+/// Writes the page, and prints its path.
+pub fn write(shared: &Shared, options: &ReportOptions) -> Result<ExitCode, CliError> {
+    let runs = listing::runs(&shared.state)?;
+    let run = meant(&runs, options.run.as_deref())?;
+    let Some(view) = inspect::run(&shared.state, &run.id)? else {
+        let message = format!("nothing is recorded of run {}", run.id);
+        return Err(CliError::usage("report.none", message));
+    };
+    let page = page(&view, &logs(shared, &view));
+    match options.output.as_deref() {
+        Some(path) if path == Path::new("-") => display::print(page.as_bytes()),
+        path => {
+            let named = || PathBuf::from(format!("report-{}.html", run.id));
+            let path = path.map_or_else(named, Path::to_path_buf);
+            put(&path, &page)?;
+            display::print(format!("{}\n", path.display()).as_bytes())
+        }
+    }
+}
+
+/// The run whose id begins so, or the newest.
+fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunSummary, CliError> {
+    match beginning {
+        Some(beginning) => resume::called(runs, beginning),
+        None => runs.last().ok_or_else(|| {
+            let message = "there are no runs in this folder's state";
+            let hint = "change to the folder where the job was started, or name its state with \
+                        --state";
+            CliError::usage("run.none", message).with_hint(hint)
+        }),
+    }
+}
+
+/// What the failed tasks wrote apart from the job's output.
+fn logs(shared: &Shared, run: &RunView) -> Logs {
+    let failed = run.tasks.iter();
+    let failed = failed.filter(|task| task.state == TaskState::Failed && task.is_origin());
+    let logs = failed.take(LOGS_MAX).map(|task| {
+        let label = task.label();
+        let logs = inspect::logs(&shared.state, &run.run.run, &label);
+        let text: String = logs.into_iter().map(|log| log.text).collect();
+        (label, text)
+    });
+    logs.collect()
+}
+
+/// Puts the page where nothing is, or in the place of an earlier one.
+fn put(path: &Path, page: &str) -> Result<(), CliError> {
+    let refused = |error: io::Error| {
+        let message = format!("cannot write the report to {}: {error}", path.display());
+        CliError::usage("report.write", message)
+    };
+    if !may_replace(path).map_err(refused)? {
+        let message = format!("{} is not a report", path.display());
+        return Err(CliError::usage("report.other", message).with_hint("name another file"));
+    }
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(refused)?;
+    io::Write::write_all(&mut file, page.as_bytes()).map_err(refused)?;
+    file.persist(path).map_err(|failed| refused(failed.error))?;
+    Ok(())
+}
+
+/// Whether nothing is there, or an empty file, or an earlier report.
+fn may_replace(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let mut beginning = Vec::new();
+    file.take(BEGINNING.len() as u64)
+        .read_to_end(&mut beginning)?;
+    Ok(beginning.is_empty() || beginning == BEGINNING.as_bytes())
+}

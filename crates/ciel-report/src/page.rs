@@ -376,7 +376,8 @@ fn recorded(facts: &Facts<'_>) -> String {
         "<h2>What this page rests on</h2>\n<p class=\"soft\">{sampled}{in_place} What a task waited \
          for is inferred from times: from the descendant, or for inputs the sibling, whose end is \
          the end of the wait. The estimate for unlimited cores takes every task to be as long as \
-         it was. Memory is recorded of tasks that have a process of their own.</p>\n"
+         it was. Memory is recorded of tasks that have a process of their own; it is at \
+         least that of the process from which theirs was made, some megabytes.</p>\n"
     )
 }
 

@@ -6,6 +6,7 @@ mod jobs;
 mod journal;
 mod look;
 mod output;
+mod report;
 mod runs;
 mod scripts;
 mod signals;

@@ -19,4 +19,5 @@ mod samples;
 mod tables;
 mod words;
 
-pub use page::{BEGINNING, Logs, page};
+pub use page::{BEGINNING, page};
+pub use tables::Logs;

@@ -4,8 +4,6 @@
 //! that of one with a thousand; what is left out is said. It does not know files. Read next:
 //! `tables`, `chart`.
 
-use std::collections::BTreeMap;
-
 use ciel_view::inspect::RunView;
 use ciel_view::records::CountsRecord;
 
@@ -17,14 +15,11 @@ use crate::functions::Functions;
 use crate::layers::layers;
 use crate::path::{Step, critical, with_unlimited_cores};
 use crate::rows::rows;
-use crate::tables::{self, colour, swatch};
+use crate::tables::{self, Logs, colour, swatch};
 use crate::words::{counted, duration, escaped, grouped};
 
 /// How every page begins, by which one is recognised.
 pub const BEGINNING: &str = "<!doctype html>\n<html lang=\"en\" data-page=\"ciel-report\">";
-
-/// What tasks wrote apart from the ordered output, by label.
-pub type Logs = BTreeMap<String, String>;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -281,8 +276,8 @@ fn path(facts: &Facts<'_>) -> String {
 fn functions(facts: &Facts<'_>) -> String {
     let table = tables::functions(&facts.functions);
     format!(
-        "<h2>Functions</h2>\n<p class=\"soft\">The number of tasks is exact; times are those of the \
-         recorded tasks, without their waits. In place: calls that ran inside the task that \
+        "<h2>Functions</h2>\n<p class=\"soft\">The number of tasks is exact; times are those of \
+         the recorded tasks, without their waits. In place: calls that ran inside the task that \
          spawned them; their time is part of that task's.</p>\n{table}\n"
     )
 }
@@ -354,9 +349,9 @@ fn recorded(facts: &Facts<'_>) -> String {
     let sampled = match facts.spawned().saturating_sub(recorded + in_place) {
         0 => format!("All {} are recorded one by one.", counted(recorded, "task")),
         missing => format!(
-            "Of {} {} recorded one by one: the failed ones, and a sample of the others, because the \
-             history of a run is bounded. Drawings, times, the critical path and the estimate are \
-             those of the recorded tasks; {} missing in them.",
+            "Of {} {} recorded one by one: the failed ones, and a sample of the others, because \
+             the history of a run is bounded. Drawings, times, the critical path and the \
+             estimate are those of the recorded tasks; {} missing in them.",
             counted(facts.spawned() - in_place, "task"),
             match recorded {
                 1 => "1 is".to_string(),
@@ -373,10 +368,10 @@ fn recorded(facts: &Facts<'_>) -> String {
         _ => format!(" Calls in place ({}) are counted only.", grouped(in_place)),
     };
     format!(
-        "<h2>What this page rests on</h2>\n<p class=\"soft\">{sampled}{in_place} What a task waited \
-         for is inferred from times: from the descendant, or for inputs the sibling, whose end is \
-         the end of the wait. The estimate for unlimited cores takes every task to be as long as \
-         it was. Memory is recorded of tasks that have a process of their own; it is at \
+        "<h2>What this page rests on</h2>\n<p class=\"soft\">{sampled}{in_place} What a task \
+         waited for is inferred from times: from the descendant, or for inputs the sibling, whose \
+         end is the end of the wait. The estimate for unlimited cores takes every task to be as \
+         long as it was. Memory is recorded of tasks that have a process of their own; it is at \
          least that of the process from which theirs was made, some megabytes.</p>\n"
     )
 }

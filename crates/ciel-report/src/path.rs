@@ -175,7 +175,7 @@ mod tests {
     use crate::course::courses;
     use crate::samples::{run, task};
 
-    /// A root that spawns two tasks of 10 µs at once and waits for both; there is one core for them.
+    /// A root that spawns two tasks of 10 µs at once and waits for both, on one core.
     fn two_on_one_core() -> Vec<TaskRecord> {
         let root = [
             (0, Moment::Spawned),

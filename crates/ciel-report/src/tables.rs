@@ -9,9 +9,11 @@ use ciel_view::records::TaskState;
 use crate::chart::{COLOURS, histogram};
 use crate::course::{Course, Doing};
 use crate::functions::{Function, Functions};
-use crate::page::Logs;
 use crate::path::Step;
 use crate::words::{counted, duration, escaped, grouped, shortened, size};
+
+/// What tasks wrote apart from the ordered output, by label.
+pub type Logs = BTreeMap<String, String>;
 
 /// Functions in the table; the others are counted beneath it.
 const FUNCTIONS_MAX: usize = 60;
@@ -172,7 +174,8 @@ pub fn slowest(courses: &[Course<'_>]) -> String {
     let mut table = String::from(
         "<div class=\"scroll\"><table><tr><th>task</th><th class=\"number\">ran</th>\
          <th class=\"number\">spawned at</th><th class=\"number\">ended at</th>\
-         <th class=\"number\">memory</th><th class=\"number\">attempts</th><th>state</th><th class=\"wide\">spawned by</th></tr>",
+         <th class=\"number\">memory</th><th class=\"number\">attempts</th><th>state</th>\
+         <th class=\"wide\">spawned by</th></tr>",
     );
     for course in slowest.into_iter().take(SLOWEST_MAX) {
         let record = course.record;

@@ -3,6 +3,7 @@
 //! The calls are those of POSIX: read, write, lseek, dup, dup2, close; [`std::io::Read`], `Write`
 //! and `Seek` are implemented for `&File`. It does not know strands. Read next: `strand`.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -171,13 +172,33 @@ impl Read for &File {
 }
 
 impl Write for &File {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &*self.0 {
-            Inner::Global(global) => global.with(|file| file.write_all(bytes))?,
-            Inner::Local(local) => local.write(bytes)?,
-            Inner::Append(append) => append.write(bytes)?,
+            Inner::Append(append) => append.write(bytes),
+            Inner::Global(global) => global.with(|file| file.write_all(bytes)),
+            Inner::Local(local) => local.write(bytes),
         }
-        Ok(bytes.len())
+    }
+
+    /// One write of the whole text, so that what is formatted in global mode stays together.
+    #[inline]
+    fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        if let Some(text) = text.as_str() {
+            return self.write_all(text.as_bytes());
+        }
+        let mut whole = thread::take_scratch();
+        let written = match fmt::write(&mut whole, text) {
+            Ok(()) => self.write_all(whole.as_bytes()),
+            Err(fmt::Error) => Err(unformatted()),
+        };
+        thread::give_scratch(whole);
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -196,6 +217,11 @@ impl Seek for &File {
             Inner::Append(append) => Err(append.refused()),
         }
     }
+}
+
+#[cold]
+fn unformatted() -> io::Error {
+    io::Error::other("a value could not be formatted")
 }
 
 /// One pointer, the kernel's.
@@ -223,7 +249,8 @@ static LOCAL_FILES: AtomicU64 = AtomicU64::new(0);
 impl Local {
     fn new(path: &Path, file: fs::File) -> Local {
         let id = LOCAL_FILES.fetch_add(1, Ordering::Relaxed);
-        thread::current_or_root(|own| own.pointers.push(Pointer { file: id, at: 0 }));
+        thread::forking();
+        thread::change_pointers(|pointers| pointers.push(Pointer { file: id, at: 0 }));
         let path = path.to_path_buf();
         Local { file, path, id }
     }
@@ -273,7 +300,7 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        thread::current(|own| own.pointers.retain(|one| one.file != self.id));
+        thread::change_pointers(|pointers| pointers.retain(|one| one.file != self.id));
     }
 }
 
@@ -296,9 +323,12 @@ impl Append {
         })
     }
 
+    #[inline]
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let written = thread::current(|own| own.write(&self.target, bytes));
-        written.unwrap_or_else(|| Err(self.not_a_strand()))
+        match thread::current(|own| own.write(&self.target, bytes)) {
+            Some(written) => written,
+            None => Err(self.not_a_strand()),
+        }
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -328,6 +358,7 @@ impl Append {
         FileError::AppendOnly { path }.into()
     }
 
+    #[cold]
     fn not_a_strand(&self) -> io::Error {
         let path = self.target.path.clone();
         FileError::NotAStrand { path }.into()

@@ -6,7 +6,7 @@ use std::borrow::BorrowMut;
 use std::sync::Arc;
 
 use crate::strand::{Node, State};
-use crate::thread;
+use crate::thread::{self, Place};
 
 /// The scope of a strand that belongs to none.
 pub(crate) const NO_SCOPE: u64 = 0;
@@ -107,7 +107,7 @@ impl Drop for Strand {
 /// A strand that runs on this thread until this is dropped.
 pub(crate) struct Running<S: BorrowMut<Strand>> {
     strand: S,
-    before: Option<Box<State>>,
+    before: Place,
     /// Whether its closure has ended without a panic.
     pub(crate) is_whole: bool,
 }
@@ -115,7 +115,13 @@ pub(crate) struct Running<S: BorrowMut<Strand>> {
 impl<S: BorrowMut<Strand>> Running<S> {
     pub(crate) fn new(mut strand: S) -> Running<S> {
         Running {
-            before: thread::put(strand.borrow_mut().state.take()),
+            before: thread::replace(
+                strand
+                    .borrow_mut()
+                    .state
+                    .take()
+                    .map_or_else(Place::default, Place::of),
+            ),
             strand,
             is_whole: false,
         }
@@ -125,7 +131,7 @@ impl<S: BorrowMut<Strand>> Running<S> {
 impl<S: BorrowMut<Strand>> Drop for Running<S> {
     fn drop(&mut self) {
         let strand = self.strand.borrow_mut();
-        strand.state = thread::put(self.before.take());
+        strand.state = thread::replace(std::mem::take(&mut self.before)).state;
         if !self.is_whole
             && let Some(state) = &mut strand.state
         {

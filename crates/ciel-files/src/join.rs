@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::strand::{Node, Pointer, State};
-use crate::thread;
+use crate::thread::{self, Forking, Place};
 
 /// Runs two closures, perhaps at the same time, as [`rayon::join`] does: both are strands, and all
 /// that the first one writes precedes what the second one writes. Pointers of files in local mode
@@ -18,6 +18,7 @@ use crate::thread;
 ///
 /// # Panics
 /// If a closure does. What the serial elision would have written by then stays.
+#[inline]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -25,26 +26,27 @@ where
     RA: Send,
     RB: Send,
 {
-    match rayon::current_thread_index() {
-        Some(_) => join_here(a, b),
-        None => in_pool(|| join_here(a, b)),
+    match thread::is_in_pool() {
+        true => join_here(a, b),
+        false => in_pool(|| join_here(a, b)),
     }
 }
 
 /// Continues the strand of this thread on a thread of the pool.
 pub(crate) fn in_pool<R: Send>(act: impl FnOnce() -> R + Send) -> R {
-    thread::current_or_root(|_| ());
-    let mut own = thread::put(None);
+    thread::forking();
+    let mut own = thread::replace(Place::default());
     let result = rayon::scope(|_| {
-        let before = thread::put(own.take());
+        let before = thread::replace(std::mem::take(&mut own));
         let result = catch_unwind(AssertUnwindSafe(act));
-        own = thread::put(before);
+        own = thread::replace(before);
         result
     });
-    thread::put(own);
+    thread::replace(own);
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
+#[inline]
 fn join_here<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -52,12 +54,11 @@ where
     RA: Send,
     RB: Send,
 {
-    let begin = thread::current_or_root(|own| (own.root, own.pointers.clone()));
-    let Some((root, pointers)) = begin else {
+    let Some(Forking { root, has_pointers }) = thread::forking() else {
         return rayon::join(a, b);
     };
     let frame = Frame {
-        pointers,
+        pointers: has_pointers.then(pointers),
         stolen: OnceLock::new(),
         first_panicked: AtomicBool::new(false),
     };
@@ -85,10 +86,19 @@ where
     results
 }
 
+/// The pointers of the strand that runs here.
+#[cold]
+fn pointers() -> Box<[Pointer]> {
+    let pointers = thread::current(|own| own.pointers.clone());
+    pointers
+        .expect("a strand that forks runs here")
+        .into_boxed_slice()
+}
+
 /// What the two closures of a join share.
 struct Frame {
-    /// The pointers at the fork.
-    pointers: Vec<Pointer>,
+    /// The pointers at the fork, if there were any.
+    pointers: Option<Box<[Pointer]>>,
     /// The node before the second closure, if another thread has taken it.
     stolen: OnceLock<Arc<Node>>,
     /// The first closure has panicked, so the serial elision does not run the second one.
@@ -97,21 +107,31 @@ struct Frame {
 
 impl Frame {
     /// Moves the pointers to where they were at the fork.
+    #[inline]
     fn rewind(&self) {
-        if !self.pointers.is_empty() {
-            thread::current(|own| own.pointers.clone_from(&self.pointers));
+        if let Some(at_fork) = &self.pointers {
+            rewind(at_fork);
         }
     }
 
     fn run_stolen<R>(&self, root: u64, b: impl FnOnce() -> R) -> R {
         let node = self.stolen.get_or_init(Node::new);
-        let own = State::forked(root, self.pointers.clone(), Some(node.clone()));
+        let pointers = self.pointers.as_deref().unwrap_or_default().to_vec();
+        let own = State::forked(root, pointers, Some(node.clone()));
         let _second = Second {
             node,
-            before: thread::put(Some(own)),
+            before: thread::replace(Place::of(own)),
         };
         b()
     }
+}
+
+#[cold]
+fn rewind(at_fork: &[Pointer]) {
+    thread::change_pointers(|pointers| {
+        pointers.clear();
+        pointers.extend_from_slice(at_fork);
+    });
 }
 
 /// The first closure of a join, while it runs.
@@ -123,15 +143,11 @@ struct First<'a> {
 impl Drop for First<'_> {
     /// The strand waits. If the second closure runs elsewhere, its turn may come from now on,
     /// unless the first one has panicked.
+    #[inline]
     fn drop(&mut self) {
-        let stolen = self.frame.stolen.get();
-        match stolen.filter(|_| self.is_whole) {
-            Some(node) => {
-                if let Some(own) = thread::take_to_wait() {
-                    node.wait(own);
-                }
-            }
-            None => thread::park(),
+        match self.frame.stolen.get() {
+            Some(node) if self.is_whole => wait_at(node),
+            Some(_) | None => thread::park(),
         }
         if !self.is_whole {
             self.frame.first_panicked.store(true, Ordering::Relaxed);
@@ -139,17 +155,24 @@ impl Drop for First<'_> {
     }
 }
 
+#[cold]
+fn wait_at(node: &Arc<Node>) {
+    if let Some(own) = thread::take_to_wait() {
+        node.wait(own);
+    }
+}
+
 /// The second closure of a join, while it runs on another thread.
 struct Second<'a> {
     node: &'a Arc<Node>,
-    before: Option<Box<State>>,
+    before: Place,
 }
 
 impl Drop for Second<'_> {
     fn drop(&mut self) {
-        let own = thread::put(self.before.take());
+        let own = thread::replace(std::mem::take(&mut self.before));
         self.node
-            .end_behind(own.expect("a strand runs until its closure ends"));
+            .end_behind(own.state.expect("a strand runs until its closure ends"));
     }
 }
 
@@ -157,25 +180,30 @@ impl Drop for Second<'_> {
 struct Rejoin<'a>(&'a Frame);
 
 impl Drop for Rejoin<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let Some(node) = self.0.stolen.get() else {
-            thread::unpark();
-            return self.0.rewind();
-        };
-        let here = thread::put(None);
-        let mut own = node
-            .take_waiting()
-            .or(here)
-            .expect("the strand waits for its join");
-        own.is_parked = false;
-        if let Some(ended) = node.take_ended()
-            && !self.0.first_panicked.load(Ordering::Relaxed)
-        {
-            own = rejoined(node, own, ended);
+        match self.0.stolen.get() {
+            None => thread::unpark(),
+            Some(node) => rejoin(node, self.0.first_panicked.load(Ordering::Relaxed)),
         }
-        thread::put(Some(own));
         self.0.rewind();
     }
+}
+
+/// Puts the strand that waits at a node, or is parked here, on its thread again.
+#[cold]
+fn rejoin(node: &Arc<Node>, first_panicked: bool) {
+    let here = thread::replace(Place::default());
+    let mut own = node
+        .take_waiting()
+        .or(here.state)
+        .expect("the strand waits for its join");
+    if let Some(ended) = node.take_ended()
+        && !first_panicked
+    {
+        own = rejoined(node, own, ended);
+    }
+    thread::replace(Place::of(own));
 }
 
 /// A strand with what the second closure has written. If strands that the closure has forked for

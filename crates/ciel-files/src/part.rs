@@ -55,6 +55,7 @@ impl Part {
     }
 
     /// Whether bytes fit the buffer; if so, they are in it now.
+    #[inline]
     pub(crate) fn gather(&mut self, bytes: &[u8]) -> bool {
         let fits = self.buffer.len() + bytes.len() <= BUFFER_BYTES;
         if fits {

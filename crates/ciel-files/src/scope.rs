@@ -32,9 +32,9 @@ impl<'scope> Scope<'_, 'scope> {
 /// # Panics
 /// If a closure does. What the serial elision would have written by then stays.
 pub fn scope<'scope, R: Send>(act: impl FnOnce(&Scope<'_, 'scope>) -> R + Send) -> R {
-    match rayon::current_thread_index() {
-        Some(_) => scope_here(act),
-        None => in_pool(|| scope_here(act)),
+    match thread::is_in_pool() {
+        true => scope_here(act),
+        false => in_pool(|| scope_here(act)),
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn new() -> Waiting {
         Waiting {
-            by_strand: thread::current_or_root(|_| ()).is_some(),
+            by_strand: thread::forking().is_some(),
             scope: SCOPES.fetch_add(1, Ordering::Relaxed),
         }
     }

@@ -35,8 +35,6 @@ pub(crate) struct State {
     /// A strand of this scope has panicked, so the serial elision runs nothing behind it before the
     /// scope ends.
     pub(crate) panicked_in: Option<u64>,
-    /// It waits on its thread, which may run other closures meanwhile.
-    pub(crate) is_parked: bool,
 }
 
 impl State {
@@ -46,14 +44,6 @@ impl State {
             root,
             pointers,
             node,
-            ..State::default()
-        })
-    }
-
-    /// What stands on a thread for a strand that waits elsewhere.
-    pub(crate) fn parked() -> Box<State> {
-        Box::new(State {
-            is_parked: true,
             ..State::default()
         })
     }
@@ -86,7 +76,21 @@ impl State {
     ///
     /// # Errors
     /// A write failed, or the strand descends from another thread.
+    #[inline]
     pub(crate) fn write(&mut self, target: &Arc<Target>, bytes: &[u8]) -> io::Result<()> {
+        // Most strands write to one file, and most writes fit its buffer.
+        if let Some(first) = self.parts.first_mut()
+            && self.panicked_in.is_none()
+            && Arc::ptr_eq(&first.target, target)
+            && first.gather(bytes)
+        {
+            return Ok(());
+        }
+        self.write_elsewhere(target, bytes)
+    }
+
+    #[cold]
+    fn write_elsewhere(&mut self, target: &Arc<Target>, bytes: &[u8]) -> io::Result<()> {
         if self.panicked_in.is_some() {
             return Ok(());
         }

@@ -1,0 +1,2 @@
+//! Random reads.
+fn main() {}

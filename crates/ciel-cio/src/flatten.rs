@@ -48,10 +48,8 @@ pub fn flatten(reader: &Reader<File>, out: &File, threads: usize) -> Result<(), 
     std::thread::scope(|scope| {
         let copy = || scope.spawn(|| copy_shares(reader, out, &next));
         let copies: Vec<_> = (0..threads).map(|_| copy()).collect();
-        let ended = copies.into_iter().map(|copy| copy.join());
-        ended.fold(Ok(()), |before, ended| {
-            before.and(ended.expect("copying does not panic"))
-        })
+        let mut ended = copies.into_iter().map(|copy| copy.join());
+        ended.try_for_each(|ended| ended.expect("copying does not panic"))
     })
 }
 

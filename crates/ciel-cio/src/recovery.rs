@@ -83,10 +83,9 @@ struct Log {
 fn read_log(source: &impl Source) -> io::Result<Log> {
     let mut log = Log::default();
     let mut block = HEADER_BYTES as u64..FIRST_BLOCK_END;
-    let mut bytes = Vec::new();
     // Blocks follow one another in the file, so there is an end.
     loop {
-        bytes.resize((block.end - block.start) as usize, 0);
+        let mut bytes = vec![0; (block.end - block.start) as usize];
         let count = read_most(source, &mut bytes, block.start)?;
         match read_block(&mut log, &bytes[..count], block.start) {
             Some(next) if next.start >= block.end => block = next,

@@ -7,7 +7,7 @@ use ciel_cio::format::{FIRST_BLOCK_END, HEADER_BYTES};
 use ciel_cio::{CioError, Data, Ending, Item, ROOT, Reader, Writer, recover};
 use proptest::prelude::*;
 
-use crate::support::{Written, bytes_of, frontier, program, records, write};
+use crate::support::{Written, bytes_of, config, frontier, program, records, write};
 
 /// What the recovery of a file must give if its first so many records and these data are intact.
 fn expected(written: &Written, records: usize, is_intact: impl Fn(&Data) -> bool) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn offsets(written: &Written) -> impl Iterator<Item = usize> + use<> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(config(48))]
 
     #[test]
     fn file_that_is_cut_anywhere_gives_its_committed_prefix(

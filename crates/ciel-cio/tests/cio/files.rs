@@ -9,7 +9,7 @@ use ciel_cio::limits::EXTENT_BYTES_MAX;
 use ciel_cio::{CioError, Ending, Item, ROOT, Reader, Segment, Writer, flatten, is_structured};
 use proptest::prelude::*;
 
-use crate::support::{program, write};
+use crate::support::{config, program, write};
 
 fn flattened(reader: &Reader<File>, threads: usize) -> Vec<u8> {
     let out = tempfile::NamedTempFile::new().unwrap();
@@ -24,7 +24,7 @@ fn file_with(bytes: &[u8]) -> File {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(config(64))]
 
     #[test]
     fn any_order_of_commits_gives_the_serial_order((acts, seed) in program(), closes: bool) {
@@ -78,7 +78,7 @@ fn large(path: &std::path::Path) -> (Writer, Vec<u8>) {
     let file = File::options()
         .read(true)
         .write(true)
-        .create(true)
+        .create_new(true)
         .open(path)
         .unwrap();
     let writer = Writer::create(file).unwrap();

@@ -15,6 +15,15 @@ pub enum Act {
     Spawn(Vec<Act>),
 }
 
+/// So many programs; a failed one is shown, and written nowhere.
+pub fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 /// A program with a seed that decides which strand runs next.
 pub fn program() -> impl Strategy<Value = (Vec<Act>, Vec<u8>)> {
     let write = || (1..40u16).prop_map(Act::Write);

@@ -13,7 +13,6 @@ use crate::error::CioError;
 use crate::extents::Extent;
 use crate::limits::FLATTENED_BYTES;
 use crate::reader::Reader;
-use crate::recovery::Ending;
 
 /// Bytes of a block of the file systems that can share blocks.
 const BLOCK_BYTES: u64 = 4096;
@@ -30,18 +29,7 @@ const SHARED_BYTES_MIN: u64 = 64 << 10;
 /// # Panics
 /// If there is no thread.
 pub fn flatten(reader: &Reader<File>, out: &File, threads: usize) -> Result<(), CioError> {
-    match reader.ending() {
-        Ending::Complete => {}
-        Ending::Open(segment) => return Err(CioError::Open { segment }),
-        Ending::Repeated(segment) => return Err(CioError::Repeated { segment }),
-        Ending::Damaged(extent) => {
-            return Err(CioError::DataDamaged {
-                at: extent.at,
-                bytes: u64::from(extent.data.length),
-                offset: extent.data.offset,
-            });
-        }
-    }
+    reader.expect_complete()?;
     assert!(threads > 0, "somebody has to copy");
     out.set_len(reader.extents().bytes())?;
     let next = AtomicU64::new(0);

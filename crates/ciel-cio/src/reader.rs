@@ -7,9 +7,10 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use crate::error::CioError;
-use crate::extents::Extents;
+use crate::extents::{Extent, Extents};
 use crate::format::{HEADER_BYTES, MAGIC, TRAILER_BYTES, Trailer, check_header};
-use crate::recovery::{Ending, Recovered, is_intact, recover};
+use crate::order::Unreached;
+use crate::recovery::{Ending, is_intact, recover};
 use crate::source::{Source, read_most};
 
 /// A `.cio` file that is open for reading.
@@ -18,6 +19,7 @@ pub struct Reader<S> {
     source: S,
     extents: Extents,
     ending: Ending,
+    rest: Vec<Unreached>,
     at: u64,
 }
 
@@ -38,19 +40,18 @@ impl<S: Source> Reader<S> {
     /// # Errors
     /// If there is no header of this format, or the system cannot read.
     pub fn open(source: S) -> Result<Reader<S>, CioError> {
-        let (extents, ending) = match indexed(&source)? {
-            Some(extents) => (extents, Ending::Complete),
+        let (extents, ending, rest) = match indexed(&source)? {
+            Some(extents) => (extents, Ending::Complete, Vec::new()),
             None => {
-                let Recovered {
-                    extents, ending, ..
-                } = recover(&source)?;
-                (extents, ending)
+                let found = recover(&source)?;
+                (found.extents, found.ending, found.rest)
             }
         };
         Ok(Reader {
             source,
             extents,
             ending,
+            rest,
             at: 0,
         })
     }
@@ -58,6 +59,24 @@ impl<S: Source> Reader<S> {
     /// Why the flat view ends where it does.
     pub fn ending(&self) -> Ending {
         self.ending
+    }
+
+    /// Says as an error why the flat view is not the whole file.
+    ///
+    /// # Errors
+    /// [`CioError::Open`], [`CioError::Repeated`] or [`CioError::DataDamaged`].
+    pub fn expect_complete(&self) -> Result<(), CioError> {
+        match self.ending {
+            Ending::Complete => Ok(()),
+            Ending::Open(segment) => Err(CioError::Open { segment }),
+            Ending::Repeated(segment) => Err(CioError::Repeated { segment }),
+            Ending::Damaged(extent) => Err(damaged(extent)),
+        }
+    }
+
+    /// Segments that are committed behind the frontier, by their numbers.
+    pub fn rest(&self) -> &[Unreached] {
+        &self.rest
     }
 
     /// Which bytes lie where.
@@ -71,10 +90,11 @@ impl<S: Source> Reader<S> {
     }
 
     /// Reads bytes of the flat view into the buffer; gives how many, and 0 behind the last one.
-    /// Fewer than the buffer holds are read only at the end.
+    /// Fewer than the buffer holds are read at the end, and before bytes that cannot be read.
     ///
     /// # Errors
-    /// Those of the system, and `UnexpectedEof` if the file was cut after it was opened.
+    /// If the first byte cannot be read: those of the system, and `UnexpectedEof` if the file is
+    /// shorter than its index says.
     pub fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let Some(mut place) = self.extents.find(at) else {
             return Ok(0);
@@ -86,10 +106,13 @@ impl<S: Source> Reader<S> {
             let most = u64::from(extent.data.length) - skipped;
             let wanted = (buffer.len() - filled).min(most as usize);
             let piece = &mut buffer[filled..filled + wanted];
-            if read_most(&self.source, piece, extent.data.offset + skipped)? < wanted {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            match read_most(&self.source, piece, extent.data.offset + skipped) {
+                Ok(count) if count == wanted => filled += wanted,
+                Ok(0) if filled == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => return Ok(filled + count),
+                Err(error) if filled == 0 => return Err(error),
+                Err(_) => return Ok(filled),
             }
-            filled += wanted;
             place += 1;
         }
         Ok(filled)
@@ -114,12 +137,16 @@ impl<S: Source> Reader<S> {
         let extent = self.extents.get(place);
         match is_intact(&self.source, extent.data, buffer)? {
             true => Ok(()),
-            false => Err(CioError::DataDamaged {
-                at: extent.at,
-                bytes: u64::from(extent.data.length),
-                offset: extent.data.offset,
-            }),
+            false => Err(damaged(extent)),
         }
+    }
+}
+
+fn damaged(extent: Extent) -> CioError {
+    CioError::DataDamaged {
+        at: extent.at,
+        bytes: u64::from(extent.data.length),
+        offset: extent.data.offset,
     }
 }
 

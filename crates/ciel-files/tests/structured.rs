@@ -49,7 +49,7 @@ fn flat_view_is_read_and_sought_by_strands_of_local_and_global_files() {
     let file = create(&path);
     let strand = fork();
     write!(&file, "2222\n3333\n").unwrap();
-    strand.run(|| write!(&file, "1111\n").unwrap());
+    strand.run(|| writeln!(&file, "1111").unwrap());
     file.close().unwrap();
     let line = |mut file: &File| {
         let mut bytes = [0; 5];

@@ -9,6 +9,7 @@ mod output;
 mod runs;
 mod scripts;
 mod signals;
+mod structured;
 mod support;
 #[path = "../../../ciel-view/tests/trace/check.rs"]
 mod trace_check;

@@ -58,7 +58,7 @@ impl<W: Write> Printed<W> {
     fn note<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
         written.map_err(|error| {
             let kind = error.kind();
-            // The kind stops the copy; an interrupted write would be tried again.
+            // The kind stops the copy; an interrupted write is retried.
             if kind != ErrorKind::Interrupted {
                 self.failed.get_or_insert(error);
             }

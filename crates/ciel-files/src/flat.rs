@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::FileError;
-use crate::form::Extent;
+use crate::extent::Extent;
 
 /// A flat file.
 #[derive(Debug)]

@@ -9,45 +9,11 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciel_cio::limits::EXTENT_BYTES_MAX;
 use ciel_cio::{Data, Item, ROOT, Writer};
 
 use crate::error::FileError;
+use crate::extent::{Extent, SPILLED_BYTES_MAX};
 use crate::flat::Flat;
-
-/// Bytes that are kept at once at most.
-pub(crate) const SPILLED_BYTES_MAX: usize = EXTENT_BYTES_MAX as usize;
-
-/// Bytes that are kept until their turn has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
-    /// Only in a structured file; there, the log names it.
-    checksum: Option<u32>,
-}
-
-impl Extent {
-    /// A piece of a spill file.
-    pub(crate) fn flat(offset: u64, length: u64) -> Extent {
-        let checksum = None;
-        Extent {
-            offset,
-            length,
-            checksum,
-        }
-    }
-
-    /// Takes in the next extent, if both are neighbours in a spill file. Those of a structured file
-    /// are joined when its index is written.
-    pub(crate) fn join(&mut self, next: Extent) -> bool {
-        let is_one = self.checksum.is_none() && self.offset + self.length == next.offset;
-        if is_one {
-            self.length += next.length;
-        }
-        is_one
-    }
-}
 
 /// The form of a file.
 #[derive(Debug)]
@@ -127,9 +93,8 @@ impl Structured {
     fn write(&self, bytes: &[u8]) -> io::Result<Extent> {
         let data = self.writer.write(bytes)?;
         Ok(Extent {
-            offset: data.offset,
-            length: u64::from(data.length),
             checksum: Some(data.checksum),
+            ..Extent::flat(data.offset, u64::from(data.length))
         })
     }
 

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::form::{Extent, SPILLED_BYTES_MAX};
+use crate::extent::{Extent, SPILLED_BYTES_MAX};
 use crate::target::Target;
 
 /// Bytes that a strand gathers before it writes them; also what two parts may copy when they are

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::FileError;
-use crate::form::{Extent, Form};
+use crate::extent::Extent;
+use crate::form::Form;
 use crate::gauges;
 
 /// A file that is open for serial append.

@@ -190,6 +190,26 @@ fn file_that_holds_another_one_is_not_mistaken_for_it() {
     assert_eq!(read, inner);
 }
 
+/// A read of many bytes failed as a whole although smaller ones gave what precedes the missing
+/// bytes; the fuzz test of structured files found it.
+#[test]
+fn read_before_bytes_that_are_missing_gives_what_precedes_them() {
+    let file = tempfile::tempfile().unwrap();
+    let writer = Writer::create(file.try_clone().unwrap()).unwrap();
+    let late = Item::Data(writer.write(b"late").unwrap());
+    let early = Item::Data(writer.write(b"early").unwrap());
+    writer.commit(ROOT, &[early, late], true).unwrap();
+    writer.close().unwrap();
+    let reader = Reader::open(file.try_clone().unwrap()).unwrap();
+    let mut buffer = [0; 9];
+    assert_eq!(reader.read_at(&mut buffer, 0).unwrap(), 9);
+    file.set_len(FIRST_BLOCK_END + 6).unwrap();
+    assert_eq!(reader.read_at(&mut buffer, 0).unwrap(), 2);
+    assert_eq!(&buffer[..2], b"ea");
+    let told = reader.read_at(&mut buffer, 2).unwrap_err();
+    assert_eq!(told.kind(), std::io::ErrorKind::UnexpectedEof);
+}
+
 #[test]
 fn use_behind_the_end_is_refused() {
     let file = tempfile::tempfile().unwrap();

@@ -144,3 +144,57 @@ fn damaged_header_is_named_with_the_file() {
         "{told}"
     );
 }
+
+/// Tells this test that it is the process to be killed, and where it writes.
+const KILLED: &str = "CIEL_FILES_TEST_KILLED";
+
+/// The longest that anything may take on a loaded machine.
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(120);
+
+fn write_lines_for_ever(path: &Path) {
+    let file = create(path);
+    let lines = |from: u64| {
+        let lines: String = (from..from + 9_000)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        (&file).write_all(lines.as_bytes()).unwrap();
+    };
+    for turn in 0.. {
+        join(|| lines(turn * 18_000), || lines(turn * 18_000 + 9_000));
+    }
+}
+
+#[test]
+fn killed_process_leaves_the_first_lines() {
+    if let Some(path) = std::env::var_os(KILLED) {
+        return write_lines_for_ever(Path::new(&path));
+    }
+    let (_folder, path) = folder();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "killed_process_leaves_the_first_lines"])
+        .env(KILLED, &path)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = std::time::Instant::now() + DEADLINE;
+    while fs::metadata(&path).map_or(0, |found| found.len()) < 4 << 20 {
+        assert!(std::time::Instant::now() < end, "it writes");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut reader = Reader::open(fs::File::open(&path).unwrap()).unwrap();
+    assert!(
+        matches!(reader.ending(), Ending::Open(_)),
+        "{:?}",
+        reader.ending()
+    );
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(text.len() > 2 << 20, "{} bytes", text.len());
+    let wanted: String = (0..)
+        .map(|line: u64| format!("{line}\n"))
+        .take(text.len())
+        .collect();
+    assert!(wanted.starts_with(&text));
+}

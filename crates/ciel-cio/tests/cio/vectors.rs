@@ -105,3 +105,32 @@ fn writer_of_today_makes_the_golden_files() {
         );
     }
 }
+
+/// By sums of bytes, as a machine of any word and byte order would have to read them.
+#[test]
+fn numbers_of_golden_files_do_not_depend_on_the_machine() {
+    let number = |bytes: &[u8]| {
+        let digits = bytes.iter().rev();
+        digits.fold(0_u128, |sum, byte| sum * 256 + u128::from(*byte))
+    };
+    for name in ["complete", "link"] {
+        let vectors = vectors().into_iter();
+        let file = vectors
+            .filter(|vector| vector.name == name)
+            .map(|vector| vector.file);
+        let file = file.last().unwrap();
+        let reader = Reader::open(&file[..]).unwrap();
+        let trailer = &file[file.len() - 40..];
+        let index = &file[number(&trailer[..8]) as usize..file.len() - 40];
+        assert_eq!(number(&trailer[8..16]), reader.extents().len() as u128);
+        assert_eq!(
+            number(&trailer[16..24]),
+            u128::from(reader.extents().bytes())
+        );
+        for (entry, extent) in index.chunks(20).zip(reader.extents().iter()) {
+            assert_eq!(number(&entry[..8]), u128::from(extent.at));
+            assert_eq!(number(&entry[8..16]), u128::from(extent.data.offset));
+            assert_eq!(number(&entry[16..]), u128::from(extent.data.checksum));
+        }
+    }
+}

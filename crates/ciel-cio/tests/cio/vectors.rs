@@ -114,11 +114,8 @@ fn numbers_of_golden_files_do_not_depend_on_the_machine() {
         digits.fold(0_u128, |sum, byte| sum * 256 + u128::from(*byte))
     };
     for name in ["complete", "link"] {
-        let vectors = vectors().into_iter();
-        let file = vectors
-            .filter(|vector| vector.name == name)
-            .map(|vector| vector.file);
-        let file = file.last().unwrap();
+        let vector = vectors().into_iter().find(|vector| vector.name == name);
+        let file = vector.unwrap().file;
         let reader = Reader::open(&file[..]).unwrap();
         let trailer = &file[file.len() - 40..];
         let index = &file[number(&trailer[..8]) as usize..file.len() - 40];

@@ -23,10 +23,16 @@ struct Entry {
     checksum: u32,
 }
 
+/// Entries between two samples.
+const SAMPLED_ENTRIES: usize = 64;
+
 /// Extents in serial order, without gaps. It takes 24 bytes for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extents {
     entries: Vec<Entry>,
+    /// Where every 64th entry begins: a search among these few numbers, which stay in the cache,
+    /// leaves few entries to look at.
+    samples: Vec<u64>,
     bytes: u64,
 }
 
@@ -54,6 +60,9 @@ impl Extents {
         let end = self.bytes.checked_add(u64::from(data.length));
         let end = end.expect("so many bytes are nowhere");
         if !self.lengthen(data) {
+            if self.entries.len().is_multiple_of(SAMPLED_ENTRIES) {
+                self.samples.push(self.bytes);
+            }
             self.entries.push(Entry {
                 at: self.bytes,
                 offset: data.offset,
@@ -101,16 +110,15 @@ impl Extents {
 
     /// The place of the extent that holds a byte of the flat view; none behind the last byte.
     pub fn find(&self, at: u64) -> Option<usize> {
-        let behind = self.entries.partition_point(|entry| entry.at <= at);
-        (at < self.bytes).then(|| behind - 1)
-    }
-
-    /// Forgets all extents from this place in the row on.
-    pub fn truncate(&mut self, place: usize) {
-        if let Some(entry) = self.entries.get(place) {
-            self.bytes = entry.at;
-            self.entries.truncate(place);
+        if at >= self.bytes {
+            return None;
         }
+        // The first sample is 0, so there is one before.
+        let sample = self.samples.partition_point(|sample| *sample <= at) - 1;
+        let from = sample * SAMPLED_ENTRIES;
+        let until = self.len().min(from + SAMPLED_ENTRIES);
+        let behind = self.entries[from..until].partition_point(|entry| entry.at <= at);
+        Some(from + behind - 1)
     }
 
     /// Appends the bytes of an index.
@@ -129,8 +137,11 @@ impl Extents {
             return None;
         }
         let entries: Option<Vec<Entry>> = index.chunks(ENTRY_BYTES).map(entry).collect();
+        let entries = entries?;
+        let samples = entries.iter().step_by(SAMPLED_ENTRIES);
         let extents = Extents {
-            entries: entries?,
+            samples: samples.map(|entry| entry.at).collect(),
+            entries,
             bytes,
         };
         extents.is_sound().then_some(extents)
@@ -208,6 +219,21 @@ mod tests {
         assert_eq!(extents.find(4), Some(0));
         assert_eq!(extents.find(5), Some(1));
         assert_eq!(extents.find(6), None);
+    }
+
+    #[test]
+    fn every_byte_is_found_in_the_extent_that_holds_it() {
+        for count in [1, 63, 64, 65, 128, 300] {
+            let pieces = (0..count).map(|number| data(1000 - 3 * number, b"ab"));
+            let extents = Extents::from_iter(pieces);
+            let mut index = Vec::new();
+            extents.put(&mut index);
+            assert_eq!(Extents::read(&index, 2 * count).as_ref(), Some(&extents));
+            for at in 0..2 * count {
+                assert_eq!(extents.find(at), Some(at as usize / 2));
+            }
+            assert_eq!(extents.find(2 * count), None);
+        }
     }
 
     #[test]

@@ -80,7 +80,7 @@ def typed_examples() -> dict[str, list[str]]:
 
 
 def types(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
-    """The types of the package, of its tests and of the examples, as two checkers see them."""
+    """The types of package, tests, examples and programs beside pages, as two checkers see them."""
     whole(name, [*MYPY, *command], tally, log)
     for folder, files in typed_examples().items():
         os.environ["MYPYPATH"] = os.pathsep.join(["sdk/python", folder])
@@ -88,9 +88,11 @@ def types(name: str, command: list[str], tally: Tally, log: TextIO) -> None:
     os.environ["MYPYPATH"] = os.pathsep.join(["sdk/python", "bench/peers"])
     whole(name, [*MYPY, *map(str, sorted(Path("bench/peers").glob("*.py")))], tally, log)
     os.environ.pop("MYPYPATH", None)
+    pages = list(map(str, sorted(Path("docs").rglob("*.py"))))
+    whole(name, [*MYPY, *pages], tally, log)
     examples = [file for files in typed_examples().values() for file in files]
     environment = ["--pythonpath", sys.executable]
-    whole(name, [*PYRIGHT, *environment, "sdk/python/ciel", *examples], tally, log)
+    whole(name, [*PYRIGHT, *environment, "sdk/python/ciel", *examples, *pages], tally, log)
 
 
 def prepare_wheel(target: Path) -> tuple[list[str], list[str]]:

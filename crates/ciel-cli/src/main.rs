@@ -29,6 +29,7 @@ mod run;
 mod script;
 mod session;
 mod sink;
+mod structured;
 mod talk;
 mod trace;
 
@@ -93,6 +94,8 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Cancel(options) => look::cancel::cancel(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
         Command::Lint(options) => lint::start(&options),
+        Command::Cat(options) => structured::cat(&options),
+        Command::Flatten(options) => structured::flatten(&options),
         Command::Clean(options) => clean::clean(&shared, &options),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),

@@ -117,6 +117,18 @@ pub enum Command {
     ///
     /// Runs nothing. Exits with 1 if there are findings, with 2 if a file cannot be read.
     Lint(LintOptions),
+    /// Print files, structured ones (.cio) as the flat files they stand for
+    ///
+    /// A structured file that is still written, or whose writer was killed, is printed up to the
+    /// frontier: the end of the longest prefix of the serial output that is complete. A note on
+    /// standard error says so. Exits with 1 if data are damaged, after what precedes them, and with
+    /// 2 if a file cannot be read.
+    Cat(CatOptions),
+    /// Write the flat file that a structured file (.cio) stands for
+    ///
+    /// The flat file appears as a whole or not at all. Exits with 1 if the structured file is not
+    /// complete or its data are damaged, with 2 if a file cannot be read or written.
+    Flatten(FlattenOptions),
     /// Remove the state of runs that have ended
     ///
     /// Keeps live runs and runs that can be resumed. Converts a state folder of another version to
@@ -152,6 +164,7 @@ impl Command {
             Command::Journal(options) => options.json,
             Command::Lint(options) => options.json,
             Command::Replay(_) | Command::Report(_) => false,
+            Command::Cat(_) | Command::Flatten(_) => false,
             Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
     }
@@ -314,6 +327,29 @@ pub struct LintOptions {
     /// Interpreter to use [default: the one beside this program, or on PATH]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::ExecutablePath)]
     pub python: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct CatOptions {
+    /// Files to print, one after the other
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct FlattenOptions {
+    /// Structured file
+    #[arg(value_name = "FILE.cio", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Write the flat file to FILE [default: the structured file's name without .cio]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Replace the flat file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Remove the structured file when the flat file is in its place
+    #[arg(long)]
+    pub remove: bool,
 }
 
 #[derive(Debug, Args)]

@@ -50,6 +50,32 @@ pub enum FileError {
         /// Bytes that it should have.
         expected: u64,
     },
+    /// What is appended to a structured file that exists would belong to nothing.
+    #[error("{path:?} is a structured file, which cannot be continued: truncate or flatten it")]
+    NotContinued {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A structured file is written from its start.
+    #[error("{path:?} has contents already: truncate it, or write it flat")]
+    NotEmpty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A structured file is written only by serial append.
+    #[error("{path:?} is a structured file: it is read only")]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A structured file cannot be read.
+    #[error("{path:?} cannot be read: {cause}")]
+    Structured {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// A write failed. What precedes that byte is what the serial program would have written.
     #[error("cannot write {path:?} from byte {valid} on: {cause}")]
     Write {
@@ -70,7 +96,11 @@ impl FileError {
             FileError::AppendOnly { .. } => io::ErrorKind::Unsupported,
             FileError::NotAStrand { .. } | FileError::Closed { .. } => io::ErrorKind::InvalidInput,
             FileError::StrandsRun { .. } | FileError::Busy { .. } => io::ErrorKind::ResourceBusy,
-            FileError::Changed { .. } => io::ErrorKind::InvalidData,
+            FileError::NotContinued { .. } | FileError::NotEmpty { .. } => {
+                io::ErrorKind::AlreadyExists
+            }
+            FileError::ReadOnly { .. } => io::ErrorKind::Unsupported,
+            FileError::Changed { .. } | FileError::Structured { .. } => io::ErrorKind::InvalidData,
             FileError::Write { kind, .. } => *kind,
         }
     }

@@ -6,13 +6,14 @@
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::FileError;
 use crate::strand::Pointer;
+use crate::structured::Contents;
 use crate::target::Target;
 use crate::thread;
 
@@ -36,6 +37,8 @@ pub struct Options {
     create: bool,
     truncate: bool,
     permissions: u32,
+    /// By what the file is if nothing is said.
+    structured: Option<bool>,
 }
 
 impl Default for Options {
@@ -44,6 +47,7 @@ impl Default for Options {
             create: false,
             truncate: false,
             permissions: 0o666,
+            structured: None,
         }
     }
 }
@@ -72,10 +76,25 @@ impl Options {
         self
     }
 
+    /// Whether the file is structured: a `.cio` file, as `docs/reference/cio.md` describes it.
+    ///
+    /// Serial append writes a flat file unless this is true; then every byte is written once, where
+    /// a flat file wants those copied that were written before their turn, and a process that is
+    /// killed leaves what was in order. Such a file begins empty. In the other modes, a structured
+    /// file is known by its first bytes, is read only, and shows what the flat file would hold, up
+    /// to where its writer had come when it was opened; false shows its bytes as they are.
+    pub fn structured(mut self, structured: bool) -> Options {
+        self.structured = Some(structured);
+        self
+    }
+
     /// Opens a file.
     ///
     /// # Errors
     /// Those of the system, and [`FileError::Busy`] if it is open for serial append already.
+    /// [`FileError::NotEmpty`] or [`FileError::NotContinued`] if it is to be appended to and either
+    /// its form or the form that is wanted forbids it, and [`FileError::Structured`] if it is
+    /// structured and cannot be read.
     pub fn open(&self, path: impl AsRef<Path>, mode: Mode) -> io::Result<File> {
         let path = path.as_ref();
         // Somebody else may append to it, so it is not emptied before it is locked.
@@ -87,12 +106,16 @@ impl Options {
             .truncate(self.truncate && !truncates_late)
             .mode(self.permissions)
             .open(path)?;
+        let is_raw = self.structured == Some(false);
         let inner = match mode {
             Mode::Global => Inner::Global(Global {
-                file: Mutex::new(file),
+                file: Mutex::new(Contents::new(path, file, is_raw)?),
             }),
-            Mode::Local => Inner::Local(Local::new(path, file)),
-            Mode::SerialAppend => Inner::Append(Append::new(path, file, truncates_late)?),
+            Mode::Local => Inner::Local(Local::new(path, Contents::new(path, file, is_raw)?)),
+            Mode::SerialAppend => {
+                let is_structured = self.structured == Some(true);
+                Inner::Append(Append::new(path, file, truncates_late, is_structured)?)
+            }
         };
         Ok(File(Arc::new(inner)))
     }
@@ -227,11 +250,11 @@ fn unformatted() -> io::Error {
 /// One pointer, the kernel's.
 #[derive(Debug)]
 struct Global {
-    file: Mutex<fs::File>,
+    file: Mutex<Contents>,
 }
 
 impl Global {
-    fn with<T>(&self, act: impl FnOnce(&mut fs::File) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Contents) -> T) -> T {
         act(&mut self.file.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -239,7 +262,7 @@ impl Global {
 /// Pointers that belong to strands.
 #[derive(Debug)]
 struct Local {
-    file: fs::File,
+    file: Contents,
     path: PathBuf,
     id: u64,
 }
@@ -247,7 +270,7 @@ struct Local {
 static LOCAL_FILES: AtomicU64 = AtomicU64::new(0);
 
 impl Local {
-    fn new(path: &Path, file: fs::File) -> Local {
+    fn new(path: &Path, file: Contents) -> Local {
         let id = LOCAL_FILES.fetch_add(1, Ordering::Relaxed);
         thread::forking();
         thread::change_pointers(|pointers| pointers.push(Pointer { file: id, at: 0 }));
@@ -288,7 +311,7 @@ impl Local {
             let (from, by) = match place {
                 SeekFrom::Start(place) => (place, 0),
                 SeekFrom::Current(by) => (*at, by),
-                SeekFrom::End(by) => (self.file.metadata()?.len(), by),
+                SeekFrom::End(by) => (self.file.bytes()?, by),
             };
             *at = from
                 .checked_add_signed(by)
@@ -311,9 +334,15 @@ struct Append {
 }
 
 impl Append {
-    fn new(path: &Path, file: fs::File, truncates: bool) -> io::Result<Append> {
+    fn new(
+        path: &Path,
+        file: fs::File,
+        truncates: bool,
+        is_structured: bool,
+    ) -> io::Result<Append> {
         let made = thread::current_or_root(|own| {
-            let target = Arc::new(Target::new(path, file, own.root, truncates)?);
+            let target = Target::new(path, file, own.root, truncates, is_structured)?;
+            let target = Arc::new(target);
             own.opened(target.clone());
             Ok(Append { target })
         });
@@ -373,6 +402,10 @@ impl Drop for Append {
             return;
         }
         // A report is what `close` is for.
-        let _ = thread::current(|own| own.flush(&self.target));
+        let flushed = thread::current(|own| own.flush(&self.target));
+        // This handle and this strand: nobody else can write to it, so it ends with them.
+        if matches!(flushed, Some(Ok(true))) && Arc::strong_count(&self.target) == 2 {
+            thread::current(|own| own.forget(&self.target));
+        }
     }
 }

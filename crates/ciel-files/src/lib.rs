@@ -34,18 +34,25 @@
 //! assert!(text.starts_with("leaf 0\nleaf 1\n") && text.ends_with("leaf 998\nleaf 999\n"));
 //! ```
 //!
+//! With [`Options::structured`], a serial-append file is a `.cio` file, into which all strands
+//! write their bytes once; opened for reading, such a file shows what the flat file would hold.
+//!
 //! It knows no engine and no tasks. Read next: [`File`], then `strand` (the chain of strands in
-//! serial order), `part` (what a strand has written), `target` (the file itself).
+//! serial order), `part` (what a strand has written), `target` and `form` (the file itself).
 
 mod error;
+mod extent;
 mod file;
+mod flat;
 mod fork;
+mod form;
 mod gauges;
 mod iter;
 mod join;
 mod part;
 mod scope;
 mod strand;
+mod structured;
 mod target;
 mod thread;
 

@@ -7,7 +7,8 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::target::{Extent, Target};
+use crate::extent::{Extent, SPILLED_BYTES_MAX};
+use crate::target::Target;
 
 /// Bytes that a strand gathers before it writes them; also what two parts may copy when they are
 /// joined.
@@ -107,21 +108,19 @@ impl Part {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.leads {
             true => self.target.append(bytes),
-            false => {
-                let extent = self.target.spill(bytes)?;
+            false => bytes.chunks(SPILLED_BYTES_MAX).try_for_each(|piece| {
+                let extent = self.target.spill(piece)?;
                 self.note(extent);
                 Ok(())
-            }
+            }),
         }
     }
 
     /// Adds a piece; neighbours in the spill file are one.
     fn note(&mut self, extent: Extent) {
-        match self.spilled.last_mut() {
-            Some(last) if last.offset + last.length == extent.offset => {
-                last.length += extent.length;
-            }
-            _ => self.spilled.push(extent),
+        let last = self.spilled.last_mut();
+        if !last.is_some_and(|last| last.join(extent)) {
+            self.spilled.push(extent);
         }
     }
 

@@ -6,18 +6,20 @@ mod decoder;
 mod journal;
 mod saved;
 mod scripts;
+mod structured;
 
 use std::path::{Path, PathBuf};
 
 use crate::Target;
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     decoder::TARGET,
     journal::TARGET,
     saved::TARGET,
     scripts::CHECKED,
     scripts::RUN,
+    structured::TARGET,
 ];
 
 /// A path in the repository.

@@ -28,6 +28,11 @@ fn journal_is_read_without_gaps_or_refused() {
 }
 
 #[test]
+fn structured_file_shows_only_what_has_its_checksum_or_is_refused() {
+    expect_no_finding("structured file");
+}
+
+#[test]
 fn saved_machine_is_loaded_whole_or_refused() {
     expect_no_finding("saved machine");
 }

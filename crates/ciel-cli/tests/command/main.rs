@@ -10,6 +10,7 @@ mod report;
 mod runs;
 mod scripts;
 mod signals;
+mod structured;
 mod support;
 #[path = "../../../ciel-view/tests/trace/check.rs"]
 mod trace_check;

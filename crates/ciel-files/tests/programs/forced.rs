@@ -1,15 +1,14 @@
 //! Programs whose strands take turns as a seed decides, act by act, on one thread: every steal and
 //! every interleaving can happen, and after each act the file has a prefix of what it will have.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use ciel_files::{File, Mode, Strand, fork};
+use ciel_files::{File, Strand, fork};
 use proptest::prelude::*;
 
 use crate::elision::elided;
-use crate::program::{Act, FILES, Program, beneath, bytes_of, config, programs};
+use crate::program::{Act, FILES, Program, beneath, bytes_of, config, create, programs, shown};
 
 /// What a strand has still to do, the next last.
 type Rest = Vec<(Act, u64)>;
@@ -70,7 +69,7 @@ fn place_before(first: u64) -> u64 {
 
 fn expect_prefix(folder: &Path, wanted: &[Vec<u8>; FILES]) {
     for (number, wanted) in wanted.iter().enumerate() {
-        let written = fs::read(folder.join(format!("{number}"))).unwrap();
+        let written = shown(folder, number);
         assert!(wanted.starts_with(&written), "file {number}");
     }
 }
@@ -84,10 +83,7 @@ proptest! {
         choices in prop::collection::vec(any::<prop::sample::Index>(), 1..200),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let open = |number| {
-            File::create(folder.path().join(format!("{number}")), Mode::SerialAppend).unwrap()
-        };
-        let files: [File; FILES] = std::array::from_fn(open);
+        let files: [File; FILES] = std::array::from_fn(|number| create(folder.path(), number));
         let (wanted, _) = elided(&program);
         let mut root = rest_of(&program, 1);
         let mut others: Vec<(Strand, Rest)> = Vec::new();
@@ -113,7 +109,7 @@ proptest! {
         file.close().unwrap();
     }
         for (number, wanted) in wanted.iter().enumerate() {
-            let written = fs::read(folder.path().join(format!("{number}"))).unwrap();
+            let written = shown(folder.path(), number);
             prop_assert!(&written == wanted, "file {number}");
         }
     }

@@ -1,5 +1,9 @@
 //! Programs that fork and write, made from a seed.
 
+use std::io::Read as _;
+use std::path::Path;
+
+use ciel_files::{File, Mode, Options};
 use proptest::prelude::*;
 
 /// A strand does these one after the other.
@@ -75,4 +79,23 @@ pub fn beneath(place: u64, number: usize) -> u64 {
     place
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
         .wrapping_add(number as u64 + 1)
+}
+
+/// Opens an empty file of a program; the last one is structured.
+pub fn create(folder: &Path, number: usize) -> File {
+    let options = Options::new().create(true).truncate(true);
+    let options = match number == FILES - 1 {
+        true => options.structured(true),
+        false => options,
+    };
+    let path = folder.join(number.to_string());
+    options.open(path, Mode::SerialAppend).unwrap()
+}
+
+/// What a file of a program shows, also while it is written.
+pub fn shown(folder: &Path, number: usize) -> Vec<u8> {
+    let file = File::open(folder.join(number.to_string()), Mode::Global).unwrap();
+    let mut bytes = Vec::new();
+    (&file).read_to_end(&mut bytes).unwrap();
+    bytes
 }

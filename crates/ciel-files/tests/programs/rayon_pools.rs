@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::elision::elided;
-use crate::program::{Act, FILES, Program, beneath, bytes_of, config, programs};
+use crate::program::{Act, FILES, Program, beneath, bytes_of, config, create, programs, shown};
 
 /// Marks panics of programs, which are not shown.
 struct Wanted;
@@ -65,8 +65,7 @@ fn expect_wanted(ended: Result<(), Box<dyn std::any::Any + Send>>) -> bool {
 
 /// Runs a program in a folder; gives whether it panicked.
 fn run(program: &Program, folder: &Path) -> bool {
-    let open = |number| File::create(folder.join(format!("{number}")), Mode::SerialAppend);
-    let files: [File; FILES] = std::array::from_fn(|number| open(number).unwrap());
+    let files: [File; FILES] = std::array::from_fn(|number| create(folder, number));
     let panicked = expect_wanted(catch_unwind(AssertUnwindSafe(|| all(program, 1, &files))));
     for file in files {
         file.close().unwrap();
@@ -75,7 +74,7 @@ fn run(program: &Program, folder: &Path) -> bool {
 }
 
 fn contents(folder: &Path) -> [Vec<u8>; FILES] {
-    std::array::from_fn(|number| fs::read(folder.join(format!("{number}"))).unwrap())
+    std::array::from_fn(|number| shown(folder, number))
 }
 
 fn pool(threads: usize) -> ThreadPool {

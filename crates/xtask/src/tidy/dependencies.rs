@@ -33,7 +33,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-ordered",
         ],
     ),
-    ("ciel-files", &[]),
+    ("ciel-cio", &[]),
+    ("ciel-files", &["ciel-cio"]),
     ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
@@ -96,11 +97,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "ciel-fuzz",
-        &["ciel-journal", "ciel-protocol", "ciel-skywriting"],
+        &[
+            "ciel-cio",
+            "ciel-journal",
+            "ciel-protocol",
+            "ciel-skywriting",
+        ],
     ),
     (
         "ciel-cli",
         &[
+            "ciel-cio",
             "ciel-model",
             "ciel-report",
             "ciel-runtime",

@@ -19,6 +19,7 @@ mod look;
 mod nearest;
 mod observer;
 mod options;
+mod ordered;
 mod pace;
 mod pack;
 mod paint;
@@ -92,6 +93,7 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Cancel(options) => look::cancel::cancel(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
         Command::Lint(options) => lint::start(&options),
+        Command::Ordered(options) => ordered::run(options),
         Command::Clean(options) => clean::clean(&shared, &options),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),

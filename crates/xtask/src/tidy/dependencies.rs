@@ -42,6 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
     ("ciel-store", &["ciel-model"]),
+    ("ciel-unmodified", &["ciel-ordered"]),
     (
         "ciel-view",
         &[
@@ -105,6 +106,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-skywriting",
             "ciel-spawner",
             "ciel-store",
+            "ciel-unmodified",
             "ciel-view",
         ],
     ),

@@ -1,0 +1,167 @@
+//! What is done in each stopped call.
+//!
+//! Calls that start a process fix its place; the first call of a process gives it pipes of its own;
+//! calls on ordered files are in `named`. It does not know how calls are stopped (`filter`).
+
+use crate::births::Birth;
+use crate::error::{Naming, UnmodifiedError};
+use crate::kernel;
+use crate::listener::{Call, Given};
+use crate::named;
+use crate::order::ProcessKey;
+use crate::supervisor::Supervisor;
+
+impl Supervisor {
+    /// Answers the next stopped call.
+    pub(crate) fn on_call(&mut self) -> Result<(), UnmodifiedError> {
+        let Some(listener) = &self.listener else {
+            return Ok(());
+        };
+        let Some(call) = listener.receive().naming("receive a call")? else {
+            return Ok(());
+        };
+        let Some(pid) = self.caller(call)? else {
+            return self.proceed(call);
+        };
+        if starts_process(call.number) {
+            self.on_start(call, pid)?;
+        } else if let Some(named) = named::decode(call, pid)
+            && !self.files.is_empty()
+        {
+            return self.on_named(call, pid, named);
+        }
+        self.proceed(call)
+    }
+
+    /// Lets a call happen.
+    pub(crate) fn proceed(&mut self, call: Call) -> Result<(), UnmodifiedError> {
+        match &self.listener {
+            Some(listener) => listener.proceed(call).naming("answer a call"),
+            None => Ok(()),
+        }
+    }
+
+    /// The process that makes the call, with its own pipes; none if it is not told apart from
+    /// others.
+    fn caller(&mut self, call: Call) -> Result<Option<u32>, UnmodifiedError> {
+        let pid = match self.running.contains_key(&call.thread) {
+            true => call.thread,
+            false => match kernel::process_of(call.thread) {
+                Some(pid) => pid,
+                None => return Ok(None),
+            },
+        };
+        if !self.running.contains_key(&pid) {
+            let Some(birth) = self.birth_of(pid) else {
+                return Ok(None);
+            };
+            self.births.remove(birth.child);
+            self.admit_process(pid, birth.child, false)?;
+        }
+        self.arrive(call, pid)?;
+        Ok(Some(pid))
+    }
+
+    /// The start of a process that makes its first call.
+    fn birth_of(&self, pid: u32) -> Option<Birth> {
+        let parent = kernel::parent_of(pid)?;
+        let has_started = |thread| kernel::children_of_thread(parent, thread).contains(&pid);
+        let only = self.births.only_under(parent);
+        only.or_else(|| self.births.first_under(parent, has_started))
+    }
+
+    /// Gives a new process pipes of its own for all those that it has inherited.
+    fn arrive(&mut self, call: Call, pid: u32) -> Result<(), UnmodifiedError> {
+        let Some(process) = self
+            .running
+            .get_mut(&pid)
+            .filter(|process| !process.has_arrived)
+        else {
+            return Ok(());
+        };
+        process.has_arrived = true;
+        let key = process.key;
+        let mut writers = Vec::new();
+        for end in kernel::pipe_ends(pid) {
+            let Some(segment) = self.segments.get(end.pipe) else {
+                continue;
+            };
+            let stream = segment.stream;
+            if !writers.iter().any(|(known, _)| *known == stream) {
+                let (pipe, writer) = self.segments.create(key, stream).naming("make a pipe")?;
+                self.watch_pipe(pipe)?;
+                writers.push((stream, writer));
+            }
+            let writer = writers.iter().find(|(known, _)| *known == stream);
+            let (_, writer) = writer.expect("each stream has a pipe by now");
+            let given = Given {
+                fd: std::os::fd::AsFd::as_fd(writer),
+                closes_on_exec: end.number > 2 && kernel::closes_on_exec(pid, end.number),
+            };
+            if let Some(listener) = &self.listener {
+                let replaced = listener.replace(call, &given, end.number);
+                replaced.naming("replace a descriptor")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A thread starts a process: what its process has written stands before it.
+    fn on_start(&mut self, call: Call, pid: u32) -> Result<(), UnmodifiedError> {
+        self.settle_birth(call.thread, pid)?;
+        let key = self.key_of(pid);
+        self.drain(key)?;
+        let child = self.outputs.order.start(key);
+        let flags = if call.number == libc::SYS_clone {
+            call.arguments[0]
+        } else {
+            0
+        };
+        let visible_parent = match flags & libc::CLONE_PARENT as u64 {
+            0 => pid,
+            _ => kernel::parent_of(pid).unwrap_or(pid),
+        };
+        self.births.add(Birth {
+            parent: pid,
+            visible_parent,
+            thread: call.thread,
+            child,
+        });
+        Ok(())
+    }
+
+    /// The thread's last start is over: its child is in the list of children, or has gone, or was
+    /// never there.
+    fn settle_birth(&mut self, thread: u32, pid: u32) -> Result<(), UnmodifiedError> {
+        let Some(birth) = self.births.of_thread(thread) else {
+            return Ok(());
+        };
+        self.births.remove(birth.child);
+        let children = match birth.visible_parent == pid {
+            true => kernel::children_of_thread(pid, thread),
+            false => kernel::children_of(birth.visible_parent),
+        };
+        let is_unknown = |pid: &&u32| !self.running.contains_key(*pid);
+        match children.iter().rev().find(is_unknown) {
+            Some(child) => self.admit_process(*child, birth.child, false),
+            None => {
+                self.outputs.order.end(birth.child);
+                Ok(())
+            }
+        }
+    }
+
+    /// The key of a process that is known.
+    pub(crate) fn key_of(&self, pid: u32) -> ProcessKey {
+        self.running[&pid].key
+    }
+}
+
+/// Whether a call of this number starts a process.
+fn starts_process(number: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let starts = matches!(number, libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone);
+    #[cfg(not(target_arch = "x86_64"))]
+    let starts = number == libc::SYS_clone;
+    starts
+}

@@ -79,7 +79,8 @@ const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 
 /// The program. A thread, and a process that shares its descriptors, passes: what they write cannot
 /// be told apart. `clone3` is refused as unknown, since its flags are out of a filter's sight; the
-/// C libraries then use `clone`.
+/// C libraries then use `clone`. What a process does when a child ends is stopped, too: see
+/// `traps`.
 pub(crate) fn program(with_files: bool) -> Vec<sock_filter> {
     let mut steps = Vec::new();
     steps.push(step(LOAD, 0, 0, ARCHITECTURE_AT));
@@ -97,6 +98,13 @@ pub(crate) fn program(with_files: bool) -> Vec<sock_filter> {
     for number in PROCESS_CALLS.iter().chain(files) {
         push_case(&mut steps, *number, libc::SECCOMP_RET_USER_NOTIF);
     }
+    steps.extend([
+        step(IF_EQUAL, 0, 4, libc::SYS_rt_sigaction as u32),
+        step(LOAD, 0, 0, FIRST_ARGUMENT_AT),
+        step(IF_EQUAL, 1, 0, libc::SIGCHLD as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
+    ]);
     let shared = (libc::CLONE_THREAD | libc::CLONE_FILES) as u32;
     steps.extend([
         step(IF_EQUAL, 0, 4, libc::SYS_clone as u32),

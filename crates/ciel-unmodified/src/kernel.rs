@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, RawFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{CWD, Dir, Mode, OFlags};
 
@@ -144,4 +145,12 @@ pub(crate) fn memory_at(pid: u32, address: u64, length: usize) -> io::Result<Vec
         -1 => Err(io::Error::last_os_error()),
         _ => Err(io::Error::from_raw_os_error(libc::EFAULT)),
     }
+}
+
+/// Changes the memory of a process, also where the process itself may only read.
+pub(crate) fn change_memory(pid: u32, address: u64, bytes: &[u8]) -> io::Result<()> {
+    let memory = fs::File::options()
+        .write(true)
+        .open(format!("/proc/{pid}/mem"))?;
+    memory.write_all_at(bytes, address)
 }

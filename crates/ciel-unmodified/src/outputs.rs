@@ -38,13 +38,22 @@ pub(crate) struct Opening {
     pub(crate) is_emptied: bool,
 }
 
+/// Whether somebody reads what leaves through a sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Present,
+    /// It has gone, and writers are yet to be told.
+    Leaving,
+    /// What is written is dropped.
+    Gone,
+}
+
 /// All streams.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     pub(crate) order: ProcessOrder,
     sinks: Vec<Sink>,
-    /// Streams whose reader has gone: what is written to them is dropped.
-    broken: Vec<bool>,
+    readers: Vec<Reader>,
     turns: FxHashMap<MarkKey, Turn>,
     marks: u64,
     spill: SpillFile,
@@ -65,7 +74,7 @@ impl Outputs {
         Outputs {
             order: ProcessOrder::new(),
             sinks: Vec::new(),
-            broken: Vec::new(),
+            readers: Vec::new(),
             turns: FxHashMap::default(),
             marks: 0,
             spill: SpillFile::in_folder(folder),
@@ -75,7 +84,7 @@ impl Outputs {
     /// Adds a stream that leaves through this sink.
     pub(crate) fn add(&mut self, sink: Sink) -> StreamKey {
         self.sinks.push(sink);
-        self.broken.push(false);
+        self.readers.push(Reader::Present);
         self.order.add_stream()
     }
 
@@ -96,9 +105,10 @@ impl Outputs {
         stream: StreamKey,
         bytes: &[u8],
     ) -> Result<(), UnmodifiedError> {
+        let has_reader = self.has_reader(stream);
         let sink = &mut self.sinks[stream.0];
         let is_next = self.order.is_leftmost(process, stream);
-        if !is_next || sink.is_behind() || self.broken[stream.0] {
+        if !is_next || sink.is_behind() || !has_reader {
             self.order.write(process, stream, bytes.to_vec());
             return Ok(());
         }
@@ -117,7 +127,6 @@ impl Outputs {
     /// Writes what is next in serial order, as far as the sink takes it.
     pub(crate) fn release(&mut self, stream: StreamKey) -> Result<Progress, UnmodifiedError> {
         let mut progress = Progress::default();
-        let was_broken = self.broken[stream.0];
         let flushed = self.sinks[stream.0].flush();
         self.judge(stream, flushed)?;
         while !self.sinks[stream.0].is_behind() {
@@ -135,14 +144,21 @@ impl Outputs {
                     continue;
                 }
             };
-            if !self.broken[stream.0] {
+            if self.has_reader(stream) {
                 let result = self.sinks[stream.0].give(&bytes);
                 self.judge(stream, result)?;
             }
         }
         self.spill_excess(stream)?;
-        progress.has_broken = self.broken[stream.0] && !was_broken;
+        if self.readers[stream.0] == Reader::Leaving {
+            self.readers[stream.0] = Reader::Gone;
+            progress.has_broken = true;
+        }
         Ok(progress)
+    }
+
+    fn has_reader(&self, stream: StreamKey) -> bool {
+        self.readers[stream.0] == Reader::Present
     }
 
     fn reach(
@@ -180,7 +196,7 @@ impl Outputs {
         match result {
             Ok(()) => Ok(()),
             Err(error) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => {
-                self.broken[stream.0] = true;
+                self.readers[stream.0] = Reader::Leaving;
                 self.sinks[stream.0] = Sink::closed("a closed output");
                 Ok(())
             }

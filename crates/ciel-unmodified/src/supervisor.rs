@@ -5,7 +5,7 @@
 //! call and gets pipes of its own in the place of those that it has inherited. It does not know
 //! which calls these are (`traps`), nor what serial order is (`order`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, WaitStatus};
@@ -38,6 +38,9 @@ pub(crate) struct Supervisor {
     pub(crate) segments: Segments,
     pub(crate) births: Births,
     pub(crate) running: BTreeMap<u32, Running>,
+    /// Processes that have ended and may still be in their parents' lists of children.
+    ended: BTreeSet<u32>,
+    ended_at_last_purge: usize,
     pub(crate) files: OrderedFiles,
     /// None if processes are not told apart.
     pub(crate) listener: Option<Listener>,
@@ -49,6 +52,9 @@ pub(crate) struct Supervisor {
     paused: Vec<u64>,
     buffer: Vec<u8>,
 }
+
+/// Ended processes beyond twice as many as the last purge left, before the next one.
+const ENDED_SPARE: usize = 256;
 
 /// What a supervisor begins with.
 #[derive(Debug)]
@@ -71,6 +77,8 @@ impl Supervisor {
             segments: parts.segments,
             births: Births::default(),
             running: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            ended_at_last_purge: 0,
             files: parts.files,
             listener: parts.listener,
             poller,
@@ -181,8 +189,27 @@ impl Supervisor {
             has_arrived,
             _pidfd: pidfd,
         };
+        self.ended.remove(&pid);
         self.running.insert(pid, process);
         Ok(())
+    }
+
+    /// Whether nothing has been known of this process so far.
+    pub(crate) fn is_unknown(&self, pid: u32) -> bool {
+        !self.running.contains_key(&pid) && !self.ended.contains(&pid)
+    }
+
+    /// Remembers an ended process until its parent has waited for it.
+    fn remember_ended(&mut self, pid: u32) {
+        self.ended.insert(pid);
+        if self.ended.len() > 2 * self.ended_at_last_purge + ENDED_SPARE {
+            let is_there = |pid: &u32| {
+                let pid = Pid::from_raw(*pid as i32);
+                pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+            };
+            self.ended.retain(is_there);
+            self.ended_at_last_purge = self.ended.len();
+        }
     }
 
     /// The process has ended; what is in its pipes is still to be read.
@@ -190,6 +217,7 @@ impl Supervisor {
         let Some(process) = self.running.remove(&pid) else {
             return Ok(());
         };
+        self.remember_ended(pid);
         self.settle_orphans(pid)?;
         self.outputs.order.end(process.key);
         for pipe in self.segments.of(process.key) {
@@ -210,10 +238,10 @@ impl Supervisor {
     fn settle_orphans(&mut self, parent: u32) -> Result<(), UnmodifiedError> {
         while let Some(birth) = self.births.of_process(parent) {
             let own = rustix::process::getpid().as_raw_nonzero().get() as u32;
-            let orphans = kernel::children_of(own).into_iter();
-            let mut unknown = orphans.filter(|pid| !self.running.contains_key(pid));
+            let mut orphans = kernel::children_of(own).into_iter();
+            let unknown = orphans.find(|pid| self.is_unknown(*pid));
             self.births.remove(birth.child);
-            match unknown.next() {
+            match unknown {
                 Some(pid) => self.admit_process(pid, birth.child, false)?,
                 None => self.outputs.order.end(birth.child),
             }

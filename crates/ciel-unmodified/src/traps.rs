@@ -25,6 +25,8 @@ impl Supervisor {
         };
         if starts_process(call.number) {
             self.on_start(call, pid)?;
+        } else if call.number == libc::SYS_rt_sigaction {
+            let _ = restart_calls(call, pid);
         } else if let Some(named) = named::decode(call, pid)
             && !self.files.is_empty()
         {
@@ -141,8 +143,7 @@ impl Supervisor {
             true => kernel::children_of_thread(pid, thread),
             false => kernel::children_of(birth.visible_parent),
         };
-        let is_unknown = |pid: &&u32| !self.running.contains_key(*pid);
-        match children.iter().rev().find(is_unknown) {
+        match children.iter().rev().find(|pid| self.is_unknown(**pid)) {
             Some(child) => self.admit_process(*child, birth.child, false),
             None => {
                 self.outputs.order.end(birth.child);
@@ -156,6 +157,33 @@ impl Supervisor {
         self.running[&pid].key
     }
 }
+
+/// Lets calls continue that the end of a child interrupts: a stopped call that has not been received
+/// can be interrupted, and no program expects that of a call that starts a process. What cannot be
+/// read or changed stays as it is.
+fn restart_calls(call: Call, pid: u32) -> std::io::Result<()> {
+    let action = call.arguments[1];
+    if action == 0 {
+        return Ok(());
+    }
+    let word = |at: u64| -> std::io::Result<u64> {
+        let bytes = kernel::memory_at(pid, action + at, 8)?;
+        let bytes = bytes
+            .try_into()
+            .map_err(|_| std::io::ErrorKind::UnexpectedEof)?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    let (handler, flags) = (word(0)?, word(FLAGS_AT)?);
+    let is_handled = handler != libc::SIG_DFL as u64 && handler != libc::SIG_IGN as u64;
+    if !is_handled || flags & libc::SA_RESTART as u64 != 0 {
+        return Ok(());
+    }
+    let changed = flags | libc::SA_RESTART as u64;
+    kernel::change_memory(pid, action + FLAGS_AT, &changed.to_ne_bytes())
+}
+
+/// Where the flags are in the kernel's `struct sigaction`, behind the handler.
+const FLAGS_AT: u64 = 8;
 
 /// Whether a call of this number starts a process.
 fn starts_process(number: i64) -> bool {

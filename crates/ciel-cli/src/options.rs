@@ -324,7 +324,7 @@ pub struct OrderedOptions {
     /// Also order what is appended to this file, or to all files that match a pattern
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub file: Vec<String>,
-    /// How processes are told apart: seccomp, pipes (not at all), or auto (seccomp if it is allowed)
+    /// How processes are told apart: seccomp, pipes (not at all), or auto (seccomp if allowed)
     #[arg(
         long,
         value_name = "auto|seccomp|pipes",

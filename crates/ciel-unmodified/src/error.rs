@@ -11,7 +11,7 @@ pub enum UnmodifiedError {
     Start {
         /// The program, as it was named.
         program: String,
-        /// Why.
+        /// What the system said.
         error: io::Error,
     },
     /// The kernel refuses to stop calls, and nothing else was allowed.
@@ -37,7 +37,7 @@ pub enum UnmodifiedError {
         output: String,
         /// What it has taken.
         bytes: u64,
-        /// Why.
+        /// What the system said.
         error: io::Error,
     },
     /// What waits for its turn did not fit in memory, nor on disk.

@@ -82,11 +82,12 @@ const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 /// C libraries then use `clone`. What a process does when a child ends is stopped, too: see
 /// `traps`.
 pub(crate) fn program(with_files: bool) -> Vec<sock_filter> {
-    let mut steps = Vec::new();
-    steps.push(step(LOAD, 0, 0, ARCHITECTURE_AT));
-    steps.push(step(IF_EQUAL, 1, 0, ARCHITECTURE));
-    steps.push(step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
-    steps.push(step(LOAD, 0, 0, NUMBER_AT));
+    let mut steps = vec![
+        step(LOAD, 0, 0, ARCHITECTURE_AT),
+        step(IF_EQUAL, 1, 0, ARCHITECTURE),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(LOAD, 0, 0, NUMBER_AT),
+    ];
     #[cfg(target_arch = "x86_64")]
     {
         steps.push(step(IF_AT_LEAST, 0, 1, OTHER_ABI));

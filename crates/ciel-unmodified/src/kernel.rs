@@ -4,11 +4,12 @@
 //! answers are for. Read next: `supervisor`.
 
 use std::fs;
-use std::io;
-use std::os::fd::{AsFd, RawFd};
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{CWD, Dir, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RawDir};
 
 /// A descriptor of a process that is one end of a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,27 +29,29 @@ fn read_pipe_ends(pid: u32) -> io::Result<Vec<PipeEnd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(CWD, format!("/proc/{pid}/fd"), flags, Mode::empty())?;
     let mut ends = Vec::new();
-    let mut buffer = Vec::with_capacity(64);
-    for entry in Dir::read_from(&folder)? {
+    let mut space = [MaybeUninit::uninit(); ENTRIES_BYTES];
+    let mut entries = RawDir::new(&folder, &mut space);
+    while let Some(entry) = entries.next() {
         let entry = entry?;
-        let Some(number) = entry
-            .file_name()
-            .to_str()
-            .ok()
-            .and_then(|name| name.parse().ok())
-        else {
+        let name = entry.file_name();
+        let Some(number) = name.to_str().ok().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let Ok(target) = rustix::fs::readlinkat(folder.as_fd(), entry.file_name(), buffer) else {
-            buffer = Vec::with_capacity(64);
+        let mut target = [MaybeUninit::uninit(); PIPE_NAME_BYTES_MAX];
+        let Ok((target, _)) = rustix::fs::readlinkat_raw(&folder, name, &mut target) else {
             continue;
         };
-        let pipe = pipe_of(target.to_bytes());
+        let pipe = pipe_of(target);
         ends.extend(pipe.map(|pipe| PipeEnd { number, pipe }));
-        buffer = target.into_bytes();
     }
     Ok(ends)
 }
+
+/// Bytes for a part of a list of descriptors.
+const ENTRIES_BYTES: usize = 4096;
+
+/// Bytes of the longest text that names a pipe.
+const PIPE_NAME_BYTES_MAX: usize = 32;
 
 fn pipe_of(target: &[u8]) -> Option<u64> {
     let number = target.strip_prefix(b"pipe:[")?.strip_suffix(b"]")?;
@@ -57,40 +60,57 @@ fn pipe_of(target: &[u8]) -> Option<u64> {
 
 /// Whether programs that the process starts do not have this descriptor.
 pub(crate) fn closes_on_exec(pid: u32, number: RawFd) -> bool {
-    let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
+    let text = read_text(&format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
     flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0)
 }
 
-/// The parent of a process.
-pub(crate) fn parent_of(pid: u32) -> Option<u32> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = text.rsplit_once(") ")?;
-    fields.split(' ').nth(1)?.parse().ok()
+/// Whose a thread is, and who has started that process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kin {
+    /// The process of the thread.
+    pub(crate) process: u32,
+    /// The parent of the process.
+    pub(crate) parent: u32,
 }
 
-/// The process of a thread.
-pub(crate) fn process_of(thread: u32) -> Option<u32> {
-    status_field(thread, "Tgid:")?.parse().ok()
+/// The kin of a thread.
+pub(crate) fn kin_of(thread: u32) -> Option<Kin> {
+    let text = read_text(&format!("/proc/{thread}/status"))?;
+    Some(Kin {
+        process: field(&text, "Tgid:")?.parse().ok()?,
+        parent: field(&text, "PPid:")?.parse().ok()?,
+    })
 }
 
 /// The bits that the process takes from the mode of files that it creates.
 pub(crate) fn mask_of(pid: u32) -> Option<u32> {
-    u32::from_str_radix(&status_field(pid, "Umask:")?, 8).ok()
+    let text = read_text(&format!("/proc/{pid}/status"))?;
+    u32::from_str_radix(field(&text, "Umask:")?, 8).ok()
 }
 
-fn status_field(pid: u32, name: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let field = text.lines().find_map(|line| line.strip_prefix(name))?;
-    Some(field.trim().to_owned())
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(name))
+        .map(str::trim)
 }
+
+/// A text below `/proc`, in few reads: its length is not known before.
+fn read_text(path: &str) -> Option<String> {
+    let mut text = String::with_capacity(TEXT_BYTES);
+    fs::File::open(path).ok()?.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Bytes that most texts below `/proc` fit in.
+const TEXT_BYTES: usize = 4096;
 
 /// The children that a thread has started, in the order of their starts. Those that have ended and
 /// were not waited for are among them.
 pub(crate) fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{thread}/children");
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = read_text(&path).unwrap_or_default();
     text.split(' ').filter_map(|pid| pid.parse().ok()).collect()
 }
 

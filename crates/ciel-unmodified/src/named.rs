@@ -2,8 +2,8 @@
 //!
 //! A file opened for appending, or emptied, is a stream like standard output: the process writes to
 //! a pipe, and the file is really opened when the frontier comes there. Every other call on such a
-//! file, for reading or removing it or writing in its middle, waits for its turn: until all that the
-//! serial program did before with the file is done. Read next: `traps`, the caller.
+//! file, for reading or removing it or writing in its middle, waits for its turn: until all that
+//! the serial program did before with the file is done. Read next: `traps`, the caller.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::Mode;
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource};
 
 use crate::error::{Naming, UnmodifiedError};
 use crate::files::OrderedFiles;
@@ -79,6 +79,7 @@ fn supervise(
     let mut launched = launch(ordered, &files, &signals, &mut outputs, &mut segments)?;
     // Ordered files get exactly the modes that their processes asked for.
     rustix::process::umask(Mode::empty());
+    allow_many_descriptors();
     let listener = match std::mem::replace(&mut launched.listener, Err(io::Error::other("taken"))) {
         Ok(listener) => Some(listener),
         Err(error) => {
@@ -107,6 +108,14 @@ fn supervise(
             error,
         }),
     }
+}
+
+/// As many descriptors as the system allows; the command has started with the usual limit.
+fn allow_many_descriptors() {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer, fewer processes can live at once.
+    let _ = rustix::process::setrlimit(Resource::Nofile, limit);
 }
 
 /// Starts the command, with a pipe for each standard output of its own.

@@ -1,8 +1,8 @@
 //! An output of the command: standard output, standard error, or an ordered file.
 //!
-//! Writing never waits for a slow reader, since the supervisor has calls to answer meanwhile; and it
-//! changes no flag of the descriptor, which other processes share. It does not know what order the
-//! bytes are in. Read next: `supervisor`.
+//! Writing never waits for a slow reader, since the supervisor has calls to answer meanwhile; and
+//! it changes no flag of the descriptor, which other processes share. It does not know what order
+//! the bytes are in. Read next: `supervisor`.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -5,7 +5,7 @@
 
 use crate::births::Birth;
 use crate::error::{Naming, UnmodifiedError};
-use crate::kernel;
+use crate::kernel::{self, Kin};
 use crate::listener::{Call, Given};
 use crate::named;
 use crate::order::ProcessKey;
@@ -46,28 +46,28 @@ impl Supervisor {
     /// The process that makes the call, with its own pipes; none if it is not told apart from
     /// others.
     fn caller(&mut self, call: Call) -> Result<Option<u32>, UnmodifiedError> {
-        let pid = match self.running.contains_key(&call.thread) {
-            true => call.thread,
-            false => match kernel::process_of(call.thread) {
-                Some(pid) => pid,
-                None => return Ok(None),
-            },
-        };
+        let mut pid = call.thread;
         if !self.running.contains_key(&pid) {
-            let Some(birth) = self.birth_of(pid) else {
+            let Some(kin) = kernel::kin_of(call.thread) else {
                 return Ok(None);
             };
-            self.births.remove(birth.child);
-            self.admit_process(pid, birth.child, false)?;
+            pid = kin.process;
+            if !self.running.contains_key(&pid) {
+                let Some(birth) = self.birth_of(kin) else {
+                    return Ok(None);
+                };
+                self.births.remove(birth.child);
+                self.admit_process(pid, birth.child, false)?;
+            }
         }
         self.arrive(call, pid)?;
         Ok(Some(pid))
     }
 
     /// The start of a process that makes its first call.
-    fn birth_of(&self, pid: u32) -> Option<Birth> {
-        let parent = kernel::parent_of(pid)?;
-        let has_started = |thread| kernel::children_of_thread(parent, thread).contains(&pid);
+    fn birth_of(&self, kin: Kin) -> Option<Birth> {
+        let Kin { process, parent } = kin;
+        let has_started = |thread| kernel::children_of_thread(parent, thread).contains(&process);
         let only = self.births.only_under(parent);
         only.or_else(|| self.births.first_under(parent, has_started))
     }
@@ -121,7 +121,7 @@ impl Supervisor {
         };
         let visible_parent = match flags & libc::CLONE_PARENT as u64 {
             0 => pid,
-            _ => kernel::parent_of(pid).unwrap_or(pid),
+            _ => kernel::kin_of(pid).map_or(pid, |kin| kin.parent),
         };
         self.births.add(Birth {
             parent: pid,
@@ -158,7 +158,7 @@ impl Supervisor {
     }
 }
 
-/// Lets calls continue that the end of a child interrupts: a stopped call that has not been received
+/// Lets calls continue that the end of a child interrupts: a stopped call that is not received yet
 /// can be interrupted, and no program expects that of a call that starts a process. What cannot be
 /// read or changed stays as it is.
 fn restart_calls(call: Call, pid: u32) -> std::io::Result<()> {

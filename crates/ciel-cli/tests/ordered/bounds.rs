@@ -17,7 +17,7 @@ const PEAK_KIB_MAX: u64 = 96 << 10;
 
 /// Processes one after another, and at once.
 const MANY: u64 = 2_000;
-const AT_ONCE: u64 = 300;
+const AT_ONCE: u64 = 500;
 
 #[test]
 fn large_output_waits_on_disk_and_comes_out_whole() {

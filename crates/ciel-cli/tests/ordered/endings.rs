@@ -67,6 +67,15 @@ fn system_without_interception_falls_back_with_a_notice() {
     assert_eq!(output.status.code(), Some(125), "{stderr}");
     assert!(stderr.contains("`--route pipes`"), "{stderr}");
     assert!(!place.has("ran"));
+    let inner = format!("{} ordered --file log -- touch ran", super::support::CIEL);
+    let output = ordered(&place, &["--", "sh", "-c", &inner]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(
+        stderr.contains("--file needs the route seccomp"),
+        "{stderr}"
+    );
+    assert!(!place.has("ran"));
 }
 
 #[test]

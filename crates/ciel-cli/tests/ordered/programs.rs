@@ -209,3 +209,66 @@ fn ordinary_user_needs_no_privilege() {
         _ => skipped(test, "there is no setpriv"),
     }
 }
+
+#[test]
+fn outputs_that_are_one_file_keep_their_order_among_each_other() {
+    if !may_intercept("outputs_that_are_one_file_keep_their_order_among_each_other") {
+        return;
+    }
+    let place = Place::new();
+    super::fifos(&place, &["gate".to_owned()]);
+    let script = "(read x < gate; echo one; echo two >&2; echo three) &\n\
+                  echo four >&2; echo five; echo > gate; wait";
+    let file = std::fs::File::create(place.path("both")).unwrap();
+    let mut command = super::command(&place, &["--", "sh", "-c", script]);
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    assert!(command.status().unwrap().success());
+    assert_eq!(place.read("both"), "one\ntwo\nthree\nfour\nfive\n");
+}
+
+#[test]
+fn output_opened_by_its_name_is_ordered() {
+    if !may_intercept("output_opened_by_its_name_is_ordered") {
+        return;
+    }
+    let place = Place::new();
+    super::fifos(&place, &["gate".to_owned()]);
+    let script = "(read x < gate; echo one > /dev/stdout; echo two | tee /dev/fd/1) &\n\
+                  echo three | dd of=/dev/stdout 2> /dev/null; echo > gate; wait";
+    assert_eq!(printed(&place, &[], script), "one\ntwo\ntwo\nthree\n");
+}
+
+#[test]
+fn command_on_a_terminal_has_pipes_and_prints_there() {
+    let test = "command_on_a_terminal_has_pipes_and_prints_there";
+    if !may_intercept(test) {
+        return;
+    }
+    let place = Place::new();
+    let script = "(test -t 1 || echo no terminal) & echo beside; wait";
+    let command = super::command(&place, &["--", "sh", "-c", script]);
+    let ended = super::support::Live::start_on_terminal(command).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.replace('\r', ""), "no terminal\nbeside\n");
+}
+
+#[test]
+fn first_example_of_the_page_prints_as_it_says() {
+    let test = "first_example_of_the_page_prints_as_it_says";
+    if !may_intercept(test) {
+        return;
+    }
+    let page = super::support::repository().join("docs/reference/ordered-command.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let example = page
+        .split("```sh\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let place = Place::new();
+    let on_path = format!("ciel() {{ {} \"$@\"; }}\n{example}", super::support::CIEL);
+    let output = plain(&place, &["sh", "-c", &on_path]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "first\nsecond\n");
+}

@@ -1,8 +1,8 @@
 //! Children that were started and have not been seen yet.
 //!
 //! A thread that starts a process is stopped before the call; the child's process id is known
-//! later: by the child's own first call, or, if the thread is faster, from the list of its children.
-//! Pure: it does not know where these are read. Read next: `traps`.
+//! later: by the child's own first call, or, if the thread is faster, from the list of its
+//! children. Pure: it does not know where these are read. Read next: `traps`.
 
 use std::collections::BTreeMap;
 

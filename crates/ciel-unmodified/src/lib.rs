@@ -3,8 +3,8 @@
 //!
 //! The pure machine is [`order`]. Around it is a supervisor for Linux that stops the calls which
 //! start processes, by the kernel's filter of calls with notification of a supervisor (seccomp),
-//! and gives each process pipes of its own. Everything else that the processes do keeps its speed. It
-//! knows no task and no engine. Read next: `run` for the course of a command, `supervisor`,
+//! and gives each process pipes of its own. Everything else that the processes do keeps its speed.
+//! It knows no task and no engine. Read next: `run` for the course of a command, `supervisor`,
 //! `traps`, and `docs/reference/ordered-command.md` for what is and is not ordered.
 
 mod births;

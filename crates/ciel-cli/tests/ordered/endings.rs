@@ -130,27 +130,26 @@ fn reader_that_goes_away_ends_the_writers_as_ever() {
 
 #[test]
 fn signal_is_passed_on_to_the_command() {
+    if !may_intercept("signal_is_passed_on_to_the_command") {
+        return;
+    }
     let place = Place::new();
     fifos(&place, &["gate".to_owned()]);
     let script = "trap 'echo got it; exit 5' TERM; echo ready; read x < gate & wait";
     let mut child = running(&place, script);
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    output.read_line(&mut line).unwrap_or(0);
-    if may_intercept("signal_is_passed_on_to_the_command") {
-        assert_eq!(line, "ready\n");
-        kill(child.id(), "TERM");
-        std::fs::OpenOptions::new()
-            .write(true)
-            .open(place.path("gate"))
-            .unwrap();
-        let mut rest = String::new();
-        output.read_to_string(&mut rest).unwrap();
-        assert_eq!(
-            (rest.as_str(), child.wait().unwrap().code()),
-            ("got it\n", Some(5))
-        );
-    }
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    kill(child.id(), "TERM");
+    let gate = std::fs::OpenOptions::new()
+        .write(true)
+        .open(place.path("gate"));
+    drop(gate.unwrap());
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    let code = child.wait().unwrap().code();
+    assert_eq!((rest.as_str(), code), ("got it\n", Some(5)));
 }
 
 /// A command with three levels of processes that wait for ever.

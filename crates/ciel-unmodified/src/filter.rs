@@ -132,3 +132,76 @@ fn step(code: u16, if_so: u8, if_not: u8, operand: u32) -> sock_filter {
         k: operand,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the program says about a call of this number and first argument.
+    fn verdict(with_files: bool, architecture: u32, number: c_long, argument: u32) -> u32 {
+        let steps = program(with_files);
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let now = steps[at];
+            let holds = match now.code {
+                LOAD => {
+                    value = match now.k {
+                        NUMBER_AT => number as u32,
+                        ARCHITECTURE_AT => architecture,
+                        FIRST_ARGUMENT_AT => argument,
+                        other => panic!("loads from {other}"),
+                    };
+                    at += 1;
+                    continue;
+                }
+                RETURN => return now.k,
+                IF_EQUAL => value == now.k,
+                IF_ANY_BIT => value & now.k != 0,
+                _ => value >= now.k,
+            };
+            at += 1 + usize::from(if holds { now.jt } else { now.jf });
+        }
+    }
+
+    #[test]
+    fn start_of_a_process_stops_and_start_of_a_thread_passes() {
+        let of_clone = |flags: i32| verdict(false, ARCHITECTURE, libc::SYS_clone, flags as u32);
+        assert_eq!(of_clone(libc::SIGCHLD), libc::SECCOMP_RET_USER_NOTIF);
+        let spawned = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        assert_eq!(of_clone(spawned), libc::SECCOMP_RET_USER_NOTIF);
+        let thread = libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_THREAD;
+        assert_eq!(of_clone(thread), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(of_clone(libc::CLONE_FILES), libc::SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn calls_on_files_stop_only_if_files_are_ordered() {
+        let of_open = |with_files| verdict(with_files, ARCHITECTURE, libc::SYS_openat, 0);
+        assert_eq!(of_open(false), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(of_open(true), libc::SECCOMP_RET_USER_NOTIF);
+        for number in [libc::SYS_write, libc::SYS_read, libc::SYS_close] {
+            assert_eq!(
+                verdict(true, ARCHITECTURE, number, 1),
+                libc::SECCOMP_RET_ALLOW
+            );
+        }
+    }
+
+    #[test]
+    fn handlers_of_ended_children_stop_and_other_handlers_pass() {
+        let of_handler = |signal: i32| {
+            let number = libc::SYS_rt_sigaction;
+            verdict(false, ARCHITECTURE, number, signal as u32)
+        };
+        assert_eq!(of_handler(libc::SIGCHLD), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(of_handler(libc::SIGTERM), libc::SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn foreign_call_passes_and_unfilterable_start_is_unknown() {
+        let foreign = verdict(true, ARCHITECTURE ^ 1, libc::SYS_execve, 0);
+        assert_eq!(foreign, libc::SECCOMP_RET_ALLOW);
+        let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+        assert_eq!(verdict(false, ARCHITECTURE, libc::SYS_clone3, 0), unknown);
+    }
+}

@@ -41,6 +41,11 @@ impl Ciel {
         self.folder.path()
     }
 
+    /// The command.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// A job called `name` whose program is `script`; `options` are those of `ciel run`, and
     /// `arguments` the script's.
     ///

@@ -10,6 +10,7 @@ mod helper;
 mod job;
 mod machine;
 mod memory;
+mod ordered;
 mod process;
 mod rounds;
 mod shells;
@@ -59,6 +60,7 @@ enum Group {
     Shells,
     Rounds,
     Memory,
+    Ordered,
 }
 
 /// How much is measured.
@@ -119,6 +121,7 @@ fn measure_group(group: Group, ciel: &Ciel, effort: Effort) -> Result<Vec<Figure
         Group::Shells => shells::measure(ciel, effort),
         Group::Rounds => rounds::measure(ciel, effort),
         Group::Memory => memory::measure(ciel, effort),
+        Group::Ordered => ordered::measure(ciel, effort),
     }
 }
 

@@ -19,6 +19,7 @@ mod look;
 mod nearest;
 mod observer;
 mod options;
+mod ordered;
 mod pace;
 mod pack;
 mod paint;
@@ -96,6 +97,7 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Lint(options) => lint::start(&options),
         Command::Cat(options) => structured::cat(&options),
         Command::Flatten(options) => structured::flatten(&options),
+        Command::Ordered(options) => ordered::run(options),
         Command::Clean(options) => clean::clean(&shared, &options),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),

@@ -129,6 +129,13 @@ pub enum Command {
     /// The flat file appears as a whole or not at all. Exits with 1 if the structured file is not
     /// complete or its data are damaged, with 2 if a file cannot be read or written.
     Flatten(FlattenOptions),
+    /// Run a command whose parallel processes print in serial order
+    ///
+    /// The output is what the command would print if each process were waited for as soon as it is
+    /// started: for a shell script, as if every `&` were gone. Output is printed as soon as it is
+    /// final. Exits with the status of the command; 125 if ciel fails, 126 or 127 if the command
+    /// cannot be started.
+    Ordered(OrderedOptions),
     /// Remove the state of runs that have ended
     ///
     /// Keeps live runs and runs that can be resumed. Converts a state folder of another version to
@@ -163,7 +170,7 @@ impl Command {
             Command::Resume(options) => options.json,
             Command::Journal(options) => options.json,
             Command::Lint(options) => options.json,
-            Command::Replay(_) | Command::Report(_) => false,
+            Command::Replay(_) | Command::Report(_) | Command::Ordered(_) => false,
             Command::Cat(_) | Command::Flatten(_) => false,
             Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
@@ -350,6 +357,39 @@ pub struct FlattenOptions {
     /// Remove the structured file when the flat file is in its place
     #[arg(long)]
     pub remove: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "ciel ordered [OPTIONS] [--] COMMAND [ARGUMENTS]...")]
+pub struct OrderedOptions {
+    /// The command, followed by its arguments
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        num_args = 1..,
+        trailing_var_arg = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub command: Vec<OsString>,
+    /// Also order what is appended to this file, or to all files that match a pattern
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub file: Vec<String>,
+    /// How processes are told apart: seccomp, pipes (not at all), or auto (seccomp if allowed)
+    #[arg(
+        long,
+        value_name = "auto|seccomp|pipes",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub route: OrderedRoute,
+}
+
+/// How the processes of an ordered command are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrderedRoute {
+    Auto,
+    Seccomp,
+    Pipes,
 }
 
 #[derive(Debug, Args)]

@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
     ("ciel-store", &["ciel-model"]),
+    ("ciel-unmodified", &["ciel-ordered"]),
     (
         "ciel-view",
         &[
@@ -114,6 +115,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-skywriting",
             "ciel-spawner",
             "ciel-store",
+            "ciel-unmodified",
             "ciel-view",
         ],
     ),

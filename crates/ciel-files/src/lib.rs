@@ -11,7 +11,7 @@
 //! | [`Mode::SerialAppend`] | none | no | at the end, in the elision's order |
 //!
 //! Strands are made by [`join`], [`scope`], [`spawn`], the parallel iterators of [`AppendTo`], or
-//! by hand with [`fork`] for threads that are not rayon's. The source is the thesis on parallel
+//! by hand with [`fork`] and [`Group`] for threads that are not rayon's. The source is the thesis on parallel
 //! input and output, Cheerio; what differs from it is said at each place.
 //!
 //! ```
@@ -55,4 +55,4 @@ pub use fork::{Strand, fork};
 pub use gauges::Gauges;
 pub use iter::AppendTo;
 pub use join::join;
-pub use scope::{Scope, scope, spawn};
+pub use scope::{Group, Scope, scope, spawn};

@@ -1,7 +1,7 @@
 //! Strands of a Python program: forked here, run on whatever thread.
 //!
 //! It does not know how threads are started; `sdk/python/ciel/ordered.py` does. Read next: crate
-//! `ciel-files`, module `fork`.
+//! `ciel-files`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -98,7 +98,8 @@ impl OrderedGroup {
         }
     }
 
-    /// Forks a strand of the group, on the thread that made it. Raises RuntimeError if it has ended.
+    /// Forks a strand of the group, on the thread that made it. Raises RuntimeError if the group
+    /// has ended.
     fn fork(&self) -> PyResult<OrderedStrand> {
         let own = self.group.lock().unwrap_or_else(PoisonError::into_inner);
         match &*own {

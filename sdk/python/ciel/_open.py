@@ -58,8 +58,8 @@ def open(  # noqa: A001
 
     The file is text, or bytes if `encoding` is `None`; `errors` is that of `str.encode`. A file
     that is there is emptied and one that is not is made, unless `exists` says that it has to be
-    there and keeps what it holds: then serial append goes on at its end, and other modes at its
-    beginning.
+    there and keeps what it holds: then serial append continues at its end, and the pointers of the
+    other modes are at its beginning.
 
     Raises:
         ValueError: another mode, or an encoding in which a newline is not one byte.

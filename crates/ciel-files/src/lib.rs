@@ -11,8 +11,8 @@
 //! | [`Mode::SerialAppend`] | none | no | at the end, in the elision's order |
 //!
 //! Strands are made by [`join`], [`scope`], [`spawn`], the parallel iterators of [`AppendTo`], or
-//! by hand with [`fork`] and [`Group`] for threads that are not rayon's. The source is the thesis on
-//! parallel input and output, Cheerio; what differs from it is said at each place.
+//! by hand with [`fork`] and [`Group`] for threads that are not rayon's. The source is the thesis
+//! on parallel input and output, Cheerio; what differs from it is said at each place.
 //!
 //! ```
 //! use std::io::{Read, Write};

@@ -33,13 +33,14 @@ def logs(folder: Path) -> str:
 def test_report_of_the_scan_is_the_serial_one(tmp_path: Path, way: str, threads: int) -> None:
     expected, report = logs(tmp_path), tmp_path / "report"
     options = ["--by", way, "--threads", str(threads)]
-    command = [sys.executable, EXAMPLE / "scan.py", tmp_path, "error", report, *options]
+    program: list[str | Path] = [sys.executable, EXAMPLE / "scan.py"]
+    command = [*program, tmp_path, "error", report, *options]
     subprocess.run(command, check=True)
     assert report.read_text() == expected
 
 
 def test_ways_are_measured_beside_each_other() -> None:
-    command = [sys.executable, EXAMPLE / "measure.py", "2", "1"]
+    command: list[str | Path] = [sys.executable, EXAMPLE / "measure.py", "2", "1"]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     assert [line.split()[0] for line in ended.stdout.splitlines()] == [
         "serial",
@@ -51,6 +52,6 @@ def test_ways_are_measured_beside_each_other() -> None:
 
 def test_drawing_of_the_page_is_that_of_its_script() -> None:
     images = ROOT / "docs" / "images"
-    command = [sys.executable, images / "serial-append.py"]
+    command: list[str | Path] = [sys.executable, images / "serial-append.py"]
     drawn = subprocess.run(command, check=True, capture_output=True).stdout
     assert drawn == (images / "serial-append.svg").read_bytes()

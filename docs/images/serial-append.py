@@ -45,7 +45,11 @@ def strands() -> list[str]:
         drawn.append(words(8, y + 18, name))
         for place, begin, end, label in segments:
             fill = WAITING if place == 4 else FINAL
-            drawn.append(box(LEFT_PX + begin * SCALE_PX, y, (end - begin) * SCALE_PX, fill, label))
+            parts = [(begin, min(end, NOW), fill, label), (NOW, end, AHEAD, "…")]
+            for left, right, colour, text in parts:
+                if left < right:
+                    width = (right - left) * SCALE_PX
+                    drawn.append(box(LEFT_PX + left * SCALE_PX, y, width, colour, text))
     for row, begin in [(1, 1.5), (2, 3.5)]:
         x = LEFT_PX + begin * SCALE_PX
         drawn.append(line(x, 66, x, 40 + row * ROW_PX))

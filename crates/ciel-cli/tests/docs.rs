@@ -3,7 +3,8 @@
 //! A fenced block `skywriting` or `python` is a whole program; the block `output` after it is its
 //! standard output. `skywriting fails` and `python fails` mark a program whose job fails. Each is
 //! run in a folder of its own, on every core and once more with `--serial`. A block such as
-//! `python using joblib` is a program for another tool, and is run by that where it is installed.
+//! `python using joblib` is a program for another tool, and is run by that where it is installed;
+//! `python using threads` is a program of its own, without a job.
 //! This file does not know what the programs mean; the pages are `README.md` and all of `docs/`.
 
 mod support;
@@ -46,6 +47,7 @@ impl Tool {
     /// The tool that a fenced block names.
     fn of(kind: &str) -> Option<Tool> {
         match kind {
+            "python using threads" => Some(Tool::Package("ciel")),
             "python using joblib" => Some(Tool::Package("joblib")),
             "python using dask" => Some(Tool::Package("dask")),
             "python using ray" => Some(Tool::Package("ray")),

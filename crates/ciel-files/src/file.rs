@@ -169,6 +169,15 @@ impl File {
         *other = self.dup();
     }
 
+    /// Puts bytes into the buffer of this strand, if the file is open for serial append and they
+    /// fit; it never waits. Otherwise nothing is done, and `write` does it or says why not.
+    pub fn gather(&self, bytes: &[u8]) -> bool {
+        match &*self.0 {
+            Inner::Global(_) | Inner::Local(_) => false,
+            Inner::Append(append) => append.gather(bytes),
+        }
+    }
+
     /// Ends the writing of the file, also by other handles of it. It is whole now.
     ///
     /// A handle that is dropped does the same without a report, when all strands before have ended.
@@ -358,6 +367,10 @@ impl Append {
             Some(written) => written,
             None => Err(self.not_a_strand()),
         }
+    }
+
+    fn gather(&self, bytes: &[u8]) -> bool {
+        thread::current(|own| own.gather(&self.target, bytes)).unwrap_or(false)
     }
 
     fn flush(&self) -> io::Result<()> {

@@ -85,6 +85,31 @@ impl Drop for Waiting {
     }
 }
 
+/// Strands that are forked by hand and end together, on whatever threads.
+///
+/// Drop it on the thread that made it, when all of them have ended: if one has panicked, what the
+/// serial elision would have written by then is what they have written, and the strand of this
+/// thread continues behind it.
+pub struct Group(Waiting);
+
+impl Group {
+    /// A group without strands.
+    pub fn new() -> Group {
+        Group(Waiting::new())
+    }
+
+    /// Forks a strand of the group, as [`fork`] does.
+    pub fn fork(&self) -> Strand {
+        fork_in(self.0.scope)
+    }
+}
+
+impl Default for Group {
+    fn default() -> Group {
+        Group::new()
+    }
+}
+
 /// The strand of this thread waits when this is dropped.
 struct Park;
 

@@ -107,6 +107,13 @@ impl State {
         self.parts[place].write_through(bytes)
     }
 
+    /// Whether bytes fit the buffer; if so, they are written behind all that this strand has
+    /// written. What comes behind a panic is not written.
+    pub(crate) fn gather(&mut self, target: &Arc<Target>, bytes: &[u8]) -> bool {
+        let is_cut = self.panicked_in.is_some();
+        is_cut || matches!(self.part(target), Ok(place) if self.parts[place].gather(bytes))
+    }
+
     /// Takes over the strands that have ended before this one, as far as they follow one another.
     pub(crate) fn absorb(&mut self) {
         let mut behind = Vec::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use ciel_files::{File, FileError, Mode, Options, fork, join, scope, spawn};
+use ciel_files::{File, FileError, Group, Mode, Options, fork, join, scope, spawn};
 use tempfile::TempDir;
 
 fn folder_with(text: &str) -> (TempDir, PathBuf) {
@@ -288,4 +288,40 @@ fn closure_of_others_that_runs_while_a_strand_waits_is_refused() {
     });
     assert_eq!(hears.recv().unwrap(), (true, true));
     assert_eq!(fs::read_to_string(&path).unwrap(), "child\n");
+}
+
+#[test]
+fn panic_in_a_group_cuts_what_follows_in_it_and_nothing_behind_it() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let group = Group::new();
+    let (first, second) = (group.fork(), group.fork());
+    second.run(|| (&file).write_all(b"second").unwrap());
+    let other = file.dup();
+    let thread = std::thread::spawn(move || {
+        first.run(|| {
+            (&other).write_all(b"first").unwrap();
+            std::panic::resume_unwind(Box::new("on purpose"));
+        })
+    });
+    assert!(thread.join().is_err());
+    drop(group);
+    (&file).write_all(b" behind").unwrap();
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "first behind");
+}
+
+#[test]
+fn bytes_are_gathered_while_they_fit_the_buffer_of_a_strand() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    assert!(file.gather(b"few"));
+    assert!(!file.gather(&[0; 1 << 20]));
+    std::thread::scope(|threads| {
+        let stranger = threads.spawn(|| file.gather(b"of no strand"));
+        assert!(!stranger.join().unwrap());
+    });
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "few");
+    assert!(!File::open(&path, Mode::Global).unwrap().gather(b"few"));
 }

@@ -6,7 +6,8 @@
 //! scheduling, no strands and no order of messages; those are in `sdk/python/ciel`. Read
 //! `connection` for the requests, `worker_messages` and `engine_messages` for the values,
 //! `outgoing` and `incoming` for the bytes, `definitions` for what is declared once, `prefetch` and
-//! `long_turns` for prefetched starts, `promoter` and `levels` for spawns that are kept.
+//! `long_turns` for prefetched starts, `promoter` and `levels` for spawns that are kept;
+//! `ordered_file` and `ordered_strand` for files of programs without an engine.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
@@ -23,6 +24,8 @@ mod levels;
 mod long_turns;
 mod names;
 mod options;
+mod ordered_file;
+mod ordered_strand;
 mod outgoing;
 mod prefetch;
 mod promoter;
@@ -53,6 +56,10 @@ mod native {
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]
     use crate::options::TaskOptions;
+    #[pymodule_export]
+    use crate::ordered_file::OrderedFile;
+    #[pymodule_export]
+    use crate::ordered_strand::{OrderedGroup, OrderedStrand};
     #[pymodule_export]
     use crate::promoter::Promoter;
     #[pymodule_export]

@@ -57,10 +57,12 @@ from ciel._random import task_rng  # noqa: E402
 from ciel._task import Task, task  # noqa: E402
 
 if TYPE_CHECKING:
+    from ciel import ordered as ordered
     from ciel import testing as testing
     from ciel._executor import Executor as Executor
     from ciel._export import export as export
     from ciel._skywriting import skywriting as skywriting
+    from ciel._open import open as open
     from ciel._session import Session as Session
     from ciel._run import run as run
     from ciel._shell import sh as sh
@@ -99,6 +101,8 @@ __all__ = [
     "map",
     "now",
     "once",
+    "open",
+    "ordered",
     "put",
     "run",
     "scope",
@@ -115,6 +119,7 @@ _LATER = {
     "Executor": "ciel._executor",
     "Session": "ciel._session",
     "export": "ciel._export",
+    "open": "ciel._open",
     "run": "ciel._run",
     "sh": "ciel._shell",
     "skywriting": "ciel._skywriting",
@@ -128,11 +133,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the parts that many programs do not need: sessions, shell, testing."""
+    """Loads the parts that many programs do not need: sessions, shell, files, testing."""
     import importlib
 
-    if name == "testing":
-        return importlib.import_module("ciel.testing")
+    if name in ("ordered", "testing"):
+        return importlib.import_module(f"ciel.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ciel' has no attribute {name!r}")

@@ -12,8 +12,8 @@ system OSError, and what is wrong with the engine RuntimeError. An engine that h
 what is said to it is lost, and `receive` gives None.
 """
 
-from collections.abc import Sequence
-from typing import TypeAlias, final
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, final
 
 from typing_extensions import Buffer
 
@@ -564,6 +564,38 @@ class Connection:
 
     def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
         """Ends the task well: keep 0 as hello said, 1 ready, 2 used up."""
+
+@final
+class OrderedFile:
+    """One handle of a file that threads write in a mode of its own; see `_ordered_files.py`.
+
+    RuntimeError is for a thread that runs no strand of the one that opened the file, and for a
+    close while strands run that precede; ValueError for a closed handle.
+    """
+
+    def __new__(cls, path: str, mode: str, create: bool, truncate: bool) -> OrderedFile: ...
+    def write(self, data: bytes) -> None: ...
+    def read(self, count: int) -> bytes: ...
+    def seek(self, offset: int, whence: int) -> int: ...
+    def flush(self) -> None: ...
+    def dup(self) -> OrderedFile: ...
+    def close(self) -> None: ...
+
+@final
+class OrderedStrand:
+    """A strand that is forked where this is made; `run` gives what the function returns."""
+
+    def __new__(cls) -> OrderedStrand: ...
+    def run(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Any: ...
+    def end(self) -> None: ...
+
+@final
+class OrderedGroup:
+    """Strands that end together: an exception in one cuts what comes behind it in the group."""
+
+    def __new__(cls) -> OrderedGroup: ...
+    def fork(self) -> OrderedStrand: ...
+    def end(self) -> None: ...
 
 @final
 class Promoter:

@@ -39,7 +39,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
     ("ciel-protocol", &[]),
-    ("ciel-python", &["ciel-model", "ciel-protocol"]),
+    (
+        "ciel-python",
+        &["ciel-files", "ciel-model", "ciel-protocol"],
+    ),
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
     ("ciel-store", &["ciel-model"]),

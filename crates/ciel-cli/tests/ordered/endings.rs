@@ -135,12 +135,10 @@ fn signal_is_passed_on_to_the_command() {
     }
     let place = Place::new();
     fifos(&place, &["gate".to_owned()]);
-    let script = "trap 'echo got it; exit 5' TERM; echo ready; read x < gate & wait";
+    let script = "trap 'echo got it; exit 5' TERM; read x < gate & : > started; wait";
     let mut child = running(&place, script);
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    output.read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let mut output = child.stdout.take().unwrap();
+    place.await_file("started");
     kill(child.id(), "TERM");
     let gate = std::fs::OpenOptions::new()
         .write(true)

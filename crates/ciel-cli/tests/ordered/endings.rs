@@ -135,17 +135,13 @@ fn signal_is_passed_on_to_the_command() {
     }
     let place = Place::new();
     fifos(&place, &["gate".to_owned()]);
-    let script = "trap 'echo got it; exit 5' TERM; echo ready; read x < gate & wait";
+    // The trap ends the process for which the shell waits.
+    let script = "trap 'echo > gate; echo got it; exit 5' TERM; \
+                  read x < gate & : > started; wait";
     let mut child = running(&place, script);
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    output.read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let mut output = child.stdout.take().unwrap();
+    place.await_file("started");
     kill(child.id(), "TERM");
-    let gate = std::fs::OpenOptions::new()
-        .write(true)
-        .open(place.path("gate"));
-    drop(gate.unwrap());
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
     let code = child.wait().unwrap().code();

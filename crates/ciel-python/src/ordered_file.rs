@@ -181,7 +181,7 @@ fn raised(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
         return system_error(number, words, path);
     };
     match cause {
-        FileError::AppendOnly { .. } => unsupported(py, message),
+        FileError::AppendOnly { .. } | FileError::ReadOnly { .. } => unsupported(py, message),
         FileError::NotAStrand { .. } => {
             PyRuntimeError::new_err(format!("{message}; {HINT_OF_THREADS}"))
         }
@@ -190,7 +190,12 @@ fn raised(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
         }
         FileError::Closed { .. } => PyValueError::new_err(message),
         FileError::Busy { .. } => system_error(Errno::BUSY.raw_os_error(), &message, path),
-        FileError::Changed { .. } => system_error(Errno::IO.raw_os_error(), &message, path),
+        FileError::NotContinued { .. } | FileError::NotEmpty { .. } => {
+            system_error(Errno::EXIST.raw_os_error(), &message, path)
+        }
+        FileError::Changed { .. } | FileError::Structured { .. } => {
+            system_error(Errno::IO.raw_os_error(), &message, path)
+        }
         FileError::Write { kind, .. } => system_error(number_of(*kind), &message, path),
     }
 }

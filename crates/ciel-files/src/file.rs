@@ -34,6 +34,7 @@ pub enum Mode {
 pub struct Options {
     create: bool,
     truncate: bool,
+    is_read_only: bool,
     permissions: u32,
 }
 
@@ -42,6 +43,7 @@ impl Default for Options {
         Options {
             create: false,
             truncate: false,
+            is_read_only: false,
             permissions: 0o666,
         }
     }
@@ -65,6 +67,12 @@ impl Options {
         self
     }
 
+    /// Whether the file is only read. It needs a mode that reads.
+    pub fn read_only(mut self, is_read_only: bool) -> Options {
+        self.is_read_only = is_read_only;
+        self
+    }
+
     /// The permissions of a file that is created, before the process's mask; `0o666` by default.
     pub fn permissions(mut self, permissions: u32) -> Options {
         self.permissions = permissions;
@@ -81,7 +89,7 @@ impl Options {
         let truncates_late = mode == Mode::SerialAppend && self.truncate;
         let file = OpenOptions::new()
             .read(mode != Mode::SerialAppend)
-            .write(true)
+            .write(!self.is_read_only)
             .create(self.create)
             .truncate(self.truncate && !truncates_late)
             .mode(self.permissions)
@@ -132,6 +140,14 @@ impl File {
             Inner::Global(_) => Mode::Global,
             Inner::Local(_) => Mode::Local,
             Inner::Append(_) => Mode::SerialAppend,
+        }
+    }
+
+    /// The tree of strands that may write it, for serial append.
+    pub(crate) fn root(&self) -> Option<u64> {
+        match &*self.0 {
+            Inner::Global(_) | Inner::Local(_) => None,
+            Inner::Append(append) => Some(append.target.root),
         }
     }
 

@@ -180,7 +180,7 @@ impl Drop for Rejoin<'_> {
 
 /// A strand with what the second closure has written. If strands that the closure has forked for
 /// ever still run, the strand continues behind them.
-fn rejoined(node: &Arc<Node>, mut own: Box<State>, mut ended: Box<State>) -> Box<State> {
+pub(crate) fn rejoined(node: &Arc<Node>, mut own: Box<State>, mut ended: Box<State>) -> Box<State> {
     ended.absorb();
     let is_whole = ended
         .node

@@ -44,6 +44,7 @@ mod gauges;
 mod iter;
 mod join;
 mod part;
+mod place;
 mod scope;
 mod strand;
 mod target;
@@ -51,8 +52,9 @@ mod thread;
 
 pub use error::FileError;
 pub use file::{File, Mode, Options};
-pub use fork::{Strand, fork};
+pub use fork::{Entered, Strand, fork};
 pub use gauges::Gauges;
 pub use iter::AppendTo;
 pub use join::join;
+pub use place::{Place, here};
 pub use scope::{Scope, scope, spawn};

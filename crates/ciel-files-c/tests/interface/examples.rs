@@ -2,17 +2,13 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Place, THREADS, has, has_header, skipped};
+use crate::support::{Place, THREADS, can_compile, has, has_header, repository, run, skipped};
 
-fn program(place: &Place, name: &str, arguments: &[&str]) -> Option<std::path::PathBuf> {
-    if !has("c++") {
-        skipped("there is no C++ compiler");
-        return None;
-    }
-    Some(place.example(name, arguments))
+fn program(place: &Place, name: &str, arguments: &[&str]) -> Option<PathBuf> {
+    can_compile().then(|| place.example(name, arguments))
 }
 
 /// Runs a program serially and with each number of threads; returns the output, which is the same.
@@ -52,7 +48,7 @@ fn queens_log_is_in_lexicographic_order_for_any_threads() {
 #[test]
 fn compressed_file_is_what_gzip_reads() {
     let place = Place::new();
-    if !has_header("zlib.h", "zlib1g-dev") || !has("gzip") {
+    if !has_header("zlib.h", "zlib1g-dev") || !has("gzip", "gzip") {
         return skipped("there is no zlib1g-dev or no gzip");
     }
     let Some(program) = program(&place, "compress.cpp", &["-lz"]) else {
@@ -82,4 +78,96 @@ fn unpacked(packed: &[u8]) -> Vec<u8> {
     writer.join().unwrap();
     assert!(output.status.success());
     output.stdout
+}
+
+/// What `fmt` of coreutils makes of a text.
+fn filled(place: &Place, name: &str) -> Vec<u8> {
+    let mut command = Command::new("fmt");
+    command.env("LC_ALL", "C");
+    run(command.arg(place.path(name))).stdout
+}
+
+/// A text of words, blanks and lines that a seed chooses.
+fn odd_text(mut seed: u64, words: usize, blanks: &[&str]) -> String {
+    const WORDS: [&str; 9] = [
+        "a",
+        "word.",
+        "(see",
+        "it)",
+        "end!",
+        "Mr.",
+        "\"quoted.\"",
+        "comma,",
+        "longer-than-others",
+    ];
+    let mut pick = |count: usize| {
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % count
+    };
+    let mut text = String::new();
+    for _ in 0..words {
+        match pick(40) {
+            0 => text += &"long".repeat(30),
+            _ => text += WORDS[pick(WORDS.len())],
+        }
+        text += blanks[pick(blanks.len())];
+    }
+    text
+}
+
+#[test]
+fn filled_paragraphs_are_those_of_fmt() {
+    let place = Place::new();
+    if !has("fmt", "coreutils") {
+        return skipped("there is no fmt of coreutils");
+    }
+    let Some(program) = program(&place, "fill.cpp", &[]) else {
+        return;
+    };
+    let page = fs::read_to_string(repository().join("CONTRIBUTING.md")).unwrap();
+    let lines = [
+        " ", " ", " ", "  ", "\n", "\n  ", "\n\n", "\t", " \n\t", "\n \t \n",
+    ];
+    let texts = [
+        String::new(),
+        "   ".into(),
+        "x\n\n\n".into(),
+        "a\n b\n\tc d\n   \n\n  e.  f. (g)\n  h".into(),
+        format!("{} z\n{}", "y".repeat(12_000), "q ".repeat(3000)),
+        odd_text(1, 5000, &[" "]),
+        odd_text(2, 5000, &lines[..5]),
+        odd_text(3, 8000, &lines),
+        page,
+    ];
+    for text in texts {
+        fs::write(place.path("text"), &text).unwrap();
+        let output = same_for_any_threads(&place, &program, &["text"]);
+        assert!(output == filled(&place, "text"), "{:.200}", text);
+    }
+}
+
+#[test]
+fn queries_in_local_mode_find_what_libgdbm_finds() {
+    let place = Place::new();
+    if !has_header("gdbm.h", "libgdbm-dev") {
+        return skipped("there is no libgdbm-dev");
+    }
+    let Some(program) = program(&place, "query.cpp", &["-lgdbm"]) else {
+        return;
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let fill = place.compile(&folder.join("database.c"), &["-lgdbm"]);
+    for records in ["0", "1", "3000"] {
+        place.run(&fill, &["table", records]);
+        let keys: String = (0..3010)
+            .map(|key| format!("key {}\n", key * 11 % 3010))
+            .collect();
+        fs::write(place.path("keys"), format!("{keys}\nno such key\n")).unwrap();
+        let output = same_for_any_threads(&place, &program, &["table", "keys"]);
+        let text = String::from_utf8(output).unwrap();
+        let missing = text.lines().filter(|line| line.ends_with("\t-")).count();
+        assert_eq!(missing, 3012 - records.parse::<usize>().unwrap());
+    }
 }

@@ -3,15 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Place, THREADS, has, skipped};
-
-fn can_compile() -> bool {
-    let can = has("cc") && has("c++");
-    if !can {
-        skipped("there is no C or no C++ compiler");
-    }
-    can
-}
+use crate::support::{Place, THREADS, can_compile};
 
 /// Compiles and runs a program of `tests/programs`, which checks itself.
 fn passes(name: &str) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Place, has, library, repository, run, skipped};
+use crate::support::{Place, can_compile, has, library, repository, run, skipped};
 
 fn words_of_pkg_config(prefix: &Path, options: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
@@ -27,8 +27,11 @@ fn build(place: &Place, prefix: &Path, program: &Path, libraries: &[String]) {
 
 #[test]
 fn installed_library_links_statically_and_dynamically() {
-    if !has("cc") || !has("pkg-config") {
-        return skipped("there is no C compiler or no pkg-config");
+    if !can_compile() {
+        return;
+    }
+    if !has("pkg-config", "pkg-config") {
+        return skipped("there is no pkg-config");
     }
     let place = Place::new();
     let prefix = place.path("prefix");

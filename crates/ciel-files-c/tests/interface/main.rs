@@ -6,4 +6,5 @@ mod examples;
 mod header;
 mod hosts;
 mod install;
+mod page;
 mod support;

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
@@ -48,27 +48,47 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// Whether a program is there.
-pub fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output();
-    found.is_ok_and(|output| output.status.success())
+/// Whether a program is there; installs its Debian package if this process may.
+pub fn has(program: &str, package: &str) -> bool {
+    let works = || {
+        let found = Command::new(program).arg("--version").output();
+        found.is_ok_and(|output| output.status.success())
+    };
+    works() || (install(package) && works())
 }
 
 /// Whether a header is there; installs its Debian package if this process may.
 pub fn has_header(header: &str, package: &str) -> bool {
     let path = Path::new("/usr/include").join(header);
-    if !path.exists() && is_root() {
-        let mut command = Command::new("apt-get");
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        command.args(["install", "-qq", "-y", "--no-install-recommends", package]);
-        let _ = command.output();
-    }
-    path.exists()
+    path.exists() || (install(package) && path.exists())
 }
 
-fn is_root() -> bool {
+/// Whether there are compilers; says so if not.
+pub fn can_compile() -> bool {
+    let can = has("cc", "gcc") && has("c++", "g++");
+    if !can {
+        skipped("there is no C or no C++ compiler");
+    }
+    can
+}
+
+/// Installs a Debian package as root; one at a time.
+fn install(package: &str) -> bool {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let user = Command::new("id").arg("-u").output();
-    user.is_ok_and(|output| output.stdout == b"0\n")
+    if !user.is_ok_and(|output| output.stdout == b"0\n") {
+        return false;
+    }
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command.args(["-qq", "-y", "-o", "DPkg::Lock::Timeout=60"]);
+        let output = command.args(arguments).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let arguments = ["install", "--no-install-recommends", package];
+    apt(&arguments) || (apt(&["update"]) && apt(&arguments))
 }
 
 /// A folder with the programs and files of one test.

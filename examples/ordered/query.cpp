@@ -52,20 +52,22 @@ class Database {
 public:
     explicit Database(const std::string &path) : file_(path, Mode::local, O_RDONLY) {
         read(0, &header_, sizeof header_);
-        if (header_.magic != MAGIC || header_.bucket_elements < 1 || header_.directory_bits < 1) {
+        if (header_.magic != MAGIC || header_.bucket_elements < 1 || header_.directory_bits < 1 ||
+            header_.directory_bits > 30 || header_.directory_bytes < 8) {
             throw std::runtime_error(path + " is no GDBM database of this machine");
         }
+        directory_.resize(static_cast<std::size_t>(header_.directory_bytes) / 8);
+        read(header_.directory, directory_.data(), directory_.size() * 8);
     }
 
     std::optional<std::string> find(std::string_view key) const {
         std::uint32_t sought = hash(key);
-        std::int64_t bucket;
-        off_t entry = sought >> (31 - header_.directory_bits);
-        read(header_.directory + entry * 8, &bucket, sizeof bucket);
-        std::vector<Element> elements(static_cast<std::size_t>(header_.bucket_elements));
-        read(bucket + BUCKET_HEADER_BYTES, elements.data(), elements.size() * sizeof(Element));
-        for (std::size_t step = 0; step < elements.size(); ++step) {
-            const Element &element = elements[(sought + step) % elements.size()];
+        std::int64_t bucket = directory_.at(sought >> (31 - header_.directory_bits));
+        auto count = static_cast<std::uint32_t>(header_.bucket_elements);
+        for (std::uint32_t step = 0; step < count; ++step) {
+            Element element;
+            off_t place = (sought + step) % count * static_cast<off_t>(sizeof element);
+            read(bucket + BUCKET_HEADER_BYTES + place, &element, sizeof element);
             if (element.hash == -1) break;
             if (static_cast<std::uint32_t>(element.hash) != sought) continue;
             std::string record = contents(element);
@@ -95,6 +97,7 @@ private:
 
     File file_;
     Header header_;
+    std::vector<std::int64_t> directory_;
 };
 
 void answer(const program::Output &output, const std::string &key,

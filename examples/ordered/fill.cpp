@@ -34,7 +34,9 @@ constexpr long unequal(long columns) { return square(columns * 10); }
 constexpr long ragged(long columns) { return unequal(columns) / 2; }
 
 bool is_space(char byte) { return std::isspace(static_cast<unsigned char>(byte)) != 0; }
-bool is_one_of(const char *set, char byte) { return byte != 0 && std::strchr(set, byte) != nullptr; }
+bool is_one_of(const char *set, char byte) {
+    return byte != 0 && std::strchr(set, byte) != nullptr;
+}
 
 struct Word {
     std::string_view text;
@@ -76,7 +78,7 @@ public:
     Filler(std::string_view text, long indent, bool uses_tabs)
         : text_(text), indent_(indent), uses_tabs_(uses_tabs) {}
 
-    // Lines of the paragraph end at `end`; blanks behind it are read before the last part is filled.
+    // The paragraph ends at `end`; blanks behind it are read before the last part is filled.
     std::string fill(std::size_t end) {
         std::size_t at = blanks(0, 0).end;
         long column = indent_;

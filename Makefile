@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help build demo test check bench peers soak doc generate clean setup
+.PHONY: help install-c build demo test check bench peers soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -35,9 +35,10 @@ OUTPUT_BYTES ?= 5000000000
 GROUPS ?=
 ROUNDS ?= 5
 PEERS := target/peers
+PREFIX ?= /usr/local
 
 help: ## this page
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv with what build, tests and examples need; installs what is missing
 
@@ -94,6 +95,10 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
 		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1
+
+install-c: ## the library ciel_ordered for C and C++, its headers and pkg-config file, to PREFIX=/usr/local
+	@cargo build --release --locked --quiet -p ciel-files-c
+	@scripts/install_c "$${CARGO_TARGET_DIR:-target}/release" "$(PREFIX)"
 
 doc: ## the pages of our crates from their sources, at target/doc
 	@RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

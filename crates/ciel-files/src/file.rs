@@ -36,6 +36,7 @@ pub enum Mode {
 pub struct Options {
     create: bool,
     truncate: bool,
+    is_read_only: bool,
     permissions: u32,
     /// By what the file is if nothing is said.
     structured: Option<bool>,
@@ -46,6 +47,7 @@ impl Default for Options {
         Options {
             create: false,
             truncate: false,
+            is_read_only: false,
             permissions: 0o666,
             structured: None,
         }
@@ -67,6 +69,12 @@ impl Options {
     /// Whether the contents of a file that exists are removed.
     pub fn truncate(mut self, truncate: bool) -> Options {
         self.truncate = truncate;
+        self
+    }
+
+    /// Whether the file is only read. It needs a mode that reads.
+    pub fn read_only(mut self, is_read_only: bool) -> Options {
+        self.is_read_only = is_read_only;
         self
     }
 
@@ -101,7 +109,7 @@ impl Options {
         let truncates_late = mode == Mode::SerialAppend && self.truncate;
         let file = OpenOptions::new()
             .read(mode != Mode::SerialAppend)
-            .write(true)
+            .write(!self.is_read_only)
             .create(self.create)
             .truncate(self.truncate && !truncates_late)
             .mode(self.permissions)
@@ -156,6 +164,14 @@ impl File {
             Inner::Global(_) => Mode::Global,
             Inner::Local(_) => Mode::Local,
             Inner::Append(_) => Mode::SerialAppend,
+        }
+    }
+
+    /// The tree of strands that may write it, for serial append.
+    pub(crate) fn root(&self) -> Option<u64> {
+        match &*self.0 {
+            Inner::Global(_) | Inner::Local(_) => None,
+            Inner::Append(append) => Some(append.target.root),
         }
     }
 

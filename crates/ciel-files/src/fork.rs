@@ -3,10 +3,11 @@
 //! It knows neither rayon nor how a file is written. Read next: `strand`.
 
 use std::borrow::BorrowMut;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::strand::{Node, State};
-use crate::thread::{self, Place};
+use crate::thread::{self, Standing};
 
 /// The scope of a strand that belongs to none.
 pub(crate) const NO_SCOPE: u64 = 0;
@@ -14,9 +15,11 @@ pub(crate) const NO_SCOPE: u64 = 0;
 /// A strand that was forked and has not begun. If it is dropped, it ends without a byte.
 #[derive(Debug)]
 pub struct Strand {
-    state: Option<Box<State>>,
-    next: Arc<Node>,
-    scope: u64,
+    pub(crate) state: Option<Box<State>>,
+    pub(crate) next: Arc<Node>,
+    pub(crate) scope: u64,
+    /// The node before a strand that has no place yet; none for one that has.
+    pub(crate) detached: Option<Arc<Node>>,
 }
 
 /// Forks a strand by hand: what it writes comes here, before all that the caller writes from now
@@ -50,7 +53,12 @@ pub(crate) fn fork_in(scope: u64) -> Strand {
         node.end_before(Box::new(std::mem::replace(own, *behind)));
         child
     });
-    Strand { state, next, scope }
+    Strand {
+        state,
+        next,
+        scope,
+        detached: None,
+    }
 }
 
 impl Strand {
@@ -74,6 +82,21 @@ impl Strand {
         result
     }
 
+    /// Makes this strand the one that runs on this thread, until [`Entered::leave`]. For hosts that
+    /// cannot pass a closure.
+    pub fn enter(mut self) -> Entered {
+        Entered {
+            before: thread::replace(self.take_standing()),
+            strand: Some(self),
+            stays_on_its_thread: PhantomData,
+        }
+    }
+
+    /// What stands on a thread that runs this strand.
+    fn take_standing(&mut self) -> Standing {
+        self.state.take().map(Standing::of).unwrap_or_default()
+    }
+
     /// Cuts a strand that has not begun into two that follow one another.
     pub(crate) fn split(mut self) -> (Strand, Strand) {
         let middle = Node::new();
@@ -84,11 +107,13 @@ impl Strand {
             state: state.as_deref().map(fork),
             next: self.next.clone(),
             scope: self.scope,
+            detached: None,
         };
         let left = Strand {
             state,
             next: middle,
             scope: self.scope,
+            detached: None,
         };
         (left, right)
     }
@@ -97,17 +122,47 @@ impl Strand {
 impl Drop for Strand {
     /// It has written its last byte.
     fn drop(&mut self) {
-        if let Some(mut state) = self.state.take() {
+        if let Some(mut state) = self.state.take()
+            && self.detached.is_none()
+        {
             state.absorb();
             self.next.end_before(state);
         }
     }
 }
 
+/// A strand that runs on this thread until it is left. If this is dropped, the strand ends.
+#[derive(Debug)]
+pub struct Entered {
+    strand: Option<Strand>,
+    before: Standing,
+    stays_on_its_thread: PhantomData<*const ()>,
+}
+
+impl Entered {
+    /// Lets the strand that ran here before continue. The one that is left may be entered again,
+    /// on whatever thread, and ends when it is dropped.
+    pub fn leave(mut self) -> Strand {
+        self.restore().expect("a strand is left once")
+    }
+
+    fn restore(&mut self) -> Option<Strand> {
+        let mut strand = self.strand.take()?;
+        strand.state = thread::replace(std::mem::take(&mut self.before)).state;
+        Some(strand)
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        drop(self.restore());
+    }
+}
+
 /// A strand that runs on this thread until this is dropped.
 pub(crate) struct Running<S: BorrowMut<Strand>> {
     strand: S,
-    before: Place,
+    before: Standing,
     /// Whether its closure has ended without a panic.
     pub(crate) is_whole: bool,
 }
@@ -115,13 +170,7 @@ pub(crate) struct Running<S: BorrowMut<Strand>> {
 impl<S: BorrowMut<Strand>> Running<S> {
     pub(crate) fn new(mut strand: S) -> Running<S> {
         Running {
-            before: thread::replace(
-                strand
-                    .borrow_mut()
-                    .state
-                    .take()
-                    .map_or_else(Place::default, Place::of),
-            ),
+            before: thread::replace(strand.borrow_mut().take_standing()),
             strand,
             is_whole: false,
         }

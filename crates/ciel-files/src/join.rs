@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::strand::{Node, Pointer, State};
-use crate::thread::{self, Forking, Place};
+use crate::thread::{self, Forking, Standing};
 
 /// Runs two closures, perhaps at the same time, as [`rayon::join`] does: both are strands, and all
 /// that the first one writes precedes what the second one writes. Pointers of files in local mode
@@ -35,7 +35,7 @@ where
 /// Continues the strand of this thread on a thread of the pool.
 pub(crate) fn in_pool<R: Send>(act: impl FnOnce() -> R + Send) -> R {
     thread::forking();
-    let mut own = thread::replace(Place::default());
+    let mut own = thread::replace(Standing::default());
     let result = rayon::scope(|_| {
         let before = thread::replace(std::mem::take(&mut own));
         let result = catch_unwind(AssertUnwindSafe(act));
@@ -120,7 +120,7 @@ impl Frame {
         let own = State::forked(root, pointers, Some(node.clone()));
         let _second = Second {
             node,
-            before: thread::replace(Place::of(own)),
+            before: thread::replace(Standing::of(own)),
         };
         b()
     }
@@ -165,7 +165,7 @@ fn wait_at(node: &Arc<Node>) {
 /// The second closure of a join, while it runs on another thread.
 struct Second<'a> {
     node: &'a Arc<Node>,
-    before: Place,
+    before: Standing,
 }
 
 impl Drop for Second<'_> {
@@ -193,7 +193,7 @@ impl Drop for Rejoin<'_> {
 /// Puts the strand that waits at a node, or is parked here, on its thread again.
 #[cold]
 fn rejoin(node: &Arc<Node>, first_panicked: bool) {
-    let here = thread::replace(Place::default());
+    let here = thread::replace(Standing::default());
     let mut own = node
         .take_waiting()
         .or(here.state)
@@ -203,12 +203,12 @@ fn rejoin(node: &Arc<Node>, first_panicked: bool) {
     {
         own = rejoined(node, own, ended);
     }
-    thread::replace(Place::of(own));
+    thread::replace(Standing::of(own));
 }
 
 /// A strand with what the second closure has written. If strands that the closure has forked for
 /// ever still run, the strand continues behind them.
-fn rejoined(node: &Arc<Node>, mut own: Box<State>, mut ended: Box<State>) -> Box<State> {
+pub(crate) fn rejoined(node: &Arc<Node>, mut own: Box<State>, mut ended: Box<State>) -> Box<State> {
     ended.absorb();
     let is_whole = ended
         .node

@@ -50,6 +50,7 @@ mod gauges;
 mod iter;
 mod join;
 mod part;
+mod place;
 mod scope;
 mod strand;
 mod structured;
@@ -58,10 +59,11 @@ mod thread;
 
 pub use error::FileError;
 pub use file::{File, Mode, Options};
-pub use fork::{Strand, fork};
+pub use fork::{Entered, Strand, fork};
 pub use gauges::Gauges;
 pub use iter::AppendTo;
 pub use join::join;
+pub use place::{Place, here};
 pub use scope::{Group, Scope, scope, spawn};
 
 /// The Rust program of the page is run with the tests of the documentation.

@@ -46,15 +46,15 @@ const NO_ROOT: u64 = 0;
 
 /// What stands on a thread: a strand, which may be parked, or nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Standing {
     pub(crate) state: Option<Box<State>>,
     is_parked: bool,
 }
 
-impl Place {
+impl Standing {
     /// A strand that runs.
-    pub(crate) fn of(state: Box<State>) -> Place {
-        Place {
+    pub(crate) fn of(state: Box<State>) -> Standing {
+        Standing {
             state: Some(state),
             is_parked: false,
         }
@@ -128,7 +128,7 @@ pub(crate) fn forking() -> Option<Forking> {
 #[cold]
 fn become_root() {
     let root = ROOTS.fetch_add(1, Ordering::Relaxed);
-    replace(Place::of(State::forked(root, Vec::new(), None)));
+    replace(Standing::of(State::forked(root, Vec::new(), None)));
 }
 
 /// Whether this thread belongs to a pool of rayon.
@@ -152,8 +152,8 @@ fn ask_pool(here: &Here) -> bool {
 }
 
 /// Puts something else on this thread; gives what stood there.
-pub(crate) fn replace(place: Place) -> Place {
-    let Place { state, is_parked } = place;
+pub(crate) fn replace(place: Standing) -> Standing {
+    let Standing { state, is_parked } = place;
     let was_parked = HERE.with(|here| {
         let root = state.as_ref().map_or(NO_ROOT, |own| own.root);
         let has_pointers = state.as_ref().is_some_and(|own| !own.pointers.is_empty());
@@ -161,7 +161,7 @@ pub(crate) fn replace(place: Place) -> Place {
         here.has_pointers.set(has_pointers);
         here.is_parked.replace(is_parked)
     });
-    Place {
+    Standing {
         state: with(|current| std::mem::replace(current, state)),
         is_parked: was_parked,
     }
@@ -207,7 +207,7 @@ pub(crate) fn unpark() {
 
 /// Takes the strand from this thread, on which it is as if it were parked.
 pub(crate) fn take_to_wait() -> Option<Box<State>> {
-    let parked = Place {
+    let parked = Standing {
         state: None,
         is_parked: true,
     };

@@ -35,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("ciel-cio", &[]),
     ("ciel-files", &["ciel-cio"]),
+    ("ciel-files-c", &["ciel-files"]),
     ("ciel-journal", &[]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),

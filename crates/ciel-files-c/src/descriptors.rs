@@ -1,0 +1,106 @@
+//! The table of open files, by descriptor.
+//!
+//! These descriptors are the library's own, not the kernel's. Several may be one open file. It does
+//! not know what is done with the files. Read next: `calls`.
+
+use std::ffi::c_int;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use ciel_files::File;
+
+use crate::failure::Failure;
+
+/// How many descriptors may be open at once.
+pub(crate) const DESCRIPTORS_MAX: usize = 65_536;
+
+type Table = Vec<Option<Arc<File>>>;
+
+static TABLE: RwLock<Table> = RwLock::new(Vec::new());
+
+fn read() -> RwLockReadGuard<'static, Table> {
+    TABLE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write() -> RwLockWriteGuard<'static, Table> {
+    TABLE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn not_open(descriptor: c_int) -> Failure {
+    let message = format!("descriptor {descriptor} is not open");
+    Failure::new(libc::EBADF, message)
+}
+
+fn place(descriptor: c_int) -> Option<usize> {
+    let place = usize::try_from(descriptor).ok()?;
+    (place < DESCRIPTORS_MAX).then_some(place)
+}
+
+fn find(table: &Table, descriptor: c_int) -> Option<&Arc<File>> {
+    table.get(place(descriptor)?)?.as_ref()
+}
+
+/// The open file of a descriptor.
+pub(crate) fn get(descriptor: c_int) -> Result<Arc<File>, Failure> {
+    find(&read(), descriptor)
+        .cloned()
+        .ok_or_else(|| not_open(descriptor))
+}
+
+/// Gives an open file the lowest descriptor that is free.
+pub(crate) fn add(file: Arc<File>) -> Result<c_int, Failure> {
+    let mut table = write();
+    let free = table.iter().position(Option::is_none);
+    let place = free.unwrap_or(table.len());
+    if place == DESCRIPTORS_MAX {
+        let message = format!("{DESCRIPTORS_MAX} descriptors are open already");
+        return Err(Failure::new(libc::EMFILE, message));
+    }
+    put(&mut table, place, file);
+    Ok(c_int::try_from(place).expect("a descriptor is below its bound"))
+}
+
+fn put(table: &mut Table, place: usize, file: Arc<File>) -> Option<Arc<File>> {
+    if table.len() <= place {
+        table.resize_with(place + 1, || None);
+    }
+    table[place].replace(file)
+}
+
+/// Lets a descriptor be this open file.
+pub(crate) fn set(descriptor: c_int, file: Arc<File>) -> Result<(), Failure> {
+    let place = place(descriptor).ok_or_else(|| not_open(descriptor))?;
+    put(&mut write(), place, file);
+    Ok(())
+}
+
+/// Checks that a descriptor may be chosen by the caller.
+pub(crate) fn check(descriptor: c_int) -> Result<(), Failure> {
+    let place = place(descriptor);
+    place.map(drop).ok_or_else(|| not_open(descriptor))
+}
+
+/// Whether two descriptors are the same open file.
+pub(crate) fn are_same(one: c_int, other: c_int) -> bool {
+    let table = read();
+    match (find(&table, one), find(&table, other)) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    }
+}
+
+/// Whether no other descriptor is this open file.
+pub(crate) fn is_last(descriptor: c_int) -> Result<bool, Failure> {
+    let table = read();
+    let file = find(&table, descriptor).ok_or_else(|| not_open(descriptor))?;
+    let same =
+        |other: &&Option<Arc<File>>| other.as_ref().is_some_and(|other| Arc::ptr_eq(file, other));
+    Ok(table.iter().filter(same).count() == 1)
+}
+
+/// Forgets a descriptor.
+pub(crate) fn remove(descriptor: c_int) -> Result<Arc<File>, Failure> {
+    let place = place(descriptor).ok_or_else(|| not_open(descriptor))?;
+    let mut table = write();
+    let slot = table.get_mut(place).ok_or_else(|| not_open(descriptor))?;
+    slot.take().ok_or_else(|| not_open(descriptor))
+}

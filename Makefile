@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench peers soak doc generate clean setup
+.PHONY: help install-c build demo test check bench ordered peers soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -34,6 +34,7 @@ FAILURES ?= 100000
 OUTPUT_BYTES ?= 5000000000
 GROUPS ?=
 ROUNDS ?= 5
+PAIRS ?= 30
 PEERS := target/peers
 PREFIX ?= /usr/local
 
@@ -77,6 +78,10 @@ bench: build ## measure machines, then whole processes, then Python; GROUPS="...
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
 	@$(PYTHON) bench/python/measure.py
 
+ordered: ## what ordered output costs in programs of their own, beside what people use: PAIRS=30
+	@cargo build --release --locked --quiet -p ciel-files --examples
+	@python3 bench/ordered/compare.py --pairs $(PAIRS)
+
 peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GROUPS=wide,tree; table, plot
 	@scripts/setup $(PEERS) bench/peers/requirements.txt
 	@cargo build --release --locked --quiet -p ciel-bench --example limits
@@ -95,6 +100,8 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
 		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1
+	@CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --release --locked --quiet \
+		-p ciel-files --test bad_input
 
 install-c: ## the library ciel_ordered for C and C++, its headers and pkg-config file, to PREFIX=/usr/local
 	@cargo build --release --locked --quiet -p ciel-files-c

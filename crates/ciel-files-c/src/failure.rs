@@ -54,7 +54,10 @@ fn errno_of(error: &FileError) -> c_int {
         FileError::AppendOnly { .. } | FileError::Closed { .. } => libc::EBADF,
         FileError::NotAStrand { .. } => libc::EPERM,
         FileError::StrandsRun { .. } | FileError::Busy { .. } => libc::EBUSY,
+        FileError::NotContinued { .. } | FileError::NotEmpty { .. } => libc::EEXIST,
+        FileError::ReadOnly { .. } => libc::EBADF,
         FileError::Changed { .. } => libc::ESTALE,
+        FileError::Structured { .. } => libc::EINVAL,
         FileError::Write { kind, .. } => errno_of_kind(*kind),
     }
 }

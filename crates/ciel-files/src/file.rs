@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::FileError;
+use crate::line;
 use crate::strand::Pointer;
 use crate::structured::Contents;
 use crate::target::Target;
@@ -234,19 +235,13 @@ impl Write for &File {
         }
     }
 
-    /// One write of the whole text, so that what is formatted in global mode stays together.
-    #[inline]
+    /// Formats the text first and then writes it by one call, so that a line is whole in every
+    /// mode. What a formatted value itself writes to the file comes before.
     fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
-        if let Some(text) = text.as_str() {
-            return self.write_all(text.as_bytes());
+        match text.as_str() {
+            Some(text) => self.write_all(text.as_bytes()),
+            None => line::with(text, |bytes| self.write_all(bytes)),
         }
-        let mut whole = thread::take_scratch();
-        let written = match fmt::write(&mut whole, text) {
-            Ok(()) => self.write_all(whole.as_bytes()),
-            Err(fmt::Error) => Err(unformatted()),
-        };
-        thread::give_scratch(whole);
-        written
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -265,11 +260,6 @@ impl Seek for &File {
             Inner::Append(append) => Err(append.refused()),
         }
     }
-}
-
-#[cold]
-fn unformatted() -> io::Error {
-    io::Error::other("a value could not be formatted")
 }
 
 /// One pointer, the kernel's.

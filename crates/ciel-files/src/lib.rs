@@ -49,11 +49,13 @@ mod form;
 mod gauges;
 mod iter;
 mod join;
+mod line;
 mod part;
 mod place;
 mod scope;
 mod strand;
 mod structured;
+mod sync;
 mod target;
 mod thread;
 

@@ -7,11 +7,12 @@
 //! serial order. It does not know threads. Read next: `part`, then `fork`.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::error::FileError;
 use crate::gauges;
 use crate::part::Part;
+use crate::sync::{Mutex, MutexGuard};
 use crate::target::Target;
 
 /// A pointer of a strand into a file that is open in local mode.

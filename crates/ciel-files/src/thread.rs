@@ -82,7 +82,6 @@ thread_local! {
             in_pool: Cell::new(InPool::Unasked),
         }
     };
-    static SCRATCH: Cell<String> = const { Cell::new(String::new()) };
     static CURRENT: RefCell<Current> = const { RefCell::new(Current(None)) };
 }
 
@@ -173,24 +172,6 @@ pub(crate) fn change_pointers(act: impl FnOnce(&mut Vec<Pointer>)) -> Option<()>
         act(&mut own.pointers);
         HERE.with(|here| here.has_pointers.set(!own.pointers.is_empty()));
     })
-}
-
-/// Bytes of a text that is formatted for which a thread keeps room.
-const SCRATCH_BYTES_MAX: usize = 16 << 10;
-
-/// Room to format a text in, empty.
-#[inline]
-pub(crate) fn take_scratch() -> String {
-    SCRATCH.take()
-}
-
-/// Keeps room for the next text.
-#[inline]
-pub(crate) fn give_scratch(mut room: String) {
-    room.clear();
-    if room.capacity() <= SCRATCH_BYTES_MAX {
-        SCRATCH.set(room);
-    }
 }
 
 /// The strand of this thread waits from now on.

@@ -1,0 +1,80 @@
+//! The programs of `bench/ordered` write the same bytes on any number of threads as serially.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An example, which cargo builds beside the tests.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    folder.join("examples").join(name)
+}
+
+fn output_of(name: &str, options: &[&str], folder: &Path) -> Vec<u8> {
+    let path = folder.join("output");
+    let mut command = Command::new(example(name));
+    command.args(options).arg("--output").arg(&path);
+    let ended = command.stderr(Stdio::null()).output().unwrap();
+    assert!(ended.status.success(), "{name} {options:?}");
+    let seconds: f64 = String::from_utf8(ended.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(seconds >= 0.0);
+    fs::read(&path).unwrap()
+}
+
+/// The bytes of the serial run, which those of 1, 2 and 4 threads equal.
+fn equal_for_any_threads(name: &str, options: &[&str], folder: &Path) -> Vec<u8> {
+    let serial = output_of(name, &[options, &["--serial"]].concat(), folder);
+    for threads in ["1", "2", "4"] {
+        let written = output_of(name, &[options, &["--threads", threads]].concat(), folder);
+        assert!(written == serial, "{name} with {threads} threads");
+    }
+    serial
+}
+
+#[test]
+fn dag_write_writes_its_leaves_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["--depth", "10", "--steps", "1"];
+    let written = equal_for_any_threads("dag_write", &options, folder.path());
+    assert!(written.starts_with(b"leaf 000000001024 has the value "));
+    assert_eq!(written.iter().filter(|byte| **byte == b'\n').count(), 1024);
+}
+
+#[test]
+fn queens_are_logged_in_lexicographic_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = equal_for_any_threads("queens", &["--size", "8"], folder.path());
+    let text = String::from_utf8(written).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 92);
+    assert!(lines.is_sorted());
+}
+
+#[test]
+fn compressed_file_is_read_by_gzip() {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = (0..100_000).map(|number| format!("{number} ")).collect();
+    let input = folder.path().join("input");
+    fs::write(&input, &text).unwrap();
+    let options = ["--input", input.to_str().unwrap()];
+    equal_for_any_threads("compress", &options, folder.path());
+    let packed = fs::File::open(folder.path().join("output")).unwrap();
+    let unpacked = Command::new("gzip").arg("-dc").stdin(packed).output();
+    match unpacked {
+        Ok(unpacked) => assert!(unpacked.stdout == text.as_bytes()),
+        Err(error) => println!("skipped: gzip does not run: {error}"),
+    }
+}
+
+#[test]
+fn jobs_print_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = equal_for_any_threads("jobs", &["--count", "20"], folder.path());
+    let wanted: String = (0..20).map(|number| format!("{number}\n")).collect();
+    assert_eq!(String::from_utf8(written).unwrap(), wanted);
+}

@@ -216,8 +216,8 @@ pub struct RunOptions {
     /// Write the job's output to FILE; a file that holds the start of the output is continued
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Overwrite the file given by --output, whatever it contains
-    #[arg(long, requires = "output")]
+    /// Overwrite the file given by --output and the job's ordered files, whatever they contain
+    #[arg(long)]
     pub overwrite: bool,
     /// Make FILE available to the script as package(NAME)
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_package)]

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from ciel._export import export as export
     from ciel._skywriting import skywriting as skywriting
     from ciel._session import Session as Session
+    from ciel._open import open as open
     from ciel._run import run as run
     from ciel._shell import sh as sh
     from ciel._shell import spawn_exec as spawn_exec
@@ -99,6 +100,7 @@ __all__ = [
     "map",
     "now",
     "once",
+    "open",
     "put",
     "run",
     "scope",
@@ -115,6 +117,7 @@ _LATER = {
     "Executor": "ciel._executor",
     "Session": "ciel._session",
     "export": "ciel._export",
+    "open": "ciel._open",
     "run": "ciel._run",
     "sh": "ciel._shell",
     "skywriting": "ciel._skywriting",

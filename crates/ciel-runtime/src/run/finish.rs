@@ -53,7 +53,8 @@ pub(super) fn finish(
         .result
         .map(|(name, value)| shown(engine, name, &value));
     let told = match came_to_its_end {
-        true => tell_end(engine, result.as_ref().ok()),
+        true => tell_end(engine, result.as_ref().ok())
+            .and_then(|()| engine.files.settle(result.is_ok())),
         false => Ok(()),
     };
     let ending_told = (came_to_its_end && told.is_ok()).then(|| RunEndRecord {
@@ -69,6 +70,9 @@ pub(super) fn finish(
     };
     death::at_the_end();
     let resumable = leave_folder(engine, ending_told, is_kept);
+    if !resumable {
+        engine.files.give_up();
+    }
     let output_closed = is_unread(ended.output)?;
     if let Some(trouble) = trouble {
         return Err(trouble);

@@ -53,11 +53,7 @@ pub(crate) fn write(
     after: u64,
     piece: Piece,
 ) -> Result<(), Box<Failure>> {
-    let sink = engine.files.sink_of(engine, path).map_err(|error| {
-        let label = task.label.clone();
-        let failure = Failure::new(FailureKind::TaskError, label, error.to_string());
-        Box::new(failure.with_hint(error.hint(None)))
-    })?;
+    let sink = sink_for(engine, task, path)?;
     if piece.length() == 0 {
         return Ok(());
     }
@@ -68,9 +64,29 @@ pub(crate) fn write(
     Ok(())
 }
 
+/// The sink of a file that a task writes to; an error is the task's failure.
+///
+/// # Errors
+/// The file cannot be used.
+pub(crate) fn sink_for(
+    engine: &Engine,
+    task: &Assignment,
+    path: &str,
+) -> Result<Sink, Box<Failure>> {
+    engine.files.sink_of(engine, path).map_err(|error| {
+        let label = task.label.clone();
+        let failure = Failure::new(FailureKind::TaskError, label, error.to_string());
+        Box::new(failure.with_hint(error.hint(None)))
+    })
+}
+
 impl OrderedFiles {
-    /// The sink of the file at a path, which is opened if it is new.
-    fn sink_of(&self, engine: &Engine, path: &str) -> Result<Sink, FlatFileError> {
+    /// The sink of the file at a path, which is opened if it is new. The caller does not have the
+    /// lock of the core.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn sink_of(&self, engine: &Engine, path: &str) -> Result<Sink, FlatFileError> {
         let mut named = lock(&self.named);
         if let Some(sink) = named.by_spelling.get(path) {
             return Ok(*sink);

@@ -29,6 +29,7 @@ mod run;
 mod script;
 mod session;
 mod sink;
+mod tail;
 mod talk;
 mod trace;
 
@@ -89,6 +90,7 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
+        Command::Tail(options) => tail::follow(&options),
         Command::Cancel(options) => look::cancel::cancel(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
         Command::Lint(options) => lint::start(&options),

@@ -77,6 +77,14 @@ pub fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
+/// What `tail` takes.
+#[derive(Debug, Clone, Args)]
+pub struct TailOptions {
+    /// The file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a job, or continue it where it was interrupted
@@ -99,6 +107,8 @@ pub enum Command {
     Why(TaskOptions),
     /// Show what a task wrote apart from the job's output, such as its standard error
     Logs(TaskOptions),
+    /// Print an ordered file, and what a run appends to it until that run has ended
+    Tail(TailOptions),
     /// Cancel a task of a live run, with all tasks that it has spawned
     ///
     /// Tasks that wait for it get Cancelled, and may catch it; else the job fails with it. The run
@@ -147,7 +157,7 @@ impl Command {
             Command::Resume(options) => options.json,
             Command::Journal(options) => options.json,
             Command::Lint(options) => options.json,
-            Command::Replay(_) => false,
+            Command::Replay(_) | Command::Tail(_) => false,
             Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
     }

@@ -36,7 +36,7 @@ fn overwritten_file_holds_the_old_bytes_until_the_end_also_over_a_kill() {
     place.file("log", "old");
     let gate = place.gate("gate");
     let script = format!(
-        "append(\"log\", \"first\\n\"); a = {}; print(\"begun\"); return len(text(a));",
+        "append(\"log\", \"first\\n\"); print(\"begun\"); a = {}; return len(text(a));",
         held_append("gate", "second")
     );
     let live = place.start_script(&["--overwrite"], &script);

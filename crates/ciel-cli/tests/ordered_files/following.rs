@@ -56,6 +56,34 @@ fn follower_and_file_have_a_prefix_at_every_moment_and_end_with_the_run() {
 }
 
 #[test]
+fn ps_shows_the_bytes_that_wait_for_each_file() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let script = format!(
+        "x = {}; append(\"log\", \"0123456789\"); append(\"two\", \"01234\"); print(\"shown\"); \
+         y = {}; return len(text(x)) + len(text(y));",
+        held_append("gate", "first"),
+        held_append("gate", "second"),
+    );
+    let live = place.start_script(&["-j4"], &script);
+    let row = |bytes: &str, file: &str| format!("  {bytes} wait for their turn in {file}\n");
+    let path = |name: &str| place.path(name).display().to_string();
+    let shown = || place.start(&["ps"]).end().stdout;
+    until_true("all of it waits", || shown().contains("stdout"));
+    let shown = shown();
+    for row in [
+        row("10 bytes", &path("log")),
+        row("5 bytes", &path("two")),
+        row("6 bytes", "stdout"),
+    ] {
+        assert!(shown.contains(&row), "{row}: {shown}");
+    }
+    gate.release(2);
+    expect_well(&live.end(), "shown\n0\n");
+    assert!(!place.run(&["ps"]).stdout.contains("wait for their turn"));
+}
+
+#[test]
 fn follower_of_a_run_that_is_killed_ends_with_the_prefix() {
     let place = Place::new();
     let gate = place.gate("gate");

@@ -20,8 +20,8 @@ use crate::options::TailOptions;
 /// Bytes that are passed on at once.
 const PART_BYTES_MAX: usize = 64 << 10;
 
-/// A file is closed a moment before its lock is released: so often is the lock looked at, a
-/// millisecond apart, before another run is taken to have it.
+/// A file is closed a moment before its lock is released: the lock is looked at up to this
+/// many times, a millisecond apart, before another run is taken to have it.
 const LOOKS_AFTER_CLOSE: u32 = 50;
 
 /// Prints the file; returns when nobody writes it any more.

@@ -193,6 +193,12 @@ impl RunError {
         }
     }
 
+    /// The error of an ordered file; `run` is the run if it can be resumed.
+    pub(crate) fn of_file(run: Option<&str>, error: FlatFileError) -> RunError {
+        let run = run.map(str::to_string);
+        RunError::File { error, run }
+    }
+
     pub(crate) fn hindered(run: &str, hindrance: Blocked) -> RunError {
         RunError::Hindered {
             run: run.to_string(),

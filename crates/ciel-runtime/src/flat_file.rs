@@ -44,9 +44,9 @@ pub enum FlatFileFault {
     Busy,
     /// It cannot be opened.
     Open(io::Error),
-    /// It holds something else than the job writes, from this byte on.
+    /// It differs from what the job writes, from this byte on.
     Differs(u64),
-    /// The job ended after so many bytes, and the file goes on.
+    /// The job ended after so many bytes, and the file continues.
     Longer(u64),
     /// Somebody else has changed its length.
     Changed {

@@ -37,6 +37,7 @@ mod layout;
 mod moments;
 mod objects;
 mod observer;
+mod open_files;
 mod options;
 mod ordered_files;
 mod orders;

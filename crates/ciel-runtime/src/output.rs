@@ -15,6 +15,7 @@ use ciel_view::Durable;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::error::RunError;
+use crate::flat_file::FlatFileError;
 use crate::released::Released;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
@@ -161,7 +162,7 @@ fn take_snapshot(
         released.note_digest();
         let synced = released.sync();
         synced.map_err(|error| Closed::Inside(RunError::of_released(run, &path, error)))?;
-        engine.files.sync(engine)?;
+        engine.files.sync().map_err(told(engine))?;
     }
     let written = drawn.map(|snapshot| snapshot.write(&payload));
     let written = written.unwrap_or(Ok(()));
@@ -204,7 +205,7 @@ fn put_out(
                     let bytes = unreleased(engine, released.as_deref_mut(), &bytes)?;
                     engine.observer.output(bytes)?;
                 }
-                sink => engine.files.take(engine, sink, &bytes)?,
+                sink => engine.files.take(sink, &bytes).map_err(told(engine))?,
             }
         }
     }
@@ -232,6 +233,12 @@ fn put_out(
         release(engine, extent);
     }
     Ok(())
+}
+
+/// What the error of an ordered file is for this thread.
+fn told(engine: &Engine) -> impl Fn(FlatFileError) -> Closed {
+    let run = engine.journal.is_some().then(|| engine.folder.id());
+    move |error| Closed::Inside(RunError::of_file(run, error))
 }
 
 /// Waits until the causes of output are recorded.

@@ -23,9 +23,10 @@ use crate::core::Order;
 use crate::death::Death;
 use crate::engine::Persistence;
 use crate::error::{RecoveryError, RunError};
+use crate::flat_file::FlatFileError;
 use crate::given_up::first_given_up;
 use crate::observer::Observer;
-use crate::ordered_files::OrderedFiles;
+use crate::open_files::OpenFiles;
 use crate::output::{ordered, stored};
 use crate::released::Released;
 use crate::settings::Settings;
@@ -94,7 +95,7 @@ pub(crate) fn begin_recorded(
                 let kept = Persistence {
                     journal: Some(journal),
                     released: Some(released),
-                    files: OrderedFiles::default(),
+                    files: OpenFiles::default(),
                 };
                 break Begun::new(settings, kept);
             }
@@ -182,14 +183,14 @@ impl Recorder for ToJournal {
 #[derive(Default)]
 struct Late {
     pieces: Vec<(Sink, Piece)>,
-    files: OrderedFiles,
+    files: OpenFiles,
 }
 
 /// A run as an earlier process of it has left it.
 struct Whole {
     state: Coordinator,
     released: Released,
-    files: OrderedFiles,
+    files: OpenFiles,
     /// Files of objects that are missing or have changed.
     lost: Vec<Name>,
 }
@@ -295,6 +296,7 @@ fn fold(
     recorded: &Recorded,
     released: &mut Released,
 ) -> Result<Folded, RunError> {
+    let overwrite = settings.overwrite(folder.id());
     let mut late = Late::default();
     let mut folded = 0u64;
     let look = |state: &mut Coordinator, _: &[Action]| {
@@ -303,14 +305,15 @@ fn fold(
         match is_due {
             true => late
                 .files
-                .reopen(state, settings, folder)
+                .reopen(state, overwrite)
+                .map_err(RunError::from)
                 .and_then(|()| late.take(state, released)),
             false => Ok(()),
         }
     };
     let records = recorded.records.iter().map(|(_, record)| record);
     let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, look)?;
-    late.files.reopen(&state, settings, folder)?;
+    late.files.reopen(&state, overwrite)?;
     late.take(&mut state, released)?;
     let files = state.graph().files().into_iter();
     let files = files.map(|(name, content)| Object {
@@ -364,8 +367,10 @@ impl Late {
             restored.map_err(RecoveryError::Released)?;
             return Ok(released.length());
         }
-        self.files
-            .with(sink, |file| file.compare(at, bytes).map(|()| file.length()))
+        let compared = self
+            .files
+            .with(sink, |file| file.compare(at, bytes).map(|()| file.length()));
+        Ok(compared?)
     }
 
     /// Drops all spilled bytes but those that are still buffered, and returns those of them that
@@ -391,7 +396,7 @@ impl Late {
         folder: &RunFolder,
         state: &mut Coordinator,
         released: &mut Released,
-    ) -> Result<OrderedFiles, RunError> {
+    ) -> Result<OpenFiles, RunError> {
         let at = state.output().released_bytes_of(Sink::OUTPUT);
         released.pass(self.resumed_at(Sink::OUTPUT, released.length(), at)?);
         for sink in (1..).map(Sink).take(state.files().len()) {
@@ -440,6 +445,12 @@ impl Late {
             true => Err(RecoveryError::Lost { what }),
             false => Ok(length.min(at)),
         }
+    }
+}
+
+impl From<FlatFileError> for RunError {
+    fn from(error: FlatFileError) -> RunError {
+        RunError::of_file(None, error)
     }
 }
 

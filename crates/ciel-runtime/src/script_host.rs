@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::engine::Engine;
 use crate::executors::Executor;
 use crate::objects;
+use crate::ordered_files;
 use crate::script::{self, Earlier, Script, assigned};
 use crate::settings::Package;
 use crate::translate;
@@ -145,7 +146,7 @@ impl Host for ScriptHost<'_> {
 
     fn append(&mut self, actions: u64, path: &str, text: &str) -> Result<(), RefusedFile> {
         self.comes_to(actions);
-        let sink = self.engine.files.sink_of(self.engine, path);
+        let sink = ordered_files::sink_of(self.engine, path);
         let sink = sink.map_err(|error| RefusedFile {
             message: error.to_string(),
             hint: error.hint(None),

@@ -91,8 +91,8 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
         dictionary of futures. A slash behind a name, as in `{out/}`, is a folder, and `{name/}`
         that of a folder which another command wrote. For a file of `ciel.open`, `{name}` is the
-        number of a descriptor: what the command writes to `>&{name}` is appended there. `stdin` is a future, bytes, text, or a list of
-        them; `env` adds variables; `cwd` is the working folder.
+        number of a descriptor: what the command writes to `>&{name}` is appended there. `stdin` is
+        a future, bytes, text, or a list of them; `env` adds variables; `cwd` is the working folder.
 
         `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
         path of a Conda environment, which is activated for the command. `container` holds the words

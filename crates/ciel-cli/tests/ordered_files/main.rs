@@ -1,5 +1,5 @@
-//! Ordered files: what tasks append is what the serial program would have written there, live, once,
-//! whatever is killed.
+//! Ordered files: what tasks append is what the serial program would have written there, live and
+//! once, whatever is killed.
 //!
 //! Read first: `support`. Read next: `programs`, random programs with their files; `following`, who
 //! reads along; `rules`, for files that hold something already.

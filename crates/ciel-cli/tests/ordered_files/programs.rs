@@ -82,8 +82,8 @@ impl Program {
         self.files[other] += "-";
         let variable = variable(text);
         format!(
-            "{variable} = spawn_exec(\"shell\", {{\"command\": \"sleep 0.0{pause:02}; printf - >&{{b}}; \
-             echo '{text}' >&{{a}}\", \"appends\": {{\"a\": \"{}\", \"b\": \"{}\"}}}}, 1, \
+            "{variable} = spawn_exec(\"shell\", {{\"command\": \"sleep 0.0{pause:02}; \
+             printf - >&{{b}}; echo '{text}' >&{{a}}\", \"appends\": {{\"a\": \"{}\", \"b\": \"{}\"}}}}, 1, \
              {{\"pure\": false}})[0]; ",
             NAMES[file], NAMES[other]
         )

@@ -134,7 +134,8 @@ fn full_disk_leaves_a_prefix_that_the_resumed_run_continues() {
             "this user may not mount a file system",
         );
     };
-    let script = "i = 0; while (i < 4000) { append(\"disk/log\", \"line \", i, \" with some words\\n\"); \
+    let script = "i = 0; \
+                  while (i < 4000) { append(\"disk/log\", \"line \", i, \" with some words\\n\"); \
                   i = i + 1; } return i;";
     let whole: String = (0..4000)
         .map(|i| format!("line {i} with some words\n"))

@@ -1,7 +1,5 @@
 """Tasks that append to two ordered files and print, in a tree whose order is known."""
 
-import time
-
 import ciel
 
 
@@ -12,7 +10,7 @@ def branch(depth, place, first):
     first.write(f"{place} begins\n")
     print(place)
     if depth == 0:
-        time.sleep(0.002 * (place % 5))
+        ciel.sh("sleep 0.00{n}", n=2 * (place % 5)).result()
         second.write(f"leaf {place}, ")
         return 1
     children = [branch.spawn(depth - 1, 2 * place + side, first) for side in (0, 1)]

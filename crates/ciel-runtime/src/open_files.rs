@@ -1,7 +1,8 @@
 //! The open ordered files of a run, and which of them a path means.
 //!
-//! A file is opened when a task names it first; the coordinator numbers it. Two spellings of one path
-//! are one file. It knows neither tasks nor the order of what is written. Read next: `flat_file`.
+//! A file is opened when a task names it first; the coordinator numbers it. Two spellings of one
+//! path are one file. It knows neither tasks nor the order of what is written. Read next:
+//! `flat_file`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,8 +30,8 @@ struct Named {
 }
 
 impl OpenFiles {
-    /// The sink of the file at a path, which is opened if it is new: `number` then gives the sink of
-    /// its canonical path. With `overwrite`, the id of the run, other contents are replaced.
+    /// The sink of the file at a path, which is opened if it is new: `number` then gives the sink
+    /// of its canonical path. With `overwrite`, the id of the run, other contents are replaced.
     ///
     /// # Errors
     /// Those of the file.

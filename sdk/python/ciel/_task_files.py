@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ciel._strand import here
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Iterable
+    from collections.abc import Iterable
 
 MODE = "serial-append"
 COMPARED_BYTES_MAX = 1 << 16
@@ -88,7 +88,7 @@ class OrderedFile(io.TextIOBase):
         """Always UTF-8."""
         return "utf-8"
 
-    def write(self, data: str | Buffer) -> int:  # type: ignore[override]
+    def write(self, data: str | bytes | bytearray | memoryview) -> int:
         """Appends text or bytes; returns the number of characters or bytes.
 
         Raises:

@@ -57,7 +57,7 @@ def test_file_object_takes_text_and_bytes_and_refuses_the_rest(tmp_path: Path) -
         log = ciel.open(path)
         assert (log.name, log.mode, log.writable()) == (str(path), "serial-append", True)
         assert log.write("grün") == 4
-        assert log.write(b" and bytes") == 10  # type: ignore[arg-type]
+        assert log.write(b" and bytes") == 10
         assert log.write("") == 0
         for act in (log.read, log.readline, log.tell, lambda: log.seek(0)):
             with pytest.raises(io.UnsupportedOperation, match="serial-append"):

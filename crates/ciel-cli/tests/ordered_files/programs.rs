@@ -81,11 +81,14 @@ impl Program {
         self.files[file] += &format!("{text}\n");
         self.files[other] += "-";
         let variable = variable(text);
-        format!(
-            "{variable} = spawn_exec(\"shell\", {{\"command\": \"sleep 0.0{pause:02}; \
-             printf - >&{{b}}; echo '{text}' >&{{a}}\", \"appends\": {{\"a\": \"{}\", \"b\": \"{}\"}}}}, 1, \
-             {{\"pure\": false}})[0]; ",
+        let command = format!("sleep 0.0{pause:02}; printf - >&{{b}}; echo '{text}' >&{{a}}");
+        let appends = format!(
+            "{{\"a\": \"{}\", \"b\": \"{}\"}}",
             NAMES[file], NAMES[other]
+        );
+        format!(
+            "{variable} = spawn_exec(\"shell\", {{\"command\": \"{command}\", \
+             \"appends\": {appends}}}, 1, {{\"pure\": false}})[0]; "
         )
     }
 

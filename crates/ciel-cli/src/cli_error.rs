@@ -120,6 +120,7 @@ impl From<RunError> for CliError {
             | RunError::Journal(_)
             | RunError::Hindered { .. }
             | RunError::Output(_)
+            | RunError::File { .. }
             | RunError::Stalled { .. }
             | RunError::System { .. } => JOB_FAILED,
         };

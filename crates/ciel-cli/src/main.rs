@@ -31,6 +31,7 @@ mod script;
 mod session;
 mod sink;
 mod structured;
+mod tail;
 mod talk;
 mod trace;
 
@@ -92,6 +93,7 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Why(options) => look::why::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
         Command::Report(options) => look::report::write(&shared, &options),
+        Command::Tail(options) => tail::follow(&options),
         Command::Cancel(options) => look::cancel::cancel(&shared, &options),
         Command::Replay(options) => look::replay::start(&shared, &options),
         Command::Lint(options) => lint::start(&options),

@@ -77,6 +77,14 @@ pub fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
+/// What `tail` takes.
+#[derive(Debug, Clone, Args)]
+pub struct TailOptions {
+    /// The file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a job, or continue it where it was interrupted
@@ -103,6 +111,8 @@ pub enum Command {
     ///
     /// The page is one HTML file that needs no network. It can be written during a run, too.
     Report(ReportOptions),
+    /// Print an ordered file, and what a run appends to it until that run has ended
+    Tail(TailOptions),
     /// Cancel a task of a live run, with all tasks that it has spawned
     ///
     /// Tasks that wait for it get Cancelled, and may catch it; else the job fails with it. The run
@@ -171,7 +181,7 @@ impl Command {
             Command::Journal(options) => options.json,
             Command::Lint(options) => options.json,
             Command::Replay(_) | Command::Report(_) | Command::Ordered(_) => false,
-            Command::Cat(_) | Command::Flatten(_) => false,
+            Command::Cat(_) | Command::Flatten(_) | Command::Tail(_) => false,
             Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
         }
     }
@@ -240,8 +250,8 @@ pub struct RunOptions {
     /// Write the job's output to FILE; a file that holds the start of the output is continued
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Overwrite the file given by --output, whatever it contains
-    #[arg(long, requires = "output")]
+    /// Overwrite the file given by --output and the job's ordered files, whatever they contain
+    #[arg(long)]
     pub overwrite: bool,
     /// Make FILE available to the script as package(NAME)
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_package)]

@@ -8,7 +8,7 @@ use std::fmt;
 
 use ciel_graph::{Action, Entry, Event, Graph, Policy};
 use ciel_model::{Micros, StrandKey, TaskKey};
-use ciel_ordered::{OrderedError, OrderedStream, Piece};
+use ciel_ordered::{OrderedError, OrderedStream, Piece, Sink};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Spelled};
@@ -42,6 +42,8 @@ pub struct Coordinator {
     errors: OrderedStream,
     /// Whether standard error goes through `errors` at all.
     ordered_errors: bool,
+    /// Canonical paths of the ordered files: that of sink 1, of sink 2, and so on.
+    files: Vec<String>,
     /// The time of its last event.
     now: Micros,
     /// Changes in the tree of strands so far.
@@ -60,6 +62,7 @@ impl Coordinator {
             output: OrderedStream::new(),
             errors: OrderedStream::new(),
             ordered_errors,
+            files: Vec::new(),
             now: 0,
             changes: 0,
             recorder: None,
@@ -177,7 +180,46 @@ impl Coordinator {
             after,
             piece: &piece,
         });
-        let written = write_to(&mut self.output, strand, after, piece);
+        let written = write_to(&mut self.output, strand, after, (Sink::OUTPUT, piece));
+        self.note_refusal(written);
+        written.or_else(told)
+    }
+
+    /// The sink of the ordered file with that canonical path, which is numbered when it is named
+    /// first. The order of numbers means nothing.
+    pub fn open_file(&mut self, path: &str) -> Sink {
+        let known = self.files.iter().position(|known| known == path);
+        let index = known.unwrap_or_else(|| {
+            self.record(&Spelled::Opened { path });
+            self.files.push(path.to_string());
+            self.files.len() - 1
+        });
+        Sink(u32::try_from(index + 1).expect("a job opens fewer than 2^32 files"))
+    }
+
+    /// Canonical paths of the ordered files: that of sink 1, of sink 2, and so on.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// A strand writes to an ordered file, as to its ordered output.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write).
+    pub fn write_file(
+        &mut self,
+        strand: StrandKey,
+        after: u64,
+        sink: Sink,
+        piece: Piece,
+    ) -> Result<(), String> {
+        self.record(&Spelled::WroteFile {
+            strand,
+            after,
+            sink,
+            piece: &piece,
+        });
+        let written = write_to(&mut self.output, strand, after, (sink, piece));
         self.note_refusal(written);
         written.or_else(told)
     }
@@ -189,7 +231,7 @@ impl Coordinator {
             after,
             piece: &piece,
         });
-        let _ = write_to(&mut self.errors, strand, after, piece);
+        let _ = write_to(&mut self.errors, strand, after, (Sink::OUTPUT, piece));
     }
 
     /// The task graph.
@@ -305,9 +347,11 @@ impl Coordinator {
                 policy,
                 ordered_errors,
             } => Ok(Coordinator::recorded(policy, ordered_errors)),
-            Record::Event { .. } | Record::Wrote { .. } | Record::WroteError { .. } => {
-                Err(FoldError::Beginning)
-            }
+            Record::Event { .. }
+            | Record::Wrote { .. }
+            | Record::WroteError { .. }
+            | Record::Opened { .. }
+            | Record::WroteFile { .. } => Err(FoldError::Beginning),
         }
     }
 
@@ -331,6 +375,13 @@ impl Coordinator {
                 after,
                 piece,
             } => self.write_error(strand, after, piece),
+            Record::Opened { path } => drop(self.open_file(&path)),
+            Record::WroteFile {
+                strand,
+                after,
+                sink,
+                piece,
+            } => drop(self.write_file(strand, after, sink, piece)),
         }
     }
 }

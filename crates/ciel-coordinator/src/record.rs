@@ -6,14 +6,14 @@
 
 use ciel_graph::{Event, Policy};
 use ciel_model::{Micros, StrandKey};
-use ciel_ordered::Piece;
+use ciel_ordered::{Piece, Sink};
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
 /// The version of the format of records and snapshots. It increases when an existing record would
 /// be read or folded differently; runs of another version are not resumed. A variant at the end of
 /// its enumeration changes nothing for older records.
-pub const RECORD_FORMAT: u32 = 10;
+pub const RECORD_FORMAT: u32 = 11;
 
 /// One thing that happened. The first record of a run is `Began`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,6 +50,23 @@ pub enum Record {
         /// The bytes written, or their extent on disk.
         piece: Piece,
     },
+    /// A task has named an ordered file for the first time. Its sink has the next number, the first
+    /// of which is 1.
+    Opened {
+        /// The file's canonical path.
+        path: String,
+    },
+    /// A strand wrote to an ordered file.
+    WroteFile {
+        /// Which strand.
+        strand: StrandKey,
+        /// Actions of the strand before this.
+        after: u64,
+        /// Which file.
+        sink: Sink,
+        /// The bytes written, or their extent on disk.
+        piece: Piece,
+    },
 }
 
 /// The same by reference, so that nothing is copied only to be written down.
@@ -71,6 +88,15 @@ pub(crate) enum Spelled<'a> {
     WroteError {
         strand: StrandKey,
         after: u64,
+        piece: &'a Piece,
+    },
+    Opened {
+        path: &'a str,
+    },
+    WroteFile {
+        strand: StrandKey,
+        after: u64,
+        sink: Sink,
         piece: &'a Piece,
     },
 }
@@ -132,6 +158,18 @@ impl Record {
             } => Spelled::WroteError {
                 strand,
                 after,
+                piece,
+            },
+            Record::Opened { ref path } => Spelled::Opened { path },
+            Record::WroteFile {
+                strand,
+                after,
+                sink,
+                ref piece,
+            } => Spelled::WroteFile {
+                strand,
+                after,
+                sink,
                 piece,
             },
         };

@@ -6,18 +6,18 @@
 
 use ciel_graph::StrandChange;
 use ciel_model::StrandKey;
-use ciel_ordered::{After, OrderedError, OrderedStream, Piece};
+use ciel_ordered::{After, OrderedError, OrderedStream, Piece, Sink};
 
 /// Writes a piece of a strand's output, behind so many actions of it.
 pub(crate) fn write_to(
     stream: &mut OrderedStream,
     strand: StrandKey,
     after: u64,
-    piece: Piece,
+    (sink, piece): (Sink, Piece),
 ) -> Result<(), OrderedError> {
     let strand = ciel_ordered::StrandKey(strand.0);
     let reached = stream.reach(strand, after);
-    unless_given_up(reached.and_then(|()| stream.write(strand, piece)))
+    unless_given_up(reached.and_then(|()| stream.write_to(strand, sink, piece)))
 }
 
 /// A discarded strand has no place for further output.

@@ -20,7 +20,7 @@ use ciel_model::{
     Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
     Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
 };
-use ciel_ordered::{Extent, Piece};
+use ciel_ordered::{Extent, Piece, Sink};
 use names::{fields, variants};
 use serde::de::DeserializeOwned;
 
@@ -195,6 +195,21 @@ fn examples() -> Vec<(&'static str, Record)> {
                 strand: StrandKey(1),
                 after: 4,
                 piece: Piece::Bytes(b"no".to_vec()),
+            },
+        ),
+        (
+            "the ordered file `/log` was named for the first time",
+            Record::Opened {
+                path: "/log".to_string(),
+            },
+        ),
+        (
+            "strand 1 wrote `hi` to the first ordered file, after four actions",
+            Record::WroteFile {
+                strand: StrandKey(1),
+                after: 4,
+                sink: Sink(1),
+                piece: Piece::Bytes(b"hi".to_vec()),
             },
         ),
     ];

@@ -31,11 +31,11 @@ impl OrderedStream {
             for (index, item) in body.items.iter().enumerate() {
                 match item {
                     Item::Extent(extent) if index == 0 => {
-                        extents += extent.length - body.part_taken;
+                        extents += extent.1.length - body.part_taken;
                     }
-                    Item::Extent(extent) => extents += extent.length,
+                    Item::Extent(extent) => extents += extent.1.length,
                     Item::Spilling(_) => spilling += 1,
-                    Item::Bytes(_) | Item::Child(..) | Item::After(_) => {}
+                    Item::Bytes(_) | Item::FileBytes(_) | Item::Child(..) | Item::After(_) => {}
                 }
             }
         }
@@ -69,7 +69,7 @@ impl OrderedStream {
         let Some(body) = &strand.body else { return };
         let memory: u64 = body.items.iter().map(Item::memory).sum();
         let part = match body.items.front() {
-            Some(Item::Bytes(_)) => body.part_taken,
+            Some(Item::Bytes(_) | Item::FileBytes(_)) => body.part_taken,
             _ => 0,
         };
         assert_eq!(body.held_bytes, memory - part, "{key} counts its bytes");

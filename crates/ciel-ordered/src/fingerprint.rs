@@ -15,6 +15,7 @@ pub(crate) struct Fingerprint {
 
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
 const POINT: u64 = 0xa5a5_1f3c_77d0_b14b;
+const SINK: u64 = 0x5be0_cd19_137e_2179;
 
 impl Fingerprint {
     pub(crate) fn new() -> Fingerprint {
@@ -52,6 +53,12 @@ impl Fingerprint {
     pub(crate) fn absorb_point(&mut self, key: u64) {
         self.close_word();
         self.mix(key ^ POINT);
+    }
+
+    /// What follows goes to that sink.
+    pub(crate) fn absorb_sink(&mut self, sink: u32) {
+        self.close_word();
+        self.mix(u64::from(sink) ^ SINK);
     }
 
     /// The value of everything absorbed; none when some of it was not known.

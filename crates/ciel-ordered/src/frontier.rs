@@ -6,7 +6,7 @@
 //! release a piece, enter a child, leave a strand. It does not know who writes. Read next:
 //! `strand`.
 
-use crate::piece::{Chunk, Piece, StrandKey};
+use crate::piece::{Chunk, Piece, Sink, StrandKey};
 use crate::strand::{Item, NOWHERE, StrandEnd, StrandIndex};
 use crate::stream::OrderedStream;
 
@@ -90,20 +90,26 @@ impl OrderedStream {
             .as_ref()
             .expect("a strand with a next item has a body");
         match &body.items[0] {
-            Item::Bytes(_) | Item::Extent(_) => Front::Piece,
+            Item::Bytes(_) | Item::FileBytes(_) | Item::Extent(_) => Front::Piece,
             Item::Child(child, _) => Front::Child(*child),
             Item::After(_) => Front::After,
             Item::Spilling(_) => Front::Waiting,
         }
     }
 
-    fn chunk(&mut self, piece: Piece) -> Chunk {
+    fn chunk(&mut self, sink: Sink, piece: Piece) -> Chunk {
         self.gauges.steps += 1;
         self.gauges.released_bytes += piece.length();
+        let number = sink.0 as usize;
+        if self.released.len() <= number {
+            self.released.resize(number + 1, 0);
+        }
+        self.released[number] += piece.length();
         let root = self.root.expect("the frontier stands in a root");
         Chunk {
             root,
             strand: self.strands[self.at].key,
+            sink,
             piece,
         }
     }
@@ -111,8 +117,16 @@ impl OrderedStream {
     fn release_piece(&mut self, limit: u64) -> Chunk {
         let body = self.strands[self.at].body();
         let start = body.part_taken;
-        let (piece, whole) = match &mut body.items[0] {
-            Item::Bytes(bytes) => {
+        let (sink, piece, whole) = match &mut body.items[0] {
+            Item::Extent(extent) => {
+                let (sink, extent) = **extent;
+                let part = extent.part(start, limit);
+                self.gauges.extent_bytes -= part.length;
+                let whole = start + part.length == extent.length;
+                (sink, Piece::Extent(part), whole)
+            }
+            item => {
+                let (sink, bytes) = item.bytes_mut().expect("the front was a piece");
                 let end = start.saturating_add(limit).min(bytes.len() as u64);
                 let whole = end == bytes.len() as u64;
                 let piece = match start == 0 && whole {
@@ -121,15 +135,7 @@ impl OrderedStream {
                 };
                 body.held_bytes -= piece.len() as u64;
                 self.gauges.held_bytes -= piece.len() as u64;
-                (Piece::Bytes(piece), whole)
-            }
-            Item::Extent(extent) => {
-                let part = extent.part(start, limit);
-                self.gauges.extent_bytes -= part.length;
-                (Piece::Extent(part), start + part.length == extent.length)
-            }
-            Item::Child(..) | Item::After(_) | Item::Spilling(_) => {
-                unreachable!("the front was a piece")
+                (sink, Piece::Bytes(piece), whole)
             }
         };
         body.part_taken = start + piece.length();
@@ -137,7 +143,7 @@ impl OrderedStream {
         if whole {
             self.pass_item();
         }
-        self.chunk(piece)
+        self.chunk(sink, piece)
     }
 
     /// The next item is released.

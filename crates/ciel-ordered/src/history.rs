@@ -9,7 +9,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::limits::{CHECKPOINT_BYTES_MAX, CHECKPOINT_POINTS_MAX};
-use crate::piece::Piece;
+use crate::piece::{Piece, Sink};
 
 /// A place on the path of a strand's output, and the fingerprint since the last checkpoint.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -17,6 +17,8 @@ struct Progress {
     bytes: u64,
     points: u64,
     stretch: Fingerprint,
+    /// The sink of the last piece of the stretch.
+    sink: Option<Sink>,
 }
 
 impl Progress {
@@ -25,11 +27,21 @@ impl Progress {
             bytes: 0,
             points: 0,
             stretch: Fingerprint::new(),
+            sink: None,
         }
     }
 
-    fn take_piece(&mut self, piece: &Piece, from: u64, length: u64) {
+    fn begin_stretch(&mut self) {
+        self.stretch = Fingerprint::new();
+        self.sink = None;
+    }
+
+    fn take_piece(&mut self, sink: Sink, piece: &Piece, from: u64, length: u64) {
         self.bytes += length;
+        if self.sink != Some(sink) {
+            self.sink = Some(sink);
+            self.stretch.absorb_sink(sink.0);
+        }
         match piece {
             Piece::Bytes(bytes) => {
                 self.stretch
@@ -107,10 +119,11 @@ impl History {
 
     /// Takes a piece that the strand writes now; returns how many of its first bytes repeat earlier
     /// ones. The rest is recorded as new.
-    pub(crate) fn take_piece(&mut self, piece: &Piece) -> Result<u64, HistoryError> {
-        let known = self.compare_piece(piece)?;
+    pub(crate) fn take_piece(&mut self, sink: Sink, piece: &Piece) -> Result<u64, HistoryError> {
+        let known = self.compare_piece(sink, piece)?;
         if known < piece.length() {
-            self.end.take_piece(piece, known, piece.length() - known);
+            let length = piece.length() - known;
+            self.end.take_piece(sink, piece, known, length);
             if self.stretch_length().0 >= CHECKPOINT_BYTES_MAX {
                 self.lay_checkpoint();
             }
@@ -190,13 +203,13 @@ impl History {
         (end.bytes, end.points) = (end.bytes - bytes, end.points - points);
         self.checkpoints
             .retain(|laid| laid.bytes <= end.bytes && laid.points <= end.points);
-        end.stretch = Fingerprint::new();
+        end.begin_stretch();
         if self.stretch_length() != (0, 0) {
             self.end.stretch.absorb_unknown();
         }
     }
 
-    fn compare_piece(&mut self, piece: &Piece) -> Result<u64, HistoryError> {
+    fn compare_piece(&mut self, sink: Sink, piece: &Piece) -> Result<u64, HistoryError> {
         let mut known = 0;
         while known < piece.length() {
             match &mut self.run {
@@ -208,7 +221,7 @@ impl History {
                         return Err(self.diverge());
                     }
                     let length = room.min(piece.length() - known);
-                    at.take_piece(piece, known, length);
+                    at.take_piece(sink, piece, known, length);
                     known += length;
                     self.pass_checkpoints()?;
                 }
@@ -228,7 +241,7 @@ impl History {
             if !ahead.agrees(&at.checkpoint()) {
                 return Err(self.diverge());
             }
-            at.stretch = Fingerprint::new();
+            at.begin_stretch();
             *next += 1;
             if *next > self.checkpoints.len() {
                 self.run = Run::First;
@@ -239,7 +252,7 @@ impl History {
 
     fn lay_checkpoint(&mut self) {
         self.checkpoints.push(self.end.checkpoint());
-        self.end.stretch = Fingerprint::new();
+        self.end.begin_stretch();
     }
 
     /// Bytes and points since the last checkpoint.
@@ -278,7 +291,11 @@ mod tests {
     use super::*;
 
     fn write(history: &mut History, text: &str) -> Result<u64, HistoryError> {
-        history.take_piece(&Piece::Bytes(text.as_bytes().to_vec()))
+        write_to(history, Sink::OUTPUT, text)
+    }
+
+    fn write_to(history: &mut History, sink: Sink, text: &str) -> Result<u64, HistoryError> {
+        history.take_piece(sink, &Piece::Bytes(text.as_bytes().to_vec()))
     }
 
     fn two_runs_of_text_and_a_child() -> History {
@@ -310,6 +327,33 @@ mod tests {
     }
 
     #[test]
+    fn replay_that_writes_to_another_sink_is_reported() {
+        let mut history = History::new();
+        write_to(&mut history, Sink(1), "to the log").unwrap();
+        history.take_point(1).unwrap();
+        history.roll_back(0, 0);
+        write_to(&mut history, Sink(2), "to the log").unwrap();
+        assert_eq!(history.take_point(1), Err(HistoryError::Mismatch(0)));
+    }
+
+    #[test]
+    fn replay_with_the_same_sinks_cut_otherwise_is_known() {
+        let mut history = History::new();
+        for (sink, text) in [(1, "one"), (2, "two"), (1, "three")] {
+            write_to(&mut history, Sink(sink), text).unwrap();
+        }
+        history.take_point(1).unwrap();
+        history.roll_back(0, 0);
+        for (sink, text) in [(1, "o"), (1, "ne"), (2, "tw"), (2, "o"), (1, "three")] {
+            assert_eq!(
+                write_to(&mut history, Sink(sink), text),
+                Ok(text.len() as u64)
+            );
+        }
+        assert_eq!(history.take_point(1), Ok(true));
+    }
+
+    #[test]
     fn replay_without_the_child_is_reported() {
         let mut history = two_runs_of_text_and_a_child();
         assert_eq!(
@@ -333,7 +377,8 @@ mod tests {
             offset: 0,
             length: 4,
         };
-        history.take_piece(&Piece::Extent(extent)).unwrap();
+        let piece = Piece::Extent(extent);
+        history.take_piece(Sink::OUTPUT, &piece).unwrap();
         history.take_point(1).unwrap();
         history.roll_back(0, 0);
         assert_eq!(write(&mut history, "four"), Ok(4));

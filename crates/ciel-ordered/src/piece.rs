@@ -1,4 +1,4 @@
-//! The values of the interface: keys, pieces, extents, chunks.
+//! The values of the interface: keys, sinks, pieces, extents, chunks.
 //!
 //! It does not know the order of anything. Read next: `stream`.
 
@@ -25,6 +25,27 @@ impl std::fmt::Display for StrandKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "strand {:016x}", self.0)
     }
+}
+
+/// Where a piece goes to: the caller's number of a file. All sinks have one order together.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub struct Sink(pub u32);
+
+impl Sink {
+    /// The sink of [`crate::OrderedStream::write`]: standard output.
+    pub const OUTPUT: Sink = Sink(0);
 }
 
 /// Bytes outside of this machine, in a blob of the caller.
@@ -95,6 +116,8 @@ pub struct Chunk {
     pub root: StrandKey,
     /// The strand that wrote it.
     pub strand: StrandKey,
+    /// Where to.
+    pub sink: Sink,
     /// The bytes; never empty.
     pub piece: Piece,
 }

@@ -28,8 +28,8 @@ impl OrderedStream {
         let mut bytes = 0;
         for item in withdrawn {
             match &item {
-                Item::Bytes(held) => bytes += held.len() as u64,
-                Item::Extent(extent) => bytes += extent.length,
+                Item::Bytes(_) | Item::FileBytes(_) => bytes += item.memory(),
+                Item::Extent(extent) => bytes += extent.1.length,
                 Item::Spilling(ticket) => bytes += self.spilled[ticket].length,
                 Item::Child(..) => points += 1,
                 Item::After(_) => {}
@@ -116,7 +116,7 @@ impl OrderedStream {
     fn last_written(&self, place: StrandIndex, items: Range<usize>) -> Option<usize> {
         let body = self.strands[place].body.as_ref()?;
         items.rev().find(|index| match &body.items[*index] {
-            Item::Bytes(_) | Item::Extent(_) | Item::Spilling(_) => true,
+            Item::Bytes(_) | Item::FileBytes(_) | Item::Extent(_) | Item::Spilling(_) => true,
             Item::Child(..) | Item::After(_) => false,
         })
     }

@@ -6,7 +6,7 @@
 
 use crate::error::OrderedError;
 use crate::limits::{HELD_BYTES_AFTER_SPILL, HELD_BYTES_MAX, SPILL_PIECE_BYTES_MIN};
-use crate::piece::{Extent, StrandKey};
+use crate::piece::{Extent, Piece, Sink, StrandKey};
 use crate::strand::{Item, NOWHERE, StrandIndex};
 use crate::stream::OrderedStream;
 
@@ -28,6 +28,7 @@ pub struct Spill {
 pub(crate) struct Spilled {
     strand: StrandKey,
     number: u64,
+    pub(crate) sink: Sink,
     pub(crate) length: u64,
 }
 
@@ -40,8 +41,8 @@ impl OrderedStream {
             .filter_map(|strand| strand.body.as_ref());
         let items = bodies.flat_map(|body| body.items.iter());
         let extents = items.filter_map(|item| match item {
-            Item::Extent(extent) => Some(**extent),
-            Item::Bytes(_) | Item::Child(..) | Item::After(_) | Item::Spilling(_) => None,
+            Item::Extent(extent) => Some(extent.1),
+            _ => None,
         });
         extents.collect()
     }
@@ -94,7 +95,7 @@ impl OrderedStream {
             "an extent holds exactly the spilled bytes"
         );
         let item = self.spilling_item(spilled);
-        *item = Item::Extent(Box::new(extent));
+        *item = Item::of(spilled.sink, Piece::Extent(extent));
         self.gauges.extent_bytes += extent.length;
         Ok(())
     }
@@ -114,7 +115,7 @@ impl OrderedStream {
             "the bytes come back whole"
         );
         let item = self.spilling_item(spilled);
-        *item = Item::Bytes(spill.bytes);
+        *item = Item::of(spilled.sink, Piece::Bytes(spill.bytes));
         self.gauges.held_bytes += spilled.length;
         let place = self
             .strands
@@ -177,9 +178,7 @@ impl OrderedStream {
         let body = self.strands[place].body();
         let part = if index == 0 { body.part_taken } else { 0 };
         let number = body.first + index as u64;
-        let Item::Bytes(bytes) = &mut body.items[index] else {
-            return None;
-        };
+        let (sink, bytes) = body.items[index].bytes_mut()?;
         if bytes.len() - (part as usize) < SPILL_PIECE_BYTES_MIN {
             return None;
         }
@@ -199,6 +198,7 @@ impl OrderedStream {
             Spilled {
                 strand,
                 number,
+                sink,
                 length,
             },
         );

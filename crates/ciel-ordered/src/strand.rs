@@ -10,7 +10,7 @@ use ciel_model::{KeyTable, Segmented, SegmentedQueue};
 
 use crate::history::History;
 use crate::limits::COALESCED_BYTES_MAX;
-use crate::piece::{Extent, Piece, StrandKey};
+use crate::piece::{Extent, Piece, Sink, StrandKey};
 
 /// StrandIndex of a strand in the slab. [`NOWHERE`] means none, to keep the links small.
 pub(crate) type StrandIndex = u32;
@@ -44,8 +44,11 @@ pub(crate) struct Strand {
 /// The items of a strand's output, in order.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Item {
+    /// Bytes for [`Sink::OUTPUT`].
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
-    Extent(Box<Extent>),
+    /// Bytes for another sink.
+    FileBytes(Box<FileBytes>),
+    Extent(Box<(Sink, Extent)>),
     /// A child, and which action of the strand it is.
     Child(StrandIndex, u64),
     /// What follows was written after so many actions of the strand.
@@ -54,11 +57,38 @@ pub(crate) enum Item {
     Spilling(u64),
 }
 
+/// Bytes for a sink other than [`Sink::OUTPUT`], which needs less memory.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct FileBytes {
+    pub(crate) sink: Sink,
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
+}
+
 impl Item {
+    /// That piece for that sink.
+    pub(crate) fn of(sink: Sink, piece: Piece) -> Item {
+        match piece {
+            Piece::Bytes(bytes) if sink == Sink::OUTPUT => Item::Bytes(bytes),
+            Piece::Bytes(bytes) => Item::FileBytes(Box::new(FileBytes { sink, bytes })),
+            Piece::Extent(extent) => Item::Extent(Box::new((sink, extent))),
+        }
+    }
+
+    /// Bytes in memory, and their sink.
+    pub(crate) fn bytes_mut(&mut self) -> Option<(Sink, &mut Vec<u8>)> {
+        match self {
+            Item::Bytes(bytes) => Some((Sink::OUTPUT, bytes)),
+            Item::FileBytes(file) => Some((file.sink, &mut file.bytes)),
+            Item::Extent(_) | Item::Child(..) | Item::After(_) | Item::Spilling(_) => None,
+        }
+    }
+
     /// Bytes in memory.
     pub(crate) fn memory(&self) -> u64 {
         match self {
             Item::Bytes(bytes) => bytes.len() as u64,
+            Item::FileBytes(file) => file.bytes.len() as u64,
             Item::Extent(_) | Item::Child(..) | Item::After(_) | Item::Spilling(_) => 0,
         }
     }
@@ -69,7 +99,7 @@ impl Item {
         match self {
             Item::Child(_, action) => Some(action + 1),
             Item::After(actions) => Some(*actions),
-            Item::Bytes(_) | Item::Extent(_) | Item::Spilling(_) => None,
+            Item::Bytes(_) | Item::FileBytes(_) | Item::Extent(_) | Item::Spilling(_) => None,
         }
     }
 }
@@ -197,21 +227,20 @@ impl Body {
     }
 
     /// Adds a piece that is not empty; small writes are joined, but never across a commit.
-    pub(crate) fn push_piece(&mut self, piece: Piece) {
+    pub(crate) fn push_piece(&mut self, sink: Sink, piece: Piece) {
         self.push_reached();
         let may_join = self.end() > self.final_until.max(self.marked_until) && !self.is_exhausted();
-        match (piece, self.items.back_mut()) {
-            (Piece::Bytes(bytes), Some(Item::Bytes(last)))
-                if may_join && last.len() + bytes.len() <= COALESCED_BYTES_MAX =>
+        let Piece::Bytes(bytes) = &piece else {
+            return self.items.push_back(Item::of(sink, piece));
+        };
+        self.held_bytes += bytes.len() as u64;
+        match self.items.back_mut().and_then(Item::bytes_mut) {
+            Some((of, last))
+                if may_join && of == sink && last.len() + bytes.len() <= COALESCED_BYTES_MAX =>
             {
-                self.held_bytes += bytes.len() as u64;
-                extend_within_bound(last, &bytes);
+                extend_within_bound(last, bytes);
             }
-            (Piece::Bytes(bytes), _) => {
-                self.held_bytes += bytes.len() as u64;
-                self.items.push_back(Item::Bytes(bytes));
-            }
-            (Piece::Extent(extent), _) => self.items.push_back(Item::Extent(Box::new(extent))),
+            _ => self.items.push_back(Item::of(sink, piece)),
         }
     }
 
@@ -275,7 +304,7 @@ impl Body {
     /// Frees the slack of the growing buffers when the strand writes no more.
     fn shrink(&mut self) {
         self.items.shrink();
-        if let Some(Item::Bytes(bytes)) = self.items.back_mut() {
+        if let Some((_, bytes)) = self.items.back_mut().and_then(Item::bytes_mut) {
             bytes.shrink_to_fit();
         }
     }

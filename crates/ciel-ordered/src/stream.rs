@@ -8,13 +8,13 @@
 //! This file only lays pieces in their places. It does not know when bytes go out (`frontier`) or
 //! how memory is bounded (`spill`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
 use crate::error::OrderedError;
 use crate::history::{History, HistoryError};
-use crate::piece::{Extent, Piece, StrandKey};
+use crate::piece::{Extent, Piece, Sink, StrandKey};
 use crate::spill::Spilled;
 use crate::strand::{Body, Item, NOWHERE, StrandEnd, StrandIndex, Strands};
 
@@ -56,6 +56,8 @@ pub struct OrderedStream {
     pub(crate) dropped: Vec<Extent>,
     pub(crate) stopped: Option<StrandKey>,
     pub(crate) gauges: Gauges,
+    /// Bytes released so far, by the number of the sink.
+    pub(crate) released: Vec<u64>,
 }
 
 impl Default for OrderedStream {
@@ -77,6 +79,7 @@ impl OrderedStream {
             dropped: Vec::new(),
             stopped: None,
             gauges: Gauges::default(),
+            released: Vec::new(),
         }
     }
 
@@ -117,10 +120,21 @@ impl OrderedStream {
         Ok(())
     }
 
-    /// The strand writes. In a replay, what it wrote before is compared and not stored again.
+    /// The strand writes to [`Sink::OUTPUT`], as [`write_to`](Self::write_to) does.
     pub fn write(
         &mut self,
         strand: StrandKey,
+        piece: impl Into<Piece>,
+    ) -> Result<(), OrderedError> {
+        self.write_to(strand, Sink::OUTPUT, piece)
+    }
+
+    /// The strand writes to a sink. In a replay, what it wrote before is compared and not stored
+    /// again, and it must go to the same sinks in the same order.
+    pub fn write_to(
+        &mut self,
+        strand: StrandKey,
+        sink: Sink,
         piece: impl Into<Piece>,
     ) -> Result<(), OrderedError> {
         let place = self.open_place(strand)?;
@@ -131,7 +145,7 @@ impl OrderedStream {
         let body = self.strands[place].body();
         let known = body
             .history()
-            .take_piece(&piece)
+            .take_piece(sink, &piece)
             .map_err(|misfit| refusal(strand, misfit))?;
         if known == piece.length() {
             return Ok(());
@@ -141,7 +155,7 @@ impl OrderedStream {
             Piece::Bytes(bytes) => self.gauges.held_bytes += bytes.len() as u64,
             Piece::Extent(extent) => self.gauges.extent_bytes += extent.length,
         }
-        body.push_piece(rest);
+        body.push_piece(sink, rest);
         Ok(())
     }
 
@@ -241,6 +255,38 @@ impl OrderedStream {
         self.gauges.held_bytes
     }
 
+    /// Bytes for this sink that are released.
+    pub fn released_bytes_of(&self, sink: Sink) -> u64 {
+        self.released.get(sink.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Bytes that are not released, in memory and in extents, by sink; sinks without any are left
+    /// out. Work: all strands that have a place.
+    pub fn unreleased_bytes(&self) -> BTreeMap<Sink, u64> {
+        let mut bytes = BTreeMap::new();
+        for body in self
+            .strands
+            .iter()
+            .filter_map(|strand| strand.body.as_ref())
+        {
+            let mut part = body.part_taken;
+            for item in body.items.iter() {
+                let (sink, length) = match item {
+                    Item::Bytes(held) => (Sink::OUTPUT, held.len() as u64),
+                    Item::FileBytes(file) => (file.sink, file.bytes.len() as u64),
+                    Item::Extent(extent) => (extent.0, extent.1.length),
+                    Item::Spilling(ticket) => {
+                        let spilled = &self.spilled[ticket];
+                        (spilled.sink, spilled.length)
+                    }
+                    Item::Child(..) | Item::After(_) => continue,
+                };
+                *bytes.entry(sink).or_default() += length - std::mem::take(&mut part);
+            }
+        }
+        bytes
+    }
+
     /// Whether this strand is replayed and has not yet repeated all of its output.
     pub fn is_behind(&self, strand: StrandKey) -> bool {
         let body = self
@@ -336,10 +382,10 @@ impl OrderedStream {
     /// Drops an item that is not released, and everything beneath it.
     pub(crate) fn drop_item(&mut self, item: Item) {
         match item {
-            Item::Bytes(bytes) => self.gauges.held_bytes -= bytes.len() as u64,
+            Item::Bytes(_) | Item::FileBytes(_) => self.gauges.held_bytes -= item.memory(),
             Item::Extent(extent) => {
-                self.gauges.extent_bytes -= extent.length;
-                self.dropped.push(*extent);
+                self.gauges.extent_bytes -= extent.1.length;
+                self.dropped.push(extent.1);
             }
             Item::Child(child, _) => self.drop_beneath(child),
             Item::After(_) => {}
@@ -365,10 +411,12 @@ impl OrderedStream {
             let part = std::mem::take(&mut part);
             match item {
                 Item::Child(child, _) => places.push(child),
-                Item::Bytes(bytes) => self.gauges.held_bytes -= bytes.len() as u64 - part,
+                Item::Bytes(_) | Item::FileBytes(_) => {
+                    self.gauges.held_bytes -= item.memory() - part;
+                }
                 Item::Extent(extent) => {
-                    self.gauges.extent_bytes -= extent.length - part;
-                    self.dropped.push(extent.part(part, u64::MAX));
+                    self.gauges.extent_bytes -= extent.1.length - part;
+                    self.dropped.push(extent.1.part(part, u64::MAX));
                 }
                 item @ (Item::After(_) | Item::Spilling(_)) => self.drop_item(item),
             }

@@ -2,7 +2,7 @@
 
 mod world;
 
-use ciel_ordered::{OrderedError, OrderedStream, StrandKey};
+use ciel_ordered::{OrderedError, OrderedStream, Sink, StrandKey};
 use proptest::prelude::*;
 use world::{Random, World};
 
@@ -24,6 +24,11 @@ proptest! {
         prop_assert_eq!(gauges.strands, 0);
         prop_assert_eq!((gauges.held_bytes, gauges.extent_bytes), (0, 0));
         prop_assert_eq!(gauges.released_bytes, world.output.len() as u64);
+        for sink in [0, 1, 2].map(Sink) {
+            let released = world.output.iter().filter(|(of, _)| *of == sink).count();
+            prop_assert_eq!(world.stream.released_bytes_of(sink), released as u64);
+        }
+        prop_assert!(world.stream.unreleased_bytes().is_empty());
         prop_assert_eq!(world.stream.frontier(), None);
     }
 

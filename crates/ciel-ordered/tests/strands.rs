@@ -1,6 +1,6 @@
 //! What each act does, one situation at a time.
 
-use ciel_ordered::{After, Extent, OrderedError, OrderedStream, Piece, StrandKey};
+use ciel_ordered::{After, Extent, OrderedError, OrderedStream, Piece, Sink, StrandKey};
 
 const ROOT: StrandKey = StrandKey(1);
 const CHILD: StrandKey = StrandKey(2);
@@ -429,4 +429,31 @@ fn what_is_written_where_the_frontier_cannot_come_can_be_taken_back() {
     stream.check_all();
     assert!(stream.has_place(CHILD) && !stream.has_place(OTHER));
     assert_eq!(stream.held_bytes(), 0);
+}
+
+/// What is buffered is told for each file, and each file's own bytes come out in order.
+#[test]
+fn bytes_behind_the_frontier_are_counted_by_sink() {
+    let [root, child] = [StrandKey(1), StrandKey(2)];
+    let mut stream = OrderedStream::new();
+    stream.open_root(root).unwrap();
+    stream.spawn(root, child).unwrap();
+    for (sink, text) in [(0, "shown"), (1, "log"), (1, "ged"), (2, "table")] {
+        let bytes = text.as_bytes().to_vec();
+        stream.write_to(root, Sink(sink), bytes).unwrap();
+    }
+    assert_eq!(stream.take_ready(100), None);
+    let held: Vec<_> = stream.unreleased_bytes().into_iter().collect();
+    assert_eq!(held, [(Sink(0), 5), (Sink(1), 6), (Sink(2), 5)]);
+    let spill = stream.spillable(1);
+    assert!(spill.is_empty(), "pieces that short stay in memory");
+    stream.close(child).unwrap();
+    let released = std::iter::from_fn(|| stream.take_ready(100));
+    let released: Vec<_> = released.map(|chunk| (chunk.sink, chunk.piece)).collect();
+    let piece = |text: &str| Piece::Bytes(text.as_bytes().to_vec());
+    let expected = [(0, "shown"), (1, "logged"), (2, "table")];
+    assert_eq!(
+        released,
+        expected.map(|(sink, text)| (Sink(sink), piece(text)))
+    );
 }

@@ -455,8 +455,31 @@ impl Connection {
     /// Writes to a stream of the task, after so many actions: 0 standard output, 1 standard error.
     fn write(&self, py: Python<'_>, tag: u32, sink: i32, data: &[u8], after: u64) -> PyResult<()> {
         let sink = messages::known::<wire::Sink>(sink, "stream")?;
-        let data = Bytes::copy_from_slice(data);
-        self.say(py, tag, wire::Write { sink, data, after })
+        let write = wire::Write {
+            sink,
+            data: Bytes::copy_from_slice(data),
+            after,
+            ..Default::default()
+        };
+        self.say(py, tag, write)
+    }
+
+    /// Writes to the ordered file at a path, after so many actions.
+    fn write_file(
+        &self,
+        py: Python<'_>,
+        tag: u32,
+        path: &str,
+        data: &[u8],
+        after: u64,
+    ) -> PyResult<()> {
+        let write = wire::Write {
+            data: Bytes::copy_from_slice(data),
+            after,
+            file: path.to_string(),
+            ..Default::default()
+        };
+        self.say(py, tag, write)
     }
 
     /// Records an input that the task took from its environment, as that part of the next action.

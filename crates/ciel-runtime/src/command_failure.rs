@@ -164,6 +164,7 @@ mod tests {
             stdout: Stdout::Output(0),
             environment: Vec::new(),
             folder: None,
+            appends: Vec::new(),
         };
         let remains = Remains {
             ended: Ended::Badly(status),

@@ -12,8 +12,9 @@ use std::time::Duration;
 use ciel_graph::{Situation, TaskView};
 use ciel_model::{AttemptNumber, Label, TaskKey};
 use ciel_node::{AttemptKey, Slot};
+use ciel_ordered::Sink;
 use ciel_view::limits::LIVE_TASKS_MAX;
-use ciel_view::records::{Record, TaskRecord, TaskState, words_of};
+use ciel_view::records::{Record, TaskRecord, TaskState, WaitingRecord, words_of};
 use ciel_view::socket::{self, Request};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -97,6 +98,23 @@ fn may_ask(stream: &UnixStream) -> bool {
     peer.is_ok_and(|user| user == own || user == 0)
 }
 
+/// The output that waits behind the serial frontier.
+fn waiting(engine: &Engine) -> WaitingRecord {
+    let core = engine.lock();
+    let files = core.state().files();
+    let name = |sink: Sink| match (sink.0 as usize).checked_sub(1) {
+        None => "stdout".to_string(),
+        Some(index) => files[index].clone(),
+    };
+    let bytes = core.state().output().unreleased_bytes();
+    WaitingRecord {
+        bytes: bytes
+            .into_iter()
+            .map(|(sink, bytes)| (name(sink), bytes))
+            .collect(),
+    }
+}
+
 async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
     if !may_ask(&stream) {
         return Ok(());
@@ -110,6 +128,7 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
     let Some(request) = Request::read(&line) else {
         return Ok(());
     };
+    let asks_for_tasks = matches!(request, Request::Tasks(_));
     let follower = match request {
         Request::Follow(_) => engine.follow(),
         Request::Tasks(_) | Request::Find(_) | Request::Cancel(_) => None,
@@ -126,6 +145,9 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
     };
     let mut lines = Vec::new();
     Record::Counts(engine.function_counts()).append_to(&mut lines);
+    if asks_for_tasks {
+        Record::Waiting(waiting(engine)).append_to(&mut lines);
+    }
     for tasks in found.chunks(TASKS_AT_ONCE) {
         stream.write_all(&lines).await?;
         lines.clear();

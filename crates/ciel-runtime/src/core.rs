@@ -14,6 +14,7 @@ use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Assignment, Counts, Entry, Graph, JobOutcome};
 use ciel_model::{Handle, KeyTable, Label, Micros, Name, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
+use ciel_ordered::Sink;
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
@@ -318,6 +319,22 @@ impl Core {
             return Ok(());
         }
         self.state_mut().write(strand, after, piece)
+    }
+
+    /// The same for an ordered file.
+    pub(crate) fn write_file(
+        &mut self,
+        strand: StrandKey,
+        task: &Label,
+        after: u64,
+        (sink, piece): (Sink, ciel_ordered::Piece),
+    ) -> Result<(), String> {
+        let key = ciel_ordered::StrandKey(strand.0);
+        if sink == Sink::OUTPUT || !self.state().output().has_place(key) {
+            return self.write(strand, task, after, piece);
+        }
+        self.output_ready = true;
+        self.state_mut().write_file(strand, after, sink, piece)
     }
 
     /// The same for standard error, if that is ordered.

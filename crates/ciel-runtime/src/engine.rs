@@ -28,6 +28,7 @@ use crate::followers::{Follower, Followers};
 use crate::history_file::{self, HistoryFile};
 use crate::layout::SCRATCH;
 use crate::observer::{Observer, Report};
+use crate::open_files::OpenFiles;
 use crate::programs::Programs;
 use crate::released::Released;
 use crate::settings::Settings;
@@ -61,6 +62,8 @@ pub(crate) struct Engine {
     before: Micros,
     /// The file of released output, until the output thread takes it.
     released: Mutex<Option<Released>>,
+    /// The ordered files of the job.
+    pub(crate) files: OpenFiles,
     /// What keeps this process from going on with the run.
     trouble: Mutex<Option<RunError>>,
     /// The socket of a session's client, until the input/output thread takes it.
@@ -84,6 +87,7 @@ pub(crate) struct Engine {
 pub(crate) struct Persistence {
     pub(crate) journal: Option<Journal>,
     pub(crate) released: Option<Released>,
+    pub(crate) files: OpenFiles,
 }
 
 /// What a run is given by those around it.
@@ -111,6 +115,7 @@ impl Engine {
             journal: kept.journal,
             before: core.state().now(),
             released: Mutex::new(kept.released),
+            files: kept.files,
             trouble: Mutex::new(None),
             history: equipment.history,
             trace: equipment.trace,

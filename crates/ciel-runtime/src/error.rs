@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::blocked::Blocked;
+pub use crate::flat_file::FlatFileError;
 
 /// Open files with which a run has enough on any machine of up to 16 cores.
 const OPEN_FILES_MIN: u64 = 256;
@@ -56,6 +57,13 @@ pub enum RunError {
     View(ViewError),
     /// The output cannot be written.
     Output(std::io::Error),
+    /// An ordered file cannot be written, or is not what it was.
+    File {
+        /// Its path, and why.
+        error: FlatFileError,
+        /// The run, if it can be resumed.
+        run: Option<String>,
+    },
     /// Nothing can happen in the run any more, although its job has not ended: a bug of the engine.
     Stalled {
         /// Its id.
@@ -84,6 +92,7 @@ impl RunError {
             RunError::Journal(error) => error.code(),
             RunError::Hindered { hindrance, .. } => hindrance.code(),
             RunError::Output(_) => "run.output",
+            RunError::File { error, .. } => error.code(),
             RunError::Stalled { .. } => "run.stalled",
             RunError::System { .. } => "run.system",
         }
@@ -119,6 +128,7 @@ impl RunError {
                 "this is a bug of ciel; `ciel journal {run}` shows what led to it, and \
                  `ciel resume {run}` continues from what is recorded"
             )),
+            RunError::File { error, run } => Some(error.hint(run.as_deref())),
             RunError::Output(_) | RunError::System { .. } => None,
         }
     }
@@ -183,6 +193,12 @@ impl RunError {
         }
     }
 
+    /// The error of an ordered file; `run` is the run if it can be resumed.
+    pub(crate) fn of_file(run: Option<&str>, error: FlatFileError) -> RunError {
+        let run = run.map(str::to_string);
+        RunError::File { error, run }
+    }
+
     pub(crate) fn hindered(run: &str, hindrance: Blocked) -> RunError {
         RunError::Hindered {
             run: run.to_string(),
@@ -205,6 +221,7 @@ impl fmt::Display for RunError {
             RunError::Recovery(error) => error.fmt(f),
             RunError::Journal(error) => error.fmt(f),
             RunError::Hindered { hindrance, .. } => hindrance.fmt(f),
+            RunError::File { error, .. } => error.fmt(f),
             RunError::Output(error) => write!(f, "cannot write the output: {error}"),
             RunError::Stalled { report, .. } => write!(f, "the run has stalled: {report}"),
             RunError::System { act, source } => write!(f, "cannot {act}: {source}"),
@@ -219,6 +236,7 @@ impl Error for RunError {
             RunError::Journal(error) => Some(error),
             RunError::View(error) => Some(error),
             RunError::Output(source) | RunError::System { source, .. } => Some(source),
+            RunError::File { error, .. } => Some(error),
             RunError::Recovery(_)
             | RunError::OtherVersion { .. }
             | RunError::Changed { .. }

@@ -18,7 +18,10 @@ pub(crate) fn first_given_up(recorded: &Recorded, lost: &[Extent]) -> Option<Seq
         if declares_effects(&record) {
             return None;
         }
-        let (Record::Wrote { piece, .. } | Record::WroteError { piece, .. }) = &record else {
+        let (Record::Wrote { piece, .. }
+        | Record::WroteError { piece, .. }
+        | Record::WroteFile { piece, .. }) = &record
+        else {
             continue;
         };
         for (written, lost) in written.iter_mut().zip(lost) {

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use ciel_coordinator::Coordinator;
 use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
-use ciel_ordered::{Chunk, Extent, OrderedStream, Spill};
+use ciel_ordered::{Chunk, Extent, OrderedStream, Sink, Spill};
 use ciel_view::Durable;
 
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::error::RunError;
+use crate::flat_file::FlatFileError;
 use crate::released::Released;
 
 /// How long the thread rests when it was woken for nothing: strands that have written may stand
@@ -161,6 +162,7 @@ fn take_snapshot(
         released.note_digest();
         let synced = released.sync();
         synced.map_err(|error| Closed::Inside(RunError::of_released(run, &path, error)))?;
+        engine.files.sync().map_err(told(engine))?;
     }
     let written = drawn.map(|snapshot| snapshot.write(&payload));
     let written = written.unwrap_or(Ok(()));
@@ -191,15 +193,23 @@ fn put_out(
     batch: Batch,
     mut released: Option<&mut Released>,
 ) -> Result<(), Closed> {
-    let mut joined = Vec::new();
+    let mut by_sink: BTreeMap<Sink, Vec<u8>> = BTreeMap::new();
     for chunk in &batch.output {
-        read(engine, chunk, &mut joined)?;
+        read(engine, chunk, by_sink.entry(chunk.sink).or_default())?;
     }
-    if !joined.is_empty() && !batch.is_shut {
-        let bytes = pass_the_gate(engine, batch.causes, released.as_deref_mut(), &joined)?;
-        engine.observer.output(bytes)?;
+    if !by_sink.is_empty() && !batch.is_shut {
+        wait_at_the_gate(engine, batch.causes)?;
+        for (sink, bytes) in by_sink {
+            match sink {
+                Sink::OUTPUT => {
+                    let bytes = unreleased(engine, released.as_deref_mut(), &bytes)?;
+                    engine.observer.output(bytes)?;
+                }
+                sink => engine.files.take(sink, &bytes).map_err(told(engine))?,
+            }
+        }
     }
-    joined.clear();
+    let mut joined = Vec::new();
     for chunk in &batch.errors {
         read(engine, chunk, &mut joined)?;
     }
@@ -225,18 +235,29 @@ fn put_out(
     Ok(())
 }
 
-/// What of these bytes may leave now: their causes are recorded, and they have not left before.
-fn pass_the_gate<'a>(
-    engine: &Engine,
-    causes: Option<Sequence>,
-    released: Option<&mut Released>,
-    bytes: &'a [u8],
-) -> Result<&'a [u8], Closed> {
+/// What the error of an ordered file is for this thread.
+fn told(engine: &Engine) -> impl Fn(FlatFileError) -> Closed {
+    let run = engine.journal.is_some().then(|| engine.folder.id());
+    move |error| Closed::Inside(RunError::of_file(run, error))
+}
+
+/// Waits until the causes of output are recorded.
+fn wait_at_the_gate(engine: &Engine, causes: Option<Sequence>) -> Result<(), Closed> {
     let run = engine.folder.id();
     if let (Some(journal), Some(causes)) = (&engine.journal, causes) {
         let recorded = journal.wait_for(causes);
         recorded.map_err(|error| Closed::Inside(RunError::of_journal(run, error)))?;
     }
+    Ok(())
+}
+
+/// What of these bytes of standard output has not left before.
+fn unreleased<'a>(
+    engine: &Engine,
+    released: Option<&mut Released>,
+    bytes: &'a [u8],
+) -> Result<&'a [u8], Closed> {
+    let run = engine.folder.id();
     let Some(released) = released else {
         return Ok(bytes);
     };

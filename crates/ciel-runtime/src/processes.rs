@@ -13,6 +13,7 @@ use ciel_engine::{Action, Attempt};
 use ciel_graph::{Assignment, Entry, Output};
 use ciel_model::{Failure, FailureKind, Form, Label, Value, limits};
 use ciel_node::AttemptKey;
+use ciel_ordered::{Piece, Sink};
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -25,6 +26,7 @@ use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
 use crate::failures;
 use crate::objects;
+use crate::ordered_files;
 use crate::output;
 use crate::pipes::Pipes;
 use crate::spawning::{ProcessEvent, Spawning};
@@ -64,8 +66,8 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
         return;
     }
     match ended {
-        Ok(Conclusion::Outputs { outputs, printed }) => {
-            commit(&engine, &assignment, &mut attempt, outputs, printed)
+        Ok(Conclusion::Outputs { outputs, written }) => {
+            commit(&engine, &assignment, &mut attempt, outputs, written)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
             core.tell(now, attempt.left_with(attempt.lost(failure)));
@@ -82,11 +84,17 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
 enum Conclusion {
     Outputs {
         outputs: Vec<Output>,
-        printed: Printed,
+        written: Written,
     },
     Lost(Failure),
     /// The process is not needed any more.
     Stopped,
+}
+
+/// What a process has written beside its outputs.
+struct Written {
+    printed: Printed,
+    appended: Vec<(Sink, Piece)>,
 }
 
 /// What a process has printed.
@@ -95,7 +103,7 @@ enum Printed {
     /// It went out while the process ran.
     Already,
     /// It is released now.
-    Piece(ciel_ordered::Piece),
+    Piece(Piece),
 }
 
 fn commit(
@@ -103,10 +111,10 @@ fn commit(
     assignment: &Assignment,
     attempt: &mut Attempt,
     outputs: Vec<Output>,
-    printed: Printed,
+    written: Written,
 ) {
     engine.with(|core, now| {
-        match printed {
+        match written.printed {
             Printed::Nothing => {}
             Printed::Already => {
                 attempt.write();
@@ -117,6 +125,12 @@ fn commit(
                 // differs.
                 let (strand, label) = (assignment.strand, &assignment.label);
                 let _ = core.write(strand, label, attempt.write(), piece);
+            }
+        }
+        if !core.is_stopping(attempt.key()) {
+            for piece in written.appended {
+                let (strand, label) = (assignment.strand, &assignment.label);
+                let _ = core.write_file(strand, label, attempt.write(), piece);
             }
         }
         core.act(now, attempt, Action::Finish(outputs));
@@ -132,6 +146,7 @@ async fn run_to_end(
     desk: &mut TaskWorkspace<'_>,
 ) -> Failed<Conclusion> {
     let plan = plan(engine, assignment, desk)?;
+    let sinks = sinks_of(engine, assignment, &plan)?;
     let stdin = desk.standard_input(&plan.stdin).await?;
     desk.unpack().await?;
     if engine.lock().is_stopping(attempt) {
@@ -162,7 +177,20 @@ async fn run_to_end(
     if ended.as_ref().is_some_and(ProcessEnd::is_success) {
         desk.pack().await?;
     }
-    conclude(engine, assignment, &plan, desk, &pipes, ended)
+    let mut concluded = conclude(engine, assignment, &plan, desk, &pipes, ended)?;
+    if let Conclusion::Outputs { written, .. } = &mut concluded {
+        for (index, sink) in sinks.into_iter().enumerate() {
+            let piece = desk.take_appended(index)?;
+            written.appended.extend(piece.map(|piece| (sink, piece)));
+        }
+    }
+    Ok(concluded)
+}
+
+/// The ordered files of a process, which are opened before it starts.
+fn sinks_of(engine: &Engine, assignment: &Assignment, plan: &Plan) -> Failed<Vec<Sink>> {
+    let sink = |path: &String| ordered_files::sink_for(engine, assignment, path);
+    plan.appends.iter().map(sink).collect()
 }
 
 fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskWorkspace<'_>) -> Failed<Plan> {
@@ -360,7 +388,9 @@ fn conclude(
             .map_or(Printed::Nothing, Printed::Piece),
         Stdout::Output(_) => Printed::Nothing,
     };
-    Ok(Conclusion::Outputs { outputs, printed })
+    let appended = Vec::new();
+    let written = Written { printed, appended };
+    Ok(Conclusion::Outputs { outputs, written })
 }
 
 /// The first output that the command has not written as it must.

@@ -8,11 +8,11 @@
 use std::fmt;
 use std::path::Path;
 
-use ciel_coordinator::{Coordinator, Recorder};
+use ciel_coordinator::{Coordinator, FoldError, Recorder};
 use ciel_graph::Action;
 use ciel_journal::{Cut, Durability, Journal, Options, Recorded, Sequence};
 use ciel_model::Name;
-use ciel_ordered::{Extent, Piece};
+use ciel_ordered::{Chunk, Extent, Piece, Sink};
 use ciel_store::limits::VERIFIED_AT_RESUME_BYTES_MAX;
 use ciel_store::{Object, ObjectName, ObjectStore, RunFolder};
 use ciel_view::Durable;
@@ -23,8 +23,10 @@ use crate::core::Order;
 use crate::death::Death;
 use crate::engine::Persistence;
 use crate::error::{RecoveryError, RunError};
+use crate::flat_file::FlatFileError;
 use crate::given_up::first_given_up;
 use crate::observer::Observer;
+use crate::open_files::OpenFiles;
 use crate::output::{ordered, stored};
 use crate::released::Released;
 use crate::settings::Settings;
@@ -90,8 +92,12 @@ pub(crate) fn begin_recorded(
         let (journal, recorded) = open_journal(folder, &path, settings, orders.clone())?;
         match recover(folder, settings, &recorded)? {
             Recovered::Nothing(released) => {
-                let (journal, released) = (Some(journal), Some(released));
-                break Begun::new(settings, Persistence { journal, released });
+                let kept = Persistence {
+                    journal: Some(journal),
+                    released: Some(released),
+                    files: OpenFiles::default(),
+                };
+                break Begun::new(settings, kept);
             }
             Recovered::Whole(whole) => break whole.begun(journal, recorded.cut, given_up),
             Recovered::Without(first) => {
@@ -176,13 +182,15 @@ impl Recorder for ToJournal {
 /// Output that is final and had not left when the process was lost.
 #[derive(Default)]
 struct Late {
-    pieces: Vec<Piece>,
+    pieces: Vec<(Sink, Piece)>,
+    files: OpenFiles,
 }
 
 /// A run as an earlier process of it has left it.
 struct Whole {
     state: Coordinator,
     released: Released,
+    files: OpenFiles,
     /// Files of objects that are missing or have changed.
     lost: Vec<Name>,
 }
@@ -195,6 +203,7 @@ impl Whole {
             kept: Persistence {
                 journal: Some(journal),
                 released: Some(self.released),
+                files: self.files,
             },
             given_up,
             cut,
@@ -229,7 +238,7 @@ fn recover(
         mut state,
         late,
         files,
-    } = catch_panic(|| fold(recorded, &mut released))??;
+    } = catch_panic(|| fold(folder, settings, recorded, &mut released))??;
     let lost = late.lost_output(folder, &state)?;
     if !lost.is_empty() {
         let what = SPILLED_OUTPUT;
@@ -241,11 +250,12 @@ fn recover(
         .retain(&files, VERIFIED_AT_RESUME_BYTES_MAX)?;
     folder.record(is_power(settings));
     verify(&mut released)?;
-    late.release(folder, &mut state, &mut released)?;
+    let files = late.release(folder, &mut state, &mut released)?;
     let lost = lost.into_iter().map(|object| Name(object.name.0)).collect();
     Ok(Recovered::Whole(Box::new(Whole {
         state,
         released,
+        files,
         lost,
     })))
 }
@@ -269,6 +279,9 @@ const SPILLED_OUTPUT: &str = "spilled output";
 /// What the file of released output holds, in words.
 const RELEASED_OUTPUT: &str = "a part of the released output";
 
+/// What an ordered file holds, in words.
+const WRITTEN_FILE: &str = "a part of an ordered file, written before the last snapshot,";
+
 /// What the records of a run come to.
 struct Folded {
     state: Coordinator,
@@ -277,19 +290,30 @@ struct Folded {
     files: Vec<Object>,
 }
 
-fn fold(recorded: &Recorded, released: &mut Released) -> Result<Folded, RecoveryError> {
+fn fold(
+    folder: &RunFolder,
+    settings: &Settings,
+    recorded: &Recorded,
+    released: &mut Released,
+) -> Result<Folded, RunError> {
+    let overwrite = settings.overwrite(folder.id());
     let mut late = Late::default();
     let mut folded = 0u64;
     let look = |state: &mut Coordinator, _: &[Action]| {
         let is_due = folded.is_multiple_of(RECORDS_BETWEEN_LOOKS);
         folded += 1;
         match is_due {
-            true => late.take(state, released),
+            true => late
+                .files
+                .reopen(state, overwrite)
+                .map_err(RunError::from)
+                .and_then(|()| late.take(state, released)),
             false => Ok(()),
         }
     };
     let records = recorded.records.iter().map(|(_, record)| record);
     let mut state = Coordinator::fold(recorded.snapshot.as_deref(), records, look)?;
+    late.files.reopen(&state, overwrite)?;
     late.take(&mut state, released)?;
     let files = state.graph().files().into_iter();
     let files = files.map(|(name, content)| Object {
@@ -310,27 +334,43 @@ const RECORDS_BETWEEN_LOOKS: u64 = 1024;
 impl Late {
     /// Takes out what is final. What was released before is restored in the file of released
     /// output, as far as the records have its bytes.
-    fn take(
-        &mut self,
-        state: &mut Coordinator,
-        released: &mut Released,
-    ) -> Result<(), RecoveryError> {
-        let mut at = state.output().gauges().released_bytes;
-        while let Some(chunk) = state.output_mut().take_ready(u64::MAX) {
-            let length = chunk.piece.length();
-            let known = released.length().saturating_sub(at).min(length);
-            if let Piece::Bytes(bytes) = &chunk.piece {
-                let restored = released.restore(at, bytes);
-                restored.map_err(RecoveryError::Released)?;
-            }
+    fn take(&mut self, state: &mut Coordinator, released: &mut Released) -> Result<(), RunError> {
+        while let Some(Chunk { sink, piece, .. }) = state.output_mut().take_ready(u64::MAX) {
+            let length = piece.length();
+            let at = state.output().released_bytes_of(sink) - length;
+            let present = self.present(sink, at, &piece, released)?;
+            let known = present.saturating_sub(at).min(length);
             if known < length {
-                self.pieces.push(chunk.piece.after(known));
+                self.pieces.push((sink, piece.after(known)));
             }
-            at += length;
         }
         // Standard error is shown at once or not at all.
         while state.errors_mut().take_ready(u64::MAX).is_some() {}
         Ok(())
+    }
+
+    /// How many bytes of a sink were released before. The piece at `at` is compared with them: in
+    /// the file of released output it is restored, a file of the user's must not have changed.
+    fn present(
+        &self,
+        sink: Sink,
+        at: u64,
+        piece: &Piece,
+        released: &mut Released,
+    ) -> Result<u64, RunError> {
+        let bytes = match piece {
+            Piece::Bytes(bytes) => &bytes[..],
+            Piece::Extent(_) => &[],
+        };
+        if sink == Sink::OUTPUT {
+            let restored = released.restore(at, bytes);
+            restored.map_err(RecoveryError::Released)?;
+            return Ok(released.length());
+        }
+        let compared = self
+            .files
+            .with(sink, |file| file.compare(at, bytes).map(|()| file.length()));
+        Ok(compared?)
     }
 
     /// Drops all spilled bytes but those that are still buffered, and returns those of them that
@@ -341,7 +381,7 @@ impl Late {
         state: &Coordinator,
     ) -> Result<Vec<Extent>, RunError> {
         let held = [state.output().extents(), state.errors().extents()].concat();
-        let late = self.pieces.iter().filter_map(|piece| match piece {
+        let late = self.pieces.iter().filter_map(|(_, piece)| match piece {
             Piece::Extent(extent) => Some(*extent),
             Piece::Bytes(_) => None,
         });
@@ -350,21 +390,25 @@ impl Late {
         Ok(lost.into_iter().map(ordered).collect())
     }
 
-    /// Lets out what is late.
+    /// Lets out what is late; returns the ordered files.
     fn release(
         self,
         folder: &RunFolder,
         state: &mut Coordinator,
         released: &mut Released,
-    ) -> Result<(), RunError> {
-        let at = state.output().gauges().released_bytes;
-        let late: u64 = self.pieces.iter().map(Piece::length).sum();
-        if released.length() + late < at {
-            let what = RELEASED_OUTPUT;
-            return Err(RecoveryError::Lost { what }.into());
+    ) -> Result<OpenFiles, RunError> {
+        let at = state.output().released_bytes_of(Sink::OUTPUT);
+        released.pass(self.resumed_at(Sink::OUTPUT, released.length(), at)?);
+        for sink in (1..).map(Sink).take(state.files().len()) {
+            let at = state.output().released_bytes_of(sink);
+            let length = self.files.with(sink, |file| Ok(file.length()))?;
+            let at = self.resumed_at(sink, length, at)?;
+            self.files.with(sink, |file| {
+                file.pass_to(at);
+                Ok(())
+            })?;
         }
-        released.pass(released.length().min(at));
-        for piece in self.pieces {
+        for (sink, piece) in self.pieces {
             let bytes = match piece {
                 Piece::Bytes(bytes) => bytes,
                 Piece::Extent(extent) => {
@@ -374,11 +418,45 @@ impl Late {
                     bytes
                 }
             };
+            if sink != Sink::OUTPUT {
+                self.files.with(sink, |file| file.take(&bytes))?;
+                continue;
+            }
             let taken = released.take(&bytes);
             let path = folder.output_path();
             taken.map_err(|error| RunError::of_released(folder.id(), &path, error))?;
         }
-        Ok(())
+        Ok(self.files)
+    }
+
+    /// Where the late output of a sink begins whose file has that length, if so many bytes are
+    /// final.
+    ///
+    /// # Errors
+    /// `Lost` if bytes between the two are nowhere.
+    fn resumed_at(&self, sink: Sink, length: u64, at: u64) -> Result<u64, RecoveryError> {
+        let late = self.pieces.iter().filter(|(of, _)| *of == sink);
+        let late: u64 = late.map(|(_, piece)| piece.length()).sum();
+        let what = match sink {
+            Sink::OUTPUT => RELEASED_OUTPUT,
+            _ => WRITTEN_FILE,
+        };
+        match length + late < at {
+            true => Err(RecoveryError::Lost { what }),
+            false => Ok(length.min(at)),
+        }
+    }
+}
+
+impl From<FlatFileError> for RunError {
+    fn from(error: FlatFileError) -> RunError {
+        RunError::of_file(None, error)
+    }
+}
+
+impl From<FoldError> for RunError {
+    fn from(corrupt: FoldError) -> RunError {
+        RecoveryError::Corrupt(corrupt).into()
     }
 }
 

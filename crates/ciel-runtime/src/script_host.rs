@@ -5,13 +5,17 @@
 
 use ciel_engine::{Action, At, Attempt, Event};
 use ciel_model::{ActionKey, Form, Handle, Label, Name, Value};
-use ciel_skywriting::host::{Handle as ScriptHandle, Host, Keeping, NoPackage, SpawnRequest};
+use ciel_ordered::Sink;
+use ciel_skywriting::host::{
+    Handle as ScriptHandle, Host, Keeping, NoPackage, RefusedFile, SpawnRequest,
+};
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::executors::Executor;
 use crate::objects;
+use crate::ordered_files;
 use crate::script::{self, Earlier, Script, assigned};
 use crate::settings::Package;
 use crate::translate;
@@ -22,6 +26,8 @@ pub(crate) enum Act {
     Step(Event),
     /// After so many actions.
     Print(u64, Vec<u8>),
+    /// To an ordered file, after so many actions.
+    Append(u64, Sink, Vec<u8>),
 }
 
 /// Spawns of a script, the latest ones, among which the task that made an object is looked for.
@@ -136,6 +142,24 @@ impl Host for ScriptHost<'_> {
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
         self.acts.push(Act::Print(self.attempt.write(), bytes));
+    }
+
+    fn append(&mut self, actions: u64, path: &str, text: &str) -> Result<(), RefusedFile> {
+        self.comes_to(actions);
+        let sink = ordered_files::sink_of(self.engine, path);
+        let sink = sink.map_err(|error| RefusedFile {
+            message: error.to_string(),
+            hint: error.hint(None),
+        })?;
+        if let Some(Act::Append(_, last, bytes)) = self.acts.last_mut()
+            && *last == sink
+        {
+            bytes.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        let (after, bytes) = (self.attempt.write(), text.as_bytes().to_vec());
+        self.acts.push(Act::Append(after, sink, bytes));
+        Ok(())
     }
 
     fn package(&mut self, action: u64, name: &str) -> Result<ScriptHandle, NoPackage> {

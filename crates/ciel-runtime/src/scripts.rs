@@ -453,6 +453,11 @@ fn tell_acts(
                 let written = core.write(strand, label, after, bytes);
                 written.map_err(|told| Box::new(failures::differs(script.assignment(), told)))?;
             }
+            Act::Append(after, sink, bytes) => {
+                let (strand, label) = (script.assignment().strand, &script.assignment().label);
+                let written = core.write_file(strand, label, after, (sink, bytes.into()));
+                written.map_err(|told| Box::new(failures::differs(script.assignment(), told)))?;
+            }
         }
     }
     Ok(())

@@ -131,6 +131,11 @@ impl Settings {
         self.cores.max(1)
     }
 
+    /// The id of the run, `run`, if files of other contents are to be replaced.
+    pub(crate) fn overwrite<'a>(&self, run: &'a str) -> Option<&'a str> {
+        self.given.overwrite.then_some(run)
+    }
+
     /// Threads that run scripts: one in a serial run, else one for each usable core.
     pub(crate) fn script_threads(&self) -> u32 {
         match self.serial {

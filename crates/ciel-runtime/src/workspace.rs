@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
@@ -91,15 +91,31 @@ impl<'a> TaskWorkspace<'a> {
 
     /// What was printed, as a piece of the ordered output; none if nothing was.
     pub(crate) fn take_printed(&self) -> Result<Option<ciel_ordered::Piece>, Box<Failure>> {
-        let path = self.printed_path()?;
+        self.take_written(&self.printed_path()?)
+    }
+
+    /// What the process appended to its ordered file `index`, likewise.
+    pub(crate) fn take_appended(
+        &self,
+        index: usize,
+    ) -> Result<Option<ciel_ordered::Piece>, Box<Failure>> {
+        let path = self.appended_path(index);
+        self.take_written(&path.map_err(|trouble| self.failed(trouble))?)
+    }
+
+    fn appended_path(&self, index: usize) -> Result<PathBuf, ObjectError> {
+        self.scratch(&format!("append.{index}"))
+    }
+
+    fn take_written(&self, path: &Path) -> Result<Option<ciel_ordered::Piece>, Box<Failure>> {
         let scratch = self.engine.folder.scratch();
-        if scratch.length(&path).unwrap_or(0) == 0 {
+        if scratch.length(path).unwrap_or(0) == 0 {
             return Ok(None);
         }
-        if let Some(bytes) = scratch.short(&path, limits::INLINE_BYTES_MAX as u64) {
+        if let Some(bytes) = scratch.short(path, limits::INLINE_BYTES_MAX as u64) {
             return Ok(Some(Vec::from(bytes).into()));
         }
-        output::adopt(self.engine, &path)
+        output::adopt(self.engine, path)
             .map(Some)
             .map_err(|trouble| self.failed(trouble))
     }
@@ -315,6 +331,14 @@ impl Workspace for TaskWorkspace<'_> {
         }
         let path = self.output_in_scratch(index);
         path.expect("the names of outputs are short and plain")
+    }
+
+    fn appended(&mut self, index: usize) -> Result<PathBuf, Refused> {
+        let path = self.appended_path(index);
+        path.map_err(|trouble| {
+            let failure = trouble.failure(self.engine, &self.assignment.label);
+            self.remember(failure)
+        })
     }
 
     fn input_folder(&mut self, index: usize) -> Result<PathBuf, Refused> {

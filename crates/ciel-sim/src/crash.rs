@@ -10,7 +10,7 @@ use ciel_engine::Engine;
 use ciel_graph::{Action, Event, Policy, Situation};
 use ciel_model::AttemptNumber;
 use ciel_node::{AttemptKey, Node};
-use ciel_ordered::{OrderedStream, Piece};
+use ciel_ordered::Piece;
 
 use crate::kept::{Attempts, Noted, Snapshot};
 use crate::program::{Act, Definition, Scenario};
@@ -173,10 +173,10 @@ fn fold(snapshot: Option<&[u8]>, records: &[Vec<u8>]) -> Result<Folded, FoldErro
     let records = records.iter().map(Vec::as_slice);
     let mut coordinator = Coordinator::fold(snapshot, records, |coordinator, done| {
         actions.push(done.to_vec());
-        take_out(coordinator.output_mut(), &mut output);
+        take_out(coordinator, &mut output);
         Ok::<(), FoldError>(())
     })?;
-    take_out(coordinator.output_mut(), &mut output);
+    take_out(&mut coordinator, &mut output);
     assert_eq!(coordinator.refusal(), None, "in the fold");
     Ok(Folded {
         coordinator,
@@ -186,13 +186,38 @@ fn fold(snapshot: Option<&[u8]>, records: &[Vec<u8>]) -> Result<Folded, FoldErro
 }
 
 /// Takes out everything that is final.
-pub(crate) fn take_out(stream: &mut OrderedStream, output: &mut String) {
-    while let Some(chunk) = stream.take_ready(u64::MAX) {
-        let Piece::Bytes(bytes) = chunk.piece else {
-            unreachable!("nothing is spilled here");
-        };
-        output.push_str(std::str::from_utf8(&bytes).expect("scripts write text"));
+///
+/// Standard output and files have one order, which is that of the serial program; each word must
+/// come out of the file that it was written to.
+pub(crate) fn take_out(state: &mut Coordinator, output: &mut String) {
+    while let Some(chunk) = state.output_mut().take_ready(u64::MAX) {
+        let text = text_of(chunk.piece);
+        let index = (chunk.sink.0 as usize).checked_sub(1);
+        let file = index.map(|index| state.files()[index].as_str());
+        for word in words_of(&text) {
+            assert_eq!(file_of(word), file, "{word} came out elsewhere");
+        }
+        output.push_str(&text);
     }
+}
+
+/// A piece as text.
+pub(crate) fn text_of(piece: Piece) -> String {
+    let Piece::Bytes(bytes) = piece else {
+        unreachable!("nothing is spilled here");
+    };
+    String::from_utf8(bytes).expect("scripts write text")
+}
+
+/// The words of a text: what is written at once, however a replay cuts it.
+pub(crate) fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(',')
+}
+
+/// The file that a word goes to; none for standard output.
+pub(crate) fn file_of(word: &str) -> Option<&'static str> {
+    let sum: usize = word.bytes().map(usize::from).sum();
+    [None, Some("/first"), Some("/second")][sum % 3]
 }
 
 /// A graph as bytes, sorted: its tables have no order of their own.

@@ -11,7 +11,7 @@ use ciel_model::{StrandKey, limits};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 use ciel_ordered::Piece;
 
-use crate::crash::take_out;
+use crate::crash::{file_of, take_out, words_of};
 use crate::entry::{self, Beginning};
 use crate::kept::{Note, Snapshot};
 use crate::script::Script;
@@ -241,9 +241,18 @@ impl World<'_> {
     }
 
     pub(crate) fn write(&mut self, strand: StrandKey, after: u64, text: String) {
-        let piece = Piece::Bytes(text.into_bytes());
-        let written = self.engine.state_mut().write(strand, after, piece);
-        assert_eq!(written, Ok(()), "{strand:?}");
+        for word in words_of(&text) {
+            let piece = Piece::Bytes(word.as_bytes().to_vec());
+            let state = self.engine.state_mut();
+            let written = match file_of(word) {
+                None => state.write(strand, after, piece),
+                Some(file) => {
+                    let sink = state.open_file(file);
+                    state.write_file(strand, after, sink, piece)
+                }
+            };
+            assert_eq!(written, Ok(()), "{strand:?}");
+        }
         self.check_accepted();
     }
 
@@ -273,7 +282,7 @@ impl World<'_> {
     /// Lets all output out that is final; all that is recorded by now must survive from now on.
     pub(crate) fn release_output(&mut self) {
         let before = self.output.len();
-        take_out(self.engine.state_mut().output_mut(), &mut self.output);
+        take_out(self.engine.state_mut(), &mut self.output);
         if self.output.len() > before {
             self.kept.gated = self.kept.records.all().len();
         }

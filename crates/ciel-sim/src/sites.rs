@@ -22,7 +22,7 @@ use ciel_graph::{self as graph, Assignment, Entry, JobOutcome};
 use ciel_model::{FactAct, Name, SegmentedQueue, TaskKey, WaitEnd};
 use ciel_node::{AttemptKey, WorkerKey};
 
-use crate::crash::take_out;
+use crate::crash::text_of;
 use crate::kept::Attempts;
 use crate::program::Scenario;
 use crate::random::Random;
@@ -435,6 +435,8 @@ impl<'a> SitesWorld<'a> {
     }
 
     fn release_output(&mut self) {
-        take_out(self.home.state_mut().output_mut(), &mut self.output);
+        while let Some(chunk) = self.home.state_mut().output_mut().take_ready(u64::MAX) {
+            self.output.push_str(&text_of(chunk.piece));
+        }
     }
 }

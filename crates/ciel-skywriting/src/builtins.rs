@@ -121,6 +121,8 @@ builtins! {
     Glob "glob" 1 1;
     /// `export(ref, path, {options})`: a reference to the path, when the file holds the result
     Export "export" 2 3;
+    /// `append(path, x, …)`: what `print` would show of each `x`, at the end of an ordered file
+    Append "append" 1 usize::MAX;
 }
 
 impl Builtin {
@@ -133,6 +135,7 @@ impl Builtin {
                 | Builtin::Exec
                 | Builtin::Package
                 | Builtin::Print
+                | Builtin::Append
                 | Builtin::Cancel
                 | Builtin::Glob
                 | Builtin::Export

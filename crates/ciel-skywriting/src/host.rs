@@ -123,6 +123,17 @@ pub trait Host {
     /// Ordered standard output, after so many actions.
     fn print(&mut self, actions: u64, line: &str);
 
+    /// Text at the end of the ordered file at a path, after so many actions; none only opens it.
+    ///
+    /// # Errors
+    /// The file cannot be used. A host without files refuses each.
+    fn append(&mut self, _actions: u64, path: &str, _text: &str) -> Result<(), RefusedFile> {
+        Err(RefusedFile {
+            message: format!("{path} cannot be opened: there are no ordered files here"),
+            hint: "run the script with `ciel run`".to_string(),
+        })
+    }
+
     /// The handle of the object that the job was given under `name`: the next number of the table,
     /// or a number that it already has there. What it makes is a part of the task's action of that
     /// index.
@@ -136,6 +147,15 @@ pub trait Host {
     fn maker(&self, _object: &str) -> Option<String> {
         None
     }
+}
+
+/// An ordered file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedFile {
+    /// Why, with its path.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
 }
 
 /// Why a script cannot have a package.

@@ -3,7 +3,7 @@
 //! A query costs as much as it shows: it reads the first failures and the counts, and asks a live
 //! run for as many tasks as fit on a page. Read next: [`crate::history`], [`crate::socket`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ciel_store::{RunEntry, RunState, StateFolder};
@@ -32,6 +32,8 @@ pub struct RunView {
     pub tasks: Vec<TaskRecord>,
     /// The number of further tasks that are not listed: not requested, or not known one by one.
     pub left_out: u64,
+    /// Bytes of output that wait behind the serial frontier of a live run, by file.
+    pub waiting: BTreeMap<String, u64>,
     /// How it ended; absent while it lives, and when it was killed.
     pub end: Option<EndRecord>,
 }
@@ -150,6 +152,7 @@ fn view(entry: &RunEntry, tasks: Tasks) -> Option<RunView> {
         counts: reader.counts(),
         tasks: Vec::new(),
         left_out: 0,
+        waiting: BTreeMap::new(),
         end: reader.end().filter(|_| !live),
     };
     add_ended(&mut view, &reader, tasks);
@@ -159,6 +162,12 @@ fn view(entry: &RunEntry, tasks: Tasks) -> Option<RunView> {
             Tasks::All => LIVE_TASKS_MAX,
         };
         let mut answer = socket::ask(&entry.id, &Request::Tasks(most));
+        let is_waiting = |record: &mut Record| matches!(record, Record::Waiting(_));
+        for record in answer.extract_if(.., is_waiting) {
+            if let Record::Waiting(waiting) = record {
+                view.waiting = waiting.bytes;
+            }
+        }
         let counts = answer
             .iter()
             .position(|one| matches!(one, Record::Counts(_)));
@@ -204,6 +213,7 @@ fn add_live(tasks: &mut Vec<TaskRecord>, answer: Vec<Record>) {
             Record::Task(task) => Some(*task),
             Record::Run(_)
             | Record::Counts(_)
+            | Record::Waiting(_)
             | Record::Moment(_)
             | Record::Missed { .. }
             | Record::Log(_)

@@ -220,12 +220,17 @@ pub enum Act {
         /// The failure, which names the resource.
         failure: String,
     },
+    /// An ordered file was named for the first time.
+    Opened {
+        /// Its path.
+        path: String,
+    },
     /// A task wrote to an ordered stream.
     Wrote {
         /// The task, as it is printed.
         task: String,
-        /// `stdout` or `stderr`.
-        stream: &'static str,
+        /// `stdout`, `stderr`, or the path of an ordered file.
+        stream: String,
         /// Length in bytes.
         length: u64,
         /// How it begins, if it is held in memory.

@@ -19,6 +19,8 @@ pub enum Record {
     Run(RunRecord),
     /// How many tasks there were by now; a later one replaces it.
     Counts(CountsRecord),
+    /// Output that waits behind the serial frontier; only in the answer of a live run.
+    Waiting(WaitingRecord),
     /// The state of a task when the record was made; a later one replaces it.
     Task(Box<TaskRecord>),
     /// Something happened to a task; only for those who follow a live run.
@@ -50,6 +52,13 @@ pub struct RunRecord {
     /// It was resumed after a former process of it was lost.
     #[serde(default)]
     pub resumed: bool,
+}
+
+/// Output that is held until everything before it is final.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitingRecord {
+    /// Bytes in memory and on disk, by file: `stdout`, or the path of an ordered file.
+    pub bytes: BTreeMap<String, u64>,
 }
 
 /// How many tasks there were.

@@ -11,10 +11,11 @@ const AHEAD: &str = "ahead";
 const UNWIND: &str = "unwind";
 const BEGUN: &str = "begun";
 const LATER: &str = "later";
+const FILES: &str = "files";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 9] = [
-    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER,
+pub(crate) const OFFERED: [&str; 10] = [
+    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES,
 ];
 
 /// What a worker and this engine both can do.
@@ -38,6 +39,8 @@ pub(crate) struct Features {
     pub(crate) begun: bool,
     /// Values of later handles come with answers.
     pub(crate) later: bool,
+    /// Writes may name ordered files.
+    pub(crate) files: bool,
 }
 
 impl Features {
@@ -54,6 +57,7 @@ impl Features {
             unwind: names(UNWIND),
             begun: names(BEGUN),
             later: names(LATER),
+            files: names(FILES),
         }
     }
 }

@@ -68,6 +68,18 @@ pub trait Host {
     /// Its strand is replayed and writes something else than before.
     fn write(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) -> Failed<()>;
 
+    /// The same for an ordered file, which is made if it is missing.
+    ///
+    /// # Errors
+    /// As for [`Host::write`], and the file cannot be written or is another's.
+    fn write_file(
+        &mut self,
+        task: &Assignment,
+        file: &str,
+        after: u64,
+        bytes: Vec<u8>,
+    ) -> Failed<()>;
+
     /// The same for standard error, if that is ordered.
     fn write_error(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>);
 

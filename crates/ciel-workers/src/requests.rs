@@ -299,6 +299,13 @@ fn committed(
 fn write(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Write) -> Failed<Outcome> {
     task.reach(message.after)?;
     let bytes = &message.data;
+    if !message.file.is_empty() {
+        let after = task.attempt.write();
+        let (assignment, file) = (&task.assignment, &message.file);
+        turn.host
+            .write_file(assignment, file, after, bytes.to_vec())?;
+        return Ok(Outcome::Nothing);
+    }
     match message.sink() {
         Sink::Stderr if turn.rules.ordered_errors => {
             let after = task.attempt.actions();

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from ciel._executor import Executor as Executor
     from ciel._export import export as export
     from ciel._skywriting import skywriting as skywriting
+    from ciel._follow import follow as follow
     from ciel._open import open as open
     from ciel._session import Session as Session
     from ciel._run import run as run
@@ -97,6 +98,7 @@ __all__ = [
     "environ",
     "export",
     "first",
+    "follow",
     "gather",
     "map",
     "now",
@@ -119,6 +121,7 @@ _LATER = {
     "Executor": "ciel._executor",
     "Session": "ciel._session",
     "export": "ciel._export",
+    "follow": "ciel._follow",
     "open": "ciel._open",
     "run": "ciel._run",
     "sh": "ciel._shell",

@@ -541,6 +541,9 @@ class Connection:
     def write(self, tag: int, sink: int, data: bytes, after: int) -> None:
         """Writes to a stream, after so many actions: 0 standard output, 1 standard error."""
 
+    def write_file(self, tag: int, path: str, data: bytes, after: int) -> None:
+        """Writes to the ordered file at a path, after so many actions; no bytes open it."""
+
     def observe(self, tag: int, kind: str, value: bytes, *, action: int, part: int) -> None:
         """Records an input from the environment, as that part of the next action."""
 

@@ -32,6 +32,7 @@ from ciel._random import SEED, tell_seed
 from ciel._root import as_plain
 from ciel._scheduler import Scheduler
 from ciel._strand import check_may_wait, here
+from ciel._task_files import SerialFiles
 from ciel._task_strand import (
     ArgumentFailed,
     TaskStrand,
@@ -70,6 +71,7 @@ class SerialRun:
         self.root = SerialStrand(self, _native.position_of_root(key), "main")
         self.root.is_task = False
         self.failed: list[Box] = []
+        self.files = SerialFiles()
         self._scheduler = Scheduler(greenlet(self._serve), None)
 
     def run(self, main: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -105,6 +107,7 @@ class SerialRun:
 
     def __exit__(self, *_: object) -> None:
         """Ends the run."""
+        self.files.close()
         here.strand = self._before
         if self._seed is None:
             os.environ.pop(SEED, None)
@@ -188,6 +191,10 @@ class SerialStrand(TaskStrand):
         except BaseException as error:  # any exception of a task is its failure
             self._fail(boxes, failure_of(error, self.label, self.call_text, self.label))
         self.ended = True
+
+    def write_file(self, path: str, data: bytes, now: bool) -> None:
+        """Writes to an ordered file at once; `now` is without effect."""
+        self.run.files.write(path, data, now)
 
     def hands_on(self, call: Call) -> bool:
         """Never; a tail of a spawned task has as many outputs as the task."""

@@ -17,6 +17,7 @@ from ciel._errors import CielError
 from ciel._future import Future
 from ciel._options import OptionNames, Options
 from ciel._strand import Strand, current
+from ciel._task_files import OrderedFile
 
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
 _PREFIX = "out."
@@ -89,8 +90,9 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         ends in this name; without it the result is what the command prints. With
         `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
         dictionary of futures. A slash behind a name, as in `{out/}`, is a folder, and `{name/}`
-        that of a folder which another command wrote. `stdin` is a future, bytes, text, or a list of
-        them; `env` adds variables; `cwd` is the working folder.
+        that of a folder which another command wrote. For a file of `ciel.open`, `{name}` is the
+        number of a descriptor: what the command writes to `>&{name}` is appended there. `stdin` is
+        a future, bytes, text, or a list of them; `env` adds variables; `cwd` is the working folder.
 
         `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
         path of a Conda environment, which is activated for the command. `container` holds the words
@@ -130,8 +132,12 @@ def spawn_command(
     named = _placeholders(command)
     used = named | {name.removeprefix(_INPUT) for name in named}
     inputs = {word: value for word, value in words.items() if word in used}
+    files = {word: value for word, value in inputs.items() if isinstance(value, OrderedFile)}
+    inputs = {word: value for word, value in inputs.items() if word not in files}
+    named -= files.keys()
     where = {word: words[word] for word in _SURROUNDINGS & words.keys() - used}
-    changes = {word: words[word] for word in words if word not in inputs and word not in where}
+    others = words.keys() - inputs.keys() - files.keys() - where.keys()
+    changes = {word: words[word] for word in words if word in others}
     names = _outputs_of(named, inputs, outputs)
     _check_options(changes, used)
     asked = (options if options is not None else Options()).changed(**changes)
@@ -140,6 +146,8 @@ def spawn_command(
         "command": command,
         "inputs": {name: _word(strand, name, value) for name, value in inputs.items()},
     }
+    if files:
+        arguments["appends"] = {name: file.name for name, file in files.items()}
     if names:
         arguments["outputs"] = names
     if stdin is not None:

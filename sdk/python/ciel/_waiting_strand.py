@@ -81,6 +81,8 @@ class Process(Protocol):
 class WaitingStrand(EngineStrand, TaskStrand):
     """A strand of a worker. `pieces` and `errors` are output not sent yet.
 
+    In `pieces`, bytes for an ordered file are behind its path.
+
     `first_of` is the row of the last wait for a first; the engine keeps its list. `_told` has what
     came with answers to others, by handle.
     """
@@ -102,7 +104,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         self.position = start.position
         self.cores = start.cores
         self.pure = start.options.pure is True
-        self.pieces: list[bytes] = []
+        self.pieces: list[bytes | tuple[str, bytes]] = []
         self.errors: list[bytes] = []
         replay = start.replay
         if replay is not None:

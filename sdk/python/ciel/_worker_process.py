@@ -9,6 +9,7 @@ turns, protocol/PROTOCOL.md.
 from __future__ import annotations
 
 import _thread
+import errno
 import faulthandler
 import os
 import signal
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from greenlet import getcurrent
 
-from ciel import _native, _once, _streams
+from ciel import _native, _once, _streams, _task_files
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
@@ -249,26 +250,50 @@ class WorkerProcess:
         if self.forked:
             os.write(sink + 1, data)
             return
-        thread = threading.get_ident()
-        if thread in self._apart:
+        if threading.get_ident() in self._apart:
             sink = _streams.STDERR
-        if thread == self._thread:
-            strand = self.running
-        else:
-            strand = self._owner(threading.current_thread())
+        strand = self._writing()
         if strand is None:
             return
         if sink:
             strand.errors.append(data)
         else:
-            captured = self.captured.take() if strand is self.running else b""
-            if captured:
-                strand.pieces.append(captured)
-            strand.pieces.append(data)
+            self._gather(strand, data)
         if strand is self.running and (not data or data.endswith(b"\n")):
-            self.send(strand)
-            # What is printed is out, even if the next line kills the process.
-            self.connection.flush()
+            self._send_now(strand)
+
+    def write_file(self, path: str, data: bytes, now: bool) -> None:
+        """Buffers what a task writes to an ordered file; called from any thread.
+
+        Raises:
+            OSError: this process is a forked child of a worker.
+        """
+        if self.forked:
+            raise OSError(errno.EBADF, "a forked process cannot write to an ordered file", path)
+        strand = self._writing()
+        if strand is None:
+            return
+        if data or not now:
+            self._gather(strand, (path, data))
+        if now and strand is self.running:
+            self._send_now(strand)
+
+    def _writing(self) -> WaitingStrand | None:
+        """The strand whose output this thread writes; `None` if it has ended."""
+        if threading.get_ident() == self._thread:
+            return self.running
+        return self._owner(threading.current_thread())
+
+    def _gather(self, strand: WaitingStrand, piece: bytes | tuple[str, bytes]) -> None:
+        captured = self.captured.take() if strand is self.running else b""
+        if captured:
+            strand.pieces.append(captured)
+        strand.pieces.append(piece)
+
+    def _send_now(self, strand: WaitingStrand) -> None:
+        self.send(strand)
+        # What is printed is out, even if the next line kills the process.
+        self.connection.flush()
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -301,11 +326,17 @@ class WorkerProcess:
                 return  # it is sent with what the strand does next
             strand.promote()
         with self._lock:
-            for sink, pieces in enumerate((strand.pieces, strand.errors)):
-                data = b"".join(pieces)
-                pieces.clear()
-                if data:
-                    self.connection.write(strand.tag, sink, data, strand.next_action)
+            tag, after = strand.tag, strand.next_action
+            for path, data in _joined(strand.pieces):
+                if path is not None:
+                    self.connection.write_file(tag, path, data, after)
+                elif data:
+                    self.connection.write(tag, _streams.STDOUT, data, after)
+            strand.pieces.clear()
+            errors = b"".join(strand.errors)
+            strand.errors.clear()
+            if errors:
+                self.connection.write(tag, _streams.STDERR, errors, after)
 
     def _owner(self, thread: threading.Thread) -> WaitingStrand | None:
         """The strand that started a thread; `None` if it has ended, which is reported once."""
@@ -434,9 +465,27 @@ def install(process: WorkerProcess) -> None:
     """Makes this process a worker: standard streams, signals, forks, process state of strands."""
     note_worker()
     _streams.install(process.write)
+    _task_files.install(process.write_file)
     process.state.take()
     signal.signal(signal.SIGUSR2, process.on_interrupt)
     process.state.install()
     _once.install(process.apart)
     os._exit = process.exit
     os.register_at_fork(after_in_child=process.on_forked)
+
+
+def _joined(
+    pieces: list[bytes | tuple[str, bytes]],
+) -> Iterator[tuple[str | None, bytes]]:
+    """Runs of pieces that go to one file, or to standard output, with the path of the file."""
+    target: str | None = None
+    run: list[bytes] = []
+    for piece in pieces:
+        path, data = (None, piece) if isinstance(piece, bytes) else piece
+        if path != target and run:
+            yield target, b"".join(run)
+            run = []
+        target = path
+        run.append(data)
+    if run:
+        yield target, b"".join(run)

@@ -22,6 +22,9 @@ from ciel import Future
 TASKS_MAX = 40
 DEPTH_MAX = 4
 MODULUS = 1_000_003
+FILES = ("first", "second")
+FOLDER = "CIEL_TEST_FILES"
+"""The variable with the folder of the ordered files; without it, programs append to none."""
 
 Acts = list[tuple[Any, ...]]
 
@@ -71,9 +74,13 @@ def _acts(chance: random.Random, depth: int, budget: list[int]) -> Acts:
     acts: Acts = []
     futures = 0
     for _ in range(chance.randint(1, 6)):
-        kind = chance.choice(["print", "spawn", "spawn", "spawn", "use", "put", "gather", "first"])
+        kind = chance.choice(
+            ["print", "log", "spawn", "spawn", "spawn", "use", "put", "gather", "first"]
+        )
         if kind == "print":
             acts.append(("print", chance.choice("abcxyz") * chance.randint(1, 4)))
+        elif kind == "log":
+            acts.append(("log", chance.choice(FILES), chance.choice("ab\n") * chance.randint(1, 4)))
         elif kind == "spawn" and depth and budget[0] > 0:
             budget[0] -= 1
             given = [chance.randrange(futures) for _ in range(chance.randint(0, 2)) if futures]
@@ -135,6 +142,13 @@ class Language:
         """Prints."""
         print(text)
 
+    def log(self, name: str, text: str) -> None:
+        """Appends to an ordered file, if there is a folder for them."""
+        folder = os.environ.get(FOLDER)
+        if folder is not None:
+            with ciel.open(os.path.join(folder, name), "serial-append") as file:
+                file.write(text)
+
     def die(self, how: str) -> None:
         """Ends the process."""
         sys.stdout.write("part of a line")
@@ -164,6 +178,8 @@ def act_once(language: Any, act: tuple[Any, ...], futures: list[Any]) -> int:
     kind = act[0]
     if kind == "print":
         language.say(act[1])
+    elif kind == "log":
+        language.log(act[1], act[2])
     elif kind == "spawn":
         futures.append(language.spawn(act[1], [futures[place] for place in act[2]], act[3]))
     elif kind == "put":
@@ -251,6 +267,7 @@ class Direct:
     def __init__(self) -> None:
         """Collects what is printed."""
         self.printed: list[str] = []
+        self.files = dict.fromkeys(FILES, "")
 
     def spawn(self, acts: Acts, given: list[Any], how: str) -> Any:
         """Runs at once; a failed value among the arguments is the task's own failure."""
@@ -310,6 +327,10 @@ class Direct:
         """Prints."""
         self.printed.append(text + "\n")
 
+    def log(self, name: str, text: str) -> None:
+        """Appends."""
+        self.files[name] += text
+
     def die(self, _how: str) -> None:
         """The failure of a task whose process has died."""
         self.printed.append("part of a line")
@@ -342,11 +363,23 @@ def expected(seed: int, count: int = 1, how: str = "") -> tuple[str, str]:
     A value in which a process has died names `Died` in place of ciel's exception.
     """
     direct = Direct()
-    values = [
+    values = evaluated(direct, seed, count, how)
+    return "\n".join(values), "".join(direct.printed)
+
+
+def expected_files(seed: int, count: int) -> dict[str, str]:
+    """What that job appends to its ordered files."""
+    direct = Direct()
+    evaluated(direct, seed, count)
+    return direct.files
+
+
+def evaluated(direct: Direct, seed: int, count: int, how: str = "") -> list[str]:
+    """The values of the programs."""
+    return [
         told(lambda acts=acts: direct.result(direct._run(acts, [])))  # type: ignore[misc]
         for acts in [program(number, how) for number in range(seed, seed + count)]
     ]
-    return "\n".join(values), "".join(direct.printed)
 
 
 def main(seed: str = "0", count: str = "1", how: str = "") -> str:

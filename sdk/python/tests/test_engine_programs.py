@@ -42,11 +42,31 @@ def job_file(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("options", [("--serial",), ("-j1",), ("-j2",), ("-j4",)])
-def test_programs_equal_their_plain_evaluation(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_programs_equal_their_plain_evaluation(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for seed in (1, 1001):
+        folder = fresh_files(tmp_path, monkeypatch)
         ended = jobs.end_of(jobs.start(job_file(tmp_path), str(seed), str(COUNT), options=options))
         assert ended.status == 0, ended.talk
         assert ended.printed == expected_print(seed)
+        expect_files(folder, seed, "")
+
+
+def fresh_files(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new folder for the ordered files of the next job."""
+    folder = home / f"files-{len(list(home.iterdir()))}"
+    folder.mkdir()
+    monkeypatch.setenv(programs.FOLDER, str(folder))
+    return folder
+
+
+def expect_files(folder: Path, seed: int, about: str) -> None:
+    """The ordered files hold what the plain evaluation of the job of `seed` appends."""
+    for name, text in programs.expected_files(seed, COUNT).items():
+        path = folder / name
+        found = path.read_text(encoding="utf-8") if path.exists() else ""
+        assert found == text, f"{name}: {about}"
 
 
 def killed_run(job: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended, int]:
@@ -73,7 +93,7 @@ def killed_run(job: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended,
     return jobs.end_of(process), landed
 
 
-def soak_killed(job: Path, hits_min: int) -> None:
+def soak_killed(job: Path, hits_min: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs programs of random seeds while workers are killed; checks what each run shows.
 
     It lasts `SOAK_S` seconds, or until `hits_min` kills have landed.
@@ -82,12 +102,16 @@ def soak_killed(job: Path, hits_min: int) -> None:
     chance = random.Random(seed)
     while landed < hits_min or time.monotonic() - began < SOAK_S:
         first = chance.randrange(1 << 32)
+        folder = fresh_files(job.parent, monkeypatch)
         ended, hits = killed_run(job, first, chance)
         landed += hits
         assert ended.status == 0, f"chance {seed}, programs from {first}:\n{ended.talk}"
         assert ended.printed == expected_print(first), f"chance {seed}, programs from {first}"
+        expect_files(folder, first, f"chance {seed}, programs from {first}")
         assert time.monotonic() - began < SOAK_S + jobs.DEADLINE_S, f"only {landed} kills landed"
 
 
-def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(tmp_path: Path) -> None:
-    soak_killed(job_file(tmp_path), 10)
+def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soak_killed(job_file(tmp_path), 10, monkeypatch)

@@ -375,6 +375,16 @@ def test_threads_without_the_interpreter_lock_write_in_order(tmp_path: Path) -> 
     assert (tmp_path / "log").read_text().split() == [*map(str, range(10_000))]
 
 
-def test_file_of_a_program_in_a_task_is_refused(tmp_path: Path) -> None:
-    with testing.serial(), pytest.raises(ciel.CielError, match="log.*in a task.*print"):
-        ciel.open(tmp_path / "log")
+def test_file_of_tasks_is_text_in_utf_8_and_has_no_pointers(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with testing.serial():
+        for mode in ("local", "global"):
+            with pytest.raises(ValueError, match="log.*a file of tasks has the mode"):
+                ciel.open(path, mode)
+        with pytest.raises(ValueError, match="log.*UTF-8"):
+            ciel.open(path, encoding="latin-1")
+        with pytest.raises(FileNotFoundError):
+            ciel.open(path, exists=True)
+        with ciel.open(path) as log:
+            log.write("käse\n")
+    assert path.read_bytes() == "käse\n".encode()

@@ -152,6 +152,7 @@ fn words(act: &Act) -> String {
         Act::JobCancelled { failure } => format!("job cancelled: {}", first_line(failure)),
         Act::Ticked => "time limits were checked".to_string(),
         Act::Refused { task, failure } => format!("{task} refused: {}", first_line(failure)),
+        Act::Opened { path } => format!("{path} is an ordered file from here on"),
         Act::Wrote {
             task,
             stream,

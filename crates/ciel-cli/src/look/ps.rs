@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::own_failure;
 use crate::cli_error::CliError;
-use crate::display::{self, columns, counted, duration, shortened};
+use crate::display::{self, columns, counted, duration, shortened, size};
 use crate::options::{PsOptions, Shared};
 use crate::paint::{Paint, paint_output};
 
@@ -70,6 +70,10 @@ fn table(runs: &[RunView], all: bool, paint: Paint) -> String {
         if run.resumable {
             let way = format!("can be resumed: ciel resume {}", run.run.run);
             text.push_str(&format!("  {}\n", paint.hint(&way)));
+        }
+        for (file, bytes) in &run.waiting {
+            let waits = format!("{} wait for their turn in {file}", size(*bytes));
+            text.push_str(&format!("  {}\n", paint.faint(&waits)));
         }
         text.push_str(&task_lines(run, all, paint));
     }
@@ -209,6 +213,7 @@ fn run_value(run: &RunView) -> Value {
         "live": run.live,
         "resumable": run.resumable,
         "end": run.end,
+        "waiting_bytes": run.waiting,
         "functions": run.counts.as_ref().map(|counts| &counts.functions),
         "tasks": run.tasks,
     })

@@ -24,6 +24,7 @@ const TEMPORARY: &str = "temporary";
 /// Attempts that a job grants beyond the first where its commands are killed.
 const RETRIES: &str = "4";
 
+const APPENDS: &str = include_str!("programs/appends.py");
 const COMMANDS: &str = include_str!("programs/commands.sw");
 const KEPT: &str = include_str!("programs/kept.sw");
 const LOOPS: &str = include_str!("programs/loops.py");
@@ -74,6 +75,10 @@ pub fn jobs(seed: u64) -> Vec<Job> {
         ..written("kept.sw", &[("kept.sw", KEPT)])
     });
     if runs_python("programs in Python that are killed", "") {
+        jobs.push(Job {
+            makes: &["first", "second"],
+            ..written("appends.py", &[("appends.py", APPENDS)])
+        });
         jobs.push(written("loops.py", &[("loops.py", LOOPS)]));
         jobs.push(Job {
             varies: true,

@@ -105,6 +105,10 @@ impl Conversation {
         self.write(ROOT, 0, "begun\n");
         let piece = Piece::Bytes(b"a word\n".to_vec());
         self.coordinator.write_error(StrandKey(0), 0, piece);
+        let sink = self.coordinator.open_file("/home/user/log");
+        let piece = Piece::Bytes(b"logged\n".to_vec());
+        let written = self.coordinator.write_file(StrandKey(0), 0, sink, piece);
+        written.unwrap();
         self.step(Step::Construct {
             at: ActionKey::part(0, 0),
             handle: Handle(0),

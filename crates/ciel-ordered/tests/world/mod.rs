@@ -1,7 +1,9 @@
 //! Random programs of strands, the serial interpreter that says what they print, and a runner
 //! that performs them in a random order with crashes, failed attempts and spills.
 
-use ciel_ordered::{After, Chunk, Extent, OrderedError, OrderedStream, Piece, Spill, StrandKey};
+use ciel_ordered::{
+    After, Chunk, Extent, OrderedError, OrderedStream, Piece, Sink, Spill, StrandKey,
+};
 
 pub struct Random(pub u64);
 
@@ -18,6 +20,10 @@ impl Random {
         self.below(bound) == 0
     }
 
+    pub fn sink(&mut self) -> Sink {
+        Sink(self.below(3) as u32)
+    }
+
     pub fn text(&mut self, length_max: usize) -> Vec<u8> {
         let length = self.below(length_max + 1);
         (0..length).map(|_| b'a' + self.below(26) as u8).collect()
@@ -26,7 +32,7 @@ impl Random {
 
 #[derive(Debug, Clone)]
 pub enum Event {
-    Write(Vec<u8>),
+    Write(Sink, Vec<u8>),
     Spawn(usize),
     Mark,
     Hold,
@@ -79,7 +85,7 @@ impl Program {
         });
         for _ in 0..random.below(9) {
             let event = match random.below(16) {
-                0..=6 => Event::Write(random.text(300)),
+                0..=6 => Event::Write(random.sink(), random.text(300)),
                 7..=11 if self.plans.len() < size => {
                     Event::Spawn(self.add_strand(random, size, stops))
                 }
@@ -89,7 +95,7 @@ impl Program {
                     true => Event::Commit,
                     false => Event::Release,
                 },
-                _ => Event::Write(random.text(5)),
+                _ => Event::Write(random.sink(), random.text(5)),
             };
             self.plans[index].events.push(event);
         }
@@ -106,7 +112,7 @@ impl Program {
                 Event::Hold if !held => (held, committed) = (true, index),
                 Event::Commit => committed = index,
                 Event::Release => (held, committed) = (false, index),
-                Event::Hold | Event::Write(_) | Event::Spawn(_) | Event::Mark => {}
+                Event::Hold | Event::Write(..) | Event::Spawn(_) | Event::Mark => {}
             }
         }
         if held && *end != End::Close {
@@ -117,10 +123,10 @@ impl Program {
     }
 
     /// The output of a strand by definition; returns whether the output continues after it.
-    pub fn interpret(&self, strand: usize, output: &mut Vec<u8>) -> bool {
+    pub fn interpret(&self, strand: usize, output: &mut Vec<(Sink, u8)>) -> bool {
         for event in self.lasting_events(strand) {
             match event {
-                Event::Write(bytes) => output.extend(bytes),
+                Event::Write(sink, bytes) => output.extend(of(*sink, bytes)),
                 Event::Spawn(child) => {
                     if !self.interpret(*child, output) {
                         return false;
@@ -132,7 +138,7 @@ impl Program {
         self.plans[strand].end != End::Discard(After::Stop)
     }
 
-    pub fn expected(&self) -> Vec<u8> {
+    pub fn expected(&self) -> Vec<(Sink, u8)> {
         let mut output = Vec::new();
         for root in &self.roots {
             self.interpret(*root, &mut output);
@@ -164,7 +170,13 @@ pub struct World {
     pub runners: Vec<Runner>,
     pub blob: Vec<u8>,
     pub spills: Vec<Spill>,
-    pub output: Vec<u8>,
+    /// Each byte with its sink, in the order of release.
+    pub output: Vec<(Sink, u8)>,
+}
+
+/// Bytes with their sink.
+fn of(sink: Sink, bytes: &[u8]) -> impl Iterator<Item = (Sink, u8)> {
+    bytes.iter().map(move |byte| (sink, *byte))
 }
 
 fn key(strand: usize) -> StrandKey {
@@ -247,7 +259,7 @@ impl World {
     fn perform(&mut self, strand: usize, event: Event) -> Result<(), OrderedError> {
         let next = self.runners[strand].next;
         match event {
-            Event::Write(bytes) => return self.write(strand, bytes),
+            Event::Write(sink, bytes) => return self.write(strand, sink, bytes),
             Event::Spawn(child) => {
                 self.stream.spawn(key(strand), key(child))?;
                 if self.runners[child].stage == Stage::Unborn {
@@ -271,14 +283,14 @@ impl World {
         Ok(())
     }
 
-    fn write(&mut self, strand: usize, bytes: Vec<u8>) -> Result<(), OrderedError> {
+    fn write(&mut self, strand: usize, sink: Sink, bytes: Vec<u8>) -> Result<(), OrderedError> {
         let (left, right) = bytes.split_at(self.random.below(bytes.len() + 1));
         for part in [left, right] {
             let piece = match self.random.one_in(6) {
                 true => Piece::Extent(self.store(part)),
                 false => Piece::Bytes(part.to_vec()),
             };
-            self.stream.write(key(strand), piece)?;
+            self.stream.write_to(key(strand), sink, piece)?;
         }
         Ok(())
     }
@@ -386,11 +398,11 @@ impl World {
     }
 
     fn take(&mut self, limit: u64) -> bool {
-        let Some(Chunk { piece, .. }) = self.stream.take_ready(limit) else {
+        let Some(Chunk { sink, piece, .. }) = self.stream.take_ready(limit) else {
             return false;
         };
         assert!(piece.length() <= limit && piece.length() > 0);
-        self.output.extend(self.read(&piece));
+        self.output.extend(of(sink, &self.read(&piece)));
         true
     }
 

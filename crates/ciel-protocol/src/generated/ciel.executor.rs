@@ -603,6 +603,9 @@ pub struct Write {
     /// After how many actions.
     #[prost(uint64, tag = "3")]
     pub after: u64,
+    /// The path of an ordered file, to write there instead; with the feature `files` only.
+    #[prost(string, tag = "4")]
+    pub file: ::prost::alloc::string::String,
 }
 /// With a value: an input that the task took from outside, to be recorded. Without: a timing
 /// question to the engine, answered by Answer.observed and recorded as well.

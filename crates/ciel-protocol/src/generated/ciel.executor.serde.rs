@@ -7892,6 +7892,9 @@ impl serde::Serialize for Write {
         if self.after != 0 {
             len += 1;
         }
+        if !self.file.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Write", len)?;
         if self.sink != 0 {
             let v = Sink::try_from(self.sink)
@@ -7908,6 +7911,9 @@ impl serde::Serialize for Write {
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("after", ToString::to_string(&self.after).as_str())?;
         }
+        if !self.file.is_empty() {
+            struct_ser.serialize_field("file", &self.file)?;
+        }
         struct_ser.end()
     }
 }
@@ -7921,6 +7927,7 @@ impl<'de> serde::Deserialize<'de> for Write {
             "sink",
             "data",
             "after",
+            "file",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -7928,6 +7935,7 @@ impl<'de> serde::Deserialize<'de> for Write {
             Sink,
             Data,
             After,
+            File,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7952,6 +7960,7 @@ impl<'de> serde::Deserialize<'de> for Write {
                             "sink" => Ok(GeneratedField::Sink),
                             "data" => Ok(GeneratedField::Data),
                             "after" => Ok(GeneratedField::After),
+                            "file" => Ok(GeneratedField::File),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7974,6 +7983,7 @@ impl<'de> serde::Deserialize<'de> for Write {
                 let mut sink__ = None;
                 let mut data__ = None;
                 let mut after__ = None;
+                let mut file__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Sink => {
@@ -7998,12 +8008,19 @@ impl<'de> serde::Deserialize<'de> for Write {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::File => {
+                            if file__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("file"));
+                            }
+                            file__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Write {
                     sink: sink__.unwrap_or_default(),
                     data: data__.unwrap_or_default(),
                     after: after__.unwrap_or_default(),
+                    file: file__.unwrap_or_default(),
                 })
             }
         }

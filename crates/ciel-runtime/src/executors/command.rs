@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) environment: Vec<(String, OsString)>,
     /// The working folder; that of `ciel` if there is none.
     pub(crate) folder: Option<PathBuf>,
+    /// Paths of the ordered files that it appends to, in the order of [`Workspace::appended`].
+    pub(crate) appends: Vec<String>,
 }
 
 /// What an executor may request while it plans: files of the task.
@@ -48,6 +50,8 @@ pub(crate) trait Workspace {
     /// The file to write output `index` to. Its path ends in `out.` and the name, if that is short
     /// and plain.
     fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf;
+    /// The file that takes what the process appends to ordered file `index`.
+    fn appended(&mut self, index: usize) -> Result<PathBuf, Refused>;
     /// A new folder with what is in the archive that is input `index`; it is there when the command
     /// starts.
     fn input_folder(&mut self, index: usize) -> Result<PathBuf, Refused>;

@@ -51,6 +51,7 @@ impl CommandLine for Environ {
             stdout: Stdout::Printed,
             environment,
             folder: None,
+            appends: Vec::new(),
         })
     }
 }

@@ -22,7 +22,7 @@ const SH: &[&str] = &["sh", "-c"];
 const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
 
 /// The arguments that it knows.
-const ARGUMENTS: [&str; 10] = [
+const ARGUMENTS: [&str; 11] = [
     "command",
     "inputs",
     "outputs",
@@ -33,7 +33,11 @@ const ARGUMENTS: [&str; 10] = [
     "shell",
     "conda",
     "container",
+    "appends",
 ];
+
+/// The descriptors of ordered files: every shell reads these numbers, and larger ones not all.
+const DESCRIPTORS: std::ops::RangeInclusive<usize> = 3..=9;
 
 /// Whether a plan is run by the strict shell.
 pub(crate) fn is_strict(plan: &Plan) -> bool {
@@ -70,10 +74,13 @@ impl CommandLine for Shell {
                 .hint("for example {\"command\": \"sort {in.text} > {out.sorted}\", …}"));
         };
         let names = output_names(arguments, outputs)?;
+        let appends = appends_of(arguments)?;
         let mut template = Template::new(arguments, &names, desk)?;
-        let script = template.expand(command)?;
+        let script = template.expand(&with_descriptors(command, &appends))?;
         template.expect_used()?;
         let mut environment = template.variables;
+        let opened = open_appended(&appends, desk, &mut environment)?;
+        let script = format!("{opened}{script}");
         environment.extend(words::variables(arguments, desk)?);
         let folder = words::folder(arguments, desk)?;
         let words = self.shell(arguments)?.iter().map(OsString::from);
@@ -91,6 +98,7 @@ impl CommandLine for Shell {
             stdout,
             environment,
             folder,
+            appends: appends.into_iter().map(|(_, path)| path).collect(),
         })
     }
 }
@@ -124,6 +132,65 @@ fn expect_known(arguments: &Value) -> Result<(), Refused> {
         Some((name, _)) => Err(Refused::new(format!("`shell` has no argument {name:?}"))
             .hint(format!("its arguments are {}", ARGUMENTS.join(", ")))),
     }
+}
+
+/// The ordered files by the names that the command has for them, with their paths.
+fn appends_of(arguments: &Value) -> Result<Vec<(String, String)>, Refused> {
+    let given = match arguments.get("appends") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(given)) => given,
+        Some(other) => return Err(words::wrong("appends", "a dictionary of paths", other)),
+    };
+    let room = DESCRIPTORS.count();
+    if given.len() > room {
+        let message = format!("it appends to {} ordered files", given.len());
+        return Err(Refused::new(message).hint(format!("a command has {room} at most")));
+    }
+    let path = |(name, path): (&String, &Value)| match path.as_str() {
+        Some(path) if is_name(name) => Ok((name.clone(), path.to_string())),
+        Some(_) => {
+            let message = format!("no placeholder can name its ordered file {name:?}");
+            Err(Refused::new(message).hint("names are ASCII letters, digits, `_` and `.`"))
+        }
+        None => Err(words::wrong("appends", "paths", path)),
+    };
+    given.iter().map(path).collect()
+}
+
+/// The command with the number of a descriptor for each `{NAME}` of an ordered file.
+fn with_descriptors(command: &str, appends: &[(String, String)]) -> String {
+    let mut command = command.to_string();
+    for ((name, _), descriptor) in appends.iter().zip(DESCRIPTORS) {
+        let spelled = format!("{{{name}}}");
+        let mut from = 0;
+        while let Some(at) = command[from..].find(&spelled).map(|at| from + at) {
+            let is_other = command[..at].ends_with(['{', '$']);
+            from = match is_other {
+                true => at + spelled.len(),
+                false => {
+                    let number = descriptor.to_string();
+                    command.replace_range(at..at + spelled.len(), &number);
+                    at + number.len()
+                }
+            };
+        }
+    }
+    command
+}
+
+/// The words before the script that open the descriptors; the variables hold the paths.
+fn open_appended(
+    appends: &[(String, String)],
+    desk: &mut dyn Workspace,
+    environment: &mut Vec<(String, OsString)>,
+) -> Result<String, Refused> {
+    let mut opened = String::new();
+    for (index, descriptor) in (0..appends.len()).zip(DESCRIPTORS) {
+        let variable = format!("ciel_append_{index}");
+        opened += &format!("exec {descriptor}>>\"${{{variable}}}\"; ");
+        environment.push((variable, desk.appended(index)?.into()));
+    }
+    Ok(opened)
 }
 
 /// The names of the outputs, in order. Without names, one output is standard output.
@@ -179,6 +246,9 @@ mod tests {
         fn output(&mut self, index: u32, name: Option<&str>) -> PathBuf {
             format!("/out/{index}.{}", name.expect("it has one")).into()
         }
+        fn appended(&mut self, index: usize) -> Result<PathBuf, Refused> {
+            Ok(format!("/append/{index}").into())
+        }
         fn input_folder(&mut self, index: usize) -> Result<PathBuf, Refused> {
             Ok(format!("/in/{index}.folder").into())
         }
@@ -216,6 +286,24 @@ mod tests {
             plan("sort {in.a} > {out.b}", json!({"a": {"$ref": 0}}), &["b"]).expect("good");
         assert_eq!(script, "sort \"${ciel_0}\" > \"${ciel_1}\"");
         assert_eq!(values, ["/in/0", "/out/0.b"]);
+    }
+
+    #[test]
+    fn ordered_file_becomes_a_descriptor() {
+        let arguments = json!({
+            "command": "cmd 5>&{log} >&{table} '{{log}}'",
+            "appends": {"log": "log", "table": "out/table"},
+        });
+        let plan = SHELL.plan(&arguments, 0, &mut Paths).expect("good");
+        let opened = "exec 3>>\"${ciel_append_0}\"; exec 4>>\"${ciel_append_1}\"; ";
+        let script = format!("{opened}cmd 5>&3 >&4 '{{log}}'");
+        assert_eq!(plan.program[2], OsString::from(script));
+        assert_eq!(plan.appends, ["log", "out/table"]);
+        assert_eq!(plan.environment[1].1, "/append/1");
+        for bad in [json!("log"), json!({"log": 3}), json!({"my-log": "log"})] {
+            let arguments = json!({"command": "cmd", "appends": bad});
+            assert!(SHELL.plan(&arguments, 0, &mut Paths).is_err());
+        }
     }
 
     #[test]

@@ -41,6 +41,7 @@ impl CommandLine for Stdinout {
             stdout: Stdout::Output(0),
             environment,
             folder: None,
+            appends: Vec::new(),
         })
     }
 }

@@ -53,7 +53,8 @@ pub(super) fn finish(
         .result
         .map(|(name, value)| shown(engine, name, &value));
     let told = match came_to_its_end {
-        true => tell_end(engine, result.as_ref().ok()),
+        true => tell_end(engine, result.as_ref().ok())
+            .and_then(|()| settle_files(engine, result.is_ok())),
         false => Ok(()),
     };
     let ending_told = (came_to_its_end && told.is_ok()).then(|| RunEndRecord {
@@ -69,6 +70,9 @@ pub(super) fn finish(
     };
     death::at_the_end();
     let resumable = leave_folder(engine, ending_told, is_kept);
+    if !resumable {
+        engine.files.give_up();
+    }
     let output_closed = is_unread(ended.output)?;
     if let Some(trouble) = trouble {
         return Err(trouble);
@@ -111,6 +115,12 @@ fn is_unread(output: Result<(), output::Closed>) -> Result<bool, RunError> {
         Err(output::Closed::Outside(error)) => Err(RunError::Output(error)),
         Err(output::Closed::Inside(error)) => Err(error),
     }
+}
+
+/// Ends the ordered files of a job, which has ended well or not.
+fn settle_files(engine: &Engine, is_whole: bool) -> Result<(), RunError> {
+    let settled = engine.files.settle(is_whole);
+    settled.map_err(|error| RunError::of_file(None, error))
 }
 
 /// Shows the end of a job, with its result if it has one. If the run is resumed before it is marked

@@ -17,7 +17,7 @@ use super::Workers;
 use crate::engine::Engine;
 use crate::executors::request::Called;
 use crate::objects::{self, ObjectError, PlainError};
-use crate::{failures, output};
+use crate::{failures, ordered_files, output};
 
 /// The engine and the store, for a worker with that process.
 pub(super) struct WorkerHost<'a> {
@@ -80,6 +80,16 @@ impl Host for WorkerHost<'_> {
         written.map_err(|how| Box::new(failures::differs(task, how)))?;
         output::spill_excess(self.engine());
         Ok(())
+    }
+
+    fn write_file(
+        &mut self,
+        task: &Assignment,
+        file: &str,
+        after: u64,
+        bytes: Vec<u8>,
+    ) -> Failed<()> {
+        ordered_files::write(self.engine(), task, file, after, bytes.into())
     }
 
     fn write_error(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) {

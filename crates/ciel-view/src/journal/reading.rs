@@ -74,6 +74,17 @@ impl Reading {
             Record::WroteError { strand, piece, .. } => {
                 (None, self.wrote(strand, "stderr", &piece))
             }
+            Record::Opened { path } => (None, Act::Opened { path }),
+            Record::WroteFile {
+                strand,
+                sink,
+                piece,
+                ..
+            } => {
+                let files = self.state.files();
+                let path = files.get(sink.0 as usize - 1).cloned().unwrap_or_default();
+                (None, self.wrote(strand, &path, &piece))
+            }
         })
     }
 
@@ -88,14 +99,14 @@ impl Reading {
         label.map_or_else(|| format!("task {}", task.0), Label::to_string)
     }
 
-    fn wrote(&self, strand: StrandKey, stream: &'static str, piece: &Piece) -> Act {
+    fn wrote(&self, strand: StrandKey, stream: &str, piece: &Piece) -> Act {
         let beginning = match piece {
             Piece::Bytes(bytes) => beginning(bytes),
             Piece::Extent(_) => String::new(),
         };
         Act::Wrote {
             task: self.name(TaskKey(strand.0)),
-            stream,
+            stream: stream.to_string(),
             length: piece.length(),
             beginning,
         }

@@ -182,7 +182,12 @@ pub fn rest(after: u64, references: &[u32]) -> Kind {
 /// A write of a line to standard output (0) or standard error (1).
 pub fn write(sink: i32, after: u64) -> Kind {
     let data = b"line\n".as_slice().into();
-    Kind::Write(Write { sink, data, after })
+    Kind::Write(Write {
+        sink,
+        data,
+        after,
+        ..Write::default()
+    })
 }
 
 /// A question of that kind about handles.

@@ -142,6 +142,22 @@ impl Host for Machines {
         })
     }
 
+    fn write_file(
+        &mut self,
+        task: &Assignment,
+        file: &str,
+        after: u64,
+        bytes: Vec<u8>,
+    ) -> Failed<()> {
+        let state = self.engine.state_mut();
+        let sink = state.open_file(file);
+        let written = state.write_file(task.strand, after, sink, bytes.into());
+        written.map_err(|how| {
+            let kind = ciel_model::FailureKind::NonDeterministic;
+            Box::new(Failure::new(kind, task.label.clone(), how))
+        })
+    }
+
     fn write_error(&mut self, _task: &Assignment, _after: u64, _bytes: Vec<u8>) {}
 
     fn callee(&mut self, executor: &str) -> Arc<dyn Callee> {

@@ -16,6 +16,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("cleanup.rs", "the folder of a run that is over"),
     ("control.rs", "the socket of a run"),
     ("export_file.rs", "the user's files"),
+    ("flat_file.rs", "the ordered files of a job"),
     ("key.rs", "the user's program"),
     ("orphans.rs", "the socket of a killed run"),
     ("released.rs", "the released output of a run"),

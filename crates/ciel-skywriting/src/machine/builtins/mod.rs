@@ -46,6 +46,7 @@ impl Machine {
         match builtin {
             Builtin::Text | Builtin::IsError | Builtin::Cancel => return Ok(()),
             Builtin::Print
+            | Builtin::Append
             | Builtin::Str
             | Builtin::Min
             | Builtin::Max
@@ -104,6 +105,7 @@ impl Machine {
             Builtin::Export => self.export(host, first),
             Builtin::Package => self.package(host, first),
             Builtin::Print => self.print(host, first),
+            Builtin::Append => self.append(host, first),
             Builtin::Text => self.text_of_reference(first),
             Builtin::IsError => self.is_error(first),
             Builtin::Cancel => self.cancel(host, first),
@@ -166,6 +168,28 @@ impl Machine {
         self.promote_pending(host, usize::MAX)?;
         host.print(self.strand().actions, &line);
         self.burn(line.len() / 64);
+        Ok(Value::Bool(true))
+    }
+
+    /// Nothing is written between the parts, nor behind them.
+    fn append(&mut self, host: &mut dyn Host, first: usize) -> Result<Value, Pause> {
+        self.at_host()?;
+        let path = self.stack[first];
+        if !path.is_text() {
+            return self.wrong_argument(Builtin::Append, "a path, a string", path);
+        }
+        let mut text = String::new();
+        for at in first + 1..self.stack.len() {
+            text.push_str(&json::shown(&self.heap, self.stack[at])?);
+            self.heap.room(text.len())?;
+        }
+        self.promote_pending(host, usize::MAX)?;
+        let path = self.heap.text(path);
+        if let Err(refused) = host.append(self.strand().actions, path, &text) {
+            let failure = Failure::new("TaskError", refused.message);
+            return Err(failure.hint(refused.hint).into());
+        }
+        self.burn(text.len() / 64);
         Ok(Value::Bool(true))
     }
 

@@ -18,7 +18,7 @@ use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, W
 use ciel_model::{
     ActionKey, AttemptNumber, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception,
     Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
-    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    Keeping, Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -72,6 +72,8 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Form", true_variants::<Form>()),
         ("Class", true_variants::<Class>()),
         ("InputMode", true_variants::<InputMode>()),
+        ("Keeping", true_variants::<Keeping>()),
+        ("RerunReason", true_variants::<RerunReason>()),
         ("FailureKind", true_variants::<FailureKind>()),
     ];
     for (name, variants) in all {
@@ -313,6 +315,23 @@ fn others() -> Vec<(&'static str, Event)> {
                 task,
                 attempt,
                 failure: Box::new(failure(FailureKind::Refused)),
+            },
+        ),
+        (
+            "an earlier run kept the result of task 1: `7`",
+            Event::ResultFound {
+                task,
+                attempt,
+                outputs: vec![Value::inline(Form::Bytes, b"7".to_vec())],
+                printed: false,
+            },
+        ),
+        (
+            "no result of task 1 was kept: its argument `n` is another",
+            Event::ResultMissing {
+                task,
+                attempt,
+                reason: Box::new(RerunReason::ArgumentChanged(Some("n".into()))),
             },
         ),
     ]

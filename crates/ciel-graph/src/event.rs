@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, AttemptNumber, Descriptor, Fact, Failure, Handle, Label, Micros, Name, ObjectKey,
-    OrderLabel, Resolution, Site, StrandKey, TaskKey, Value, WaitEnd, limits,
+    ActionKey, AttemptNumber, Content, Descriptor, Fact, Failure, Form, Handle, Label, Micros,
+    Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value, WaitEnd,
+    limits,
 };
 
 use crate::story::Moment;
@@ -156,6 +157,26 @@ pub enum Event {
         task: TaskKey,
         /// The first action that is undone.
         to: u64,
+    },
+    /// An earlier run has kept the result of a task that was looked up.
+    ResultFound {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was looked up.
+        attempt: AttemptNumber,
+        /// Its outputs, in order; they contain no references.
+        outputs: Vec<Value<Handle>>,
+        /// Whether it prints anything; that was written before.
+        printed: bool,
+    },
+    /// There is no kept result of a task that was looked up.
+    ResultMissing {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was looked up.
+        attempt: AttemptNumber,
+        /// Why.
+        reason: Box<RerunReason>,
     },
 }
 
@@ -314,6 +335,24 @@ pub enum Action {
         replay_us: Option<Micros>,
         /// It is the root of the job.
         is_root: bool,
+    },
+    /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`] or
+    /// [`Event::ResultMissing`] answers.
+    FindResult {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that is offered if there is none.
+        attempt: AttemptNumber,
+        /// Its strand.
+        strand: StrandKey,
+        /// The label of the task.
+        label: Label,
+        /// Number of actions of the strand before it.
+        after: u64,
+        /// What it would run.
+        descriptor: Arc<Descriptor>,
+        /// What it is given, in order.
+        inputs: Vec<(Form, Content)>,
     },
     /// The position of an offered task has another order label now.
     Relabel {
@@ -558,6 +597,8 @@ pub struct TaskSummary {
     pub failure: Option<Arc<Failure>>,
     /// The time for which it ran, without its waits.
     pub ran_us: Micros,
+    /// Why no kept result was used for it, if one was looked up.
+    pub rerun: Option<RerunReason>,
 }
 
 /// What a failure does to the rest of the job.

@@ -16,6 +16,7 @@ mod for_tests;
 mod functions;
 mod graph;
 mod holders;
+mod kept;
 mod later;
 mod lineage;
 mod objects;

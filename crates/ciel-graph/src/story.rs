@@ -32,6 +32,8 @@ pub enum Moment {
     Failed,
     /// It was cancelled.
     Cancelled,
+    /// An earlier run had kept its result.
+    Kept,
 }
 
 impl Moment {
@@ -51,6 +53,7 @@ impl Moment {
             Moment::Finished => "finished",
             Moment::Failed => "failed",
             Moment::Cancelled => "cancelled",
+            Moment::Kept => "took the result that an earlier run kept",
         }
     }
 }

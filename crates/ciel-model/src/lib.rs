@@ -21,6 +21,7 @@ pub mod order;
 pub mod payload;
 pub mod reference;
 mod refused;
+mod rerun;
 pub mod resources;
 pub mod segmented;
 pub mod segmented_queue;
@@ -41,11 +42,12 @@ pub use order::{Mark, OrderLabel, SerialOrder};
 pub use payload::Payload;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use refused::Refused;
+pub use rerun::RerunReason;
 pub use resources::Resources;
 pub use segmented::Segmented;
 pub use segmented_queue::SegmentedQueue;
 pub use task::{
-    AttemptNumber, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey,
+    AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, StrandKey, TaskKey,
 };
 
 /// Microseconds since the run began, on the shell's clock.

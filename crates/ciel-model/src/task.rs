@@ -133,6 +133,20 @@ impl Options {
     }
 }
 
+/// What a task has to do with results that are kept across runs.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub enum Keeping {
+    /// Nothing.
+    #[default]
+    Never,
+    /// Its result is kept, for a later run.
+    Keeps,
+    /// So, and it takes a kept result instead of running.
+    Takes,
+}
+
 /// A task to be run.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Descriptor {
@@ -161,6 +175,8 @@ pub struct Descriptor {
     pub impure: bool,
     /// The strand's spawns are recorded so that it can be replayed from its start.
     pub replayable: bool,
+    /// Whether its result is kept across runs, and whether it takes one that was.
+    pub keeping: Keeping,
 }
 
 impl Descriptor {
@@ -179,6 +195,7 @@ impl Descriptor {
             pure: false,
             impure: false,
             replayable: false,
+            keeping: Keeping::Never,
         }
     }
 }

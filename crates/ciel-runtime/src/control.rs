@@ -211,6 +211,7 @@ fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
         attempts: view.attempts,
         ran_us: 0,
         failure: None,
+        rerun: None,
     }
 }
 

@@ -123,6 +123,7 @@ mod tests {
             attempts: 1,
             story: Vec::new(),
             ran_us: 0,
+            rerun: None,
         })
     }
 

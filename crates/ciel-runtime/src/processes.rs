@@ -7,11 +7,12 @@
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use ciel_engine::{Action, Attempt};
 use ciel_graph::{Assignment, Entry, Output};
-use ciel_model::{Failure, FailureKind, Form, Label, Value, limits};
+use ciel_model::{Failure, FailureKind, Form, Keeping, Label, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -24,6 +25,7 @@ use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
 use crate::failures;
+use crate::kept::{self, EndedTask, Request};
 use crate::objects;
 use crate::output;
 use crate::pipes::Pipes;
@@ -59,12 +61,23 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let mut attempt = Attempt::new(&assignment);
     let mut desk = TaskWorkspace::new(&engine, &assignment);
     let key = attempt.key();
+    let begun = Instant::now();
+    kept::tell_begun(&engine, &assignment);
     let ended = run_to_end(&engine, &spawning, &assignment, key, &mut desk).await;
     if death::loses(&assignment.label) {
         return;
     }
+    let is_kept = assignment.descriptor.keeping != Keeping::Never;
+    if is_kept && !matches!(ended, Ok(Conclusion::Outputs { .. })) {
+        kept::send(&engine.kept, Request::Left(key));
+    }
     match ended {
-        Ok(Conclusion::Outputs { outputs, printed }) => {
+        Ok(Conclusion::Outputs {
+            outputs,
+            printed,
+            text,
+        }) => {
+            keep(&engine, &assignment, &outputs, text, begun);
             commit(&engine, &assignment, &mut attempt, outputs, printed)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
@@ -83,6 +96,8 @@ enum Conclusion {
     Outputs {
         outputs: Vec<Output>,
         printed: Printed,
+        /// The bytes printed, if the result is to be kept and they are not too many.
+        text: Option<Bytes>,
     },
     Lost(Failure),
     /// The process is not needed any more.
@@ -96,6 +111,34 @@ enum Printed {
     Already,
     /// It is released now.
     Piece(ciel_ordered::Piece),
+}
+
+/// Has the result kept, if the task takes part and nothing of it is too large.
+fn keep(
+    engine: &Engine,
+    assignment: &Assignment,
+    outputs: &[Output],
+    text: Option<Bytes>,
+    begun: Instant,
+) {
+    if assignment.descriptor.keeping == Keeping::Never {
+        return;
+    }
+    let attempt = AttemptKey {
+        task: assignment.task,
+        number: assignment.attempt,
+    };
+    let staged = text.and_then(|text| Some((text, kept::staged(engine, assignment, outputs)?)));
+    let request = match staged {
+        Some((printed, outputs)) => Request::Ended(Box::new(EndedTask {
+            attempt,
+            outputs,
+            printed,
+            took_us: begun.elapsed().as_micros() as u64,
+        })),
+        None => Request::Left(attempt),
+    };
+    kept::send(&engine.kept, request);
 }
 
 fn commit(
@@ -347,6 +390,11 @@ fn conclude(
         return Err(Box::new(failed(assignment, plan, desk, pipes, fault)));
     }
     let outputs = gather(engine, assignment, desk)?;
+    let text = match plan.stdout {
+        Stdout::Printed if pipes.has_printed() => None,
+        Stdout::Printed => desk.printed_bytes(kept::PRINTED_BYTES_MAX),
+        Stdout::Output(_) => Some(Bytes::new()),
+    };
     let printed = match plan.stdout {
         Stdout::Printed if assignment.descriptor.options.lazy => {
             desk.keep_printed(&plan.stdout);
@@ -358,7 +406,11 @@ fn conclude(
             .map_or(Printed::Nothing, Printed::Piece),
         Stdout::Output(_) => Printed::Nothing,
     };
-    Ok(Conclusion::Outputs { outputs, printed })
+    Ok(Conclusion::Outputs {
+        outputs,
+        printed,
+        text,
+    })
 }
 
 /// The first output that the command has not written as it must.

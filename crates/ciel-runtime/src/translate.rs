@@ -213,6 +213,7 @@ pub(crate) fn descriptor(
     asked: SpawnRequest,
 ) -> Arc<Descriptor> {
     let options = options::parse(&asked.options, &engine.settings);
+    let (keep, rule) = (options.keep, engine.keep_rule);
     let request = |executor: &dyn Executor, label: Option<String>, payload, pure| Request {
         label: label.map_or(asked.label, Arc::from),
         payload,
@@ -221,6 +222,7 @@ pub(crate) fn descriptor(
         outputs: asked.outputs,
         options: options.shared,
         pure,
+        keep,
         site: Site {
             file: asked.file,
             line: asked.line,
@@ -234,7 +236,7 @@ pub(crate) fn descriptor(
                 origin => [origin, &bytes].concat().into(),
             };
             let pure = options.pure.filter(|pure| !pure);
-            request(own, options.name, payload, pure).descriptor(own, recorded)
+            request(own, options.name, payload, pure).descriptor(own, recorded, rule)
         }
         Work::Executor {
             executor,
@@ -244,7 +246,7 @@ pub(crate) fn descriptor(
             let executor = &*found;
             let label = options.name.or_else(|| executor.label_of(&arguments));
             let payload = Bytes::from(arguments.to_string());
-            request(executor, label, payload, options.pure).descriptor(executor, recorded)
+            request(executor, label, payload, options.pure).descriptor(executor, recorded, rule)
         }
     }
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use ciel_graph::{Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value, WaitEnd,
+    Input, Keeping, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value,
+    WaitEnd,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -515,6 +516,10 @@ pub fn descriptor(
         pure: task.pure,
         impure: false,
         replayable: task.replayable,
+        keeping: match task.kind {
+            Kind::Process => Keeping::Takes,
+            Kind::Thread | Kind::Pool(_) => Keeping::Never,
+        },
     })
 }
 

@@ -180,6 +180,23 @@ impl Scratch {
     /// Looks at a file that a task has written, and makes it fit to be taken over. A file with a
     /// second name, perhaps a user's own, is copied and left alone.
     pub(crate) fn finish(&self, path: &Path) -> Result<Finished, StoreError> {
+        let (finished, has_other_names) = self.look_at(path)?;
+        if has_other_names {
+            return self.copy_apart(&finished.name);
+        }
+        self.directory.make_read_only(&finished.name)?;
+        Ok(finished)
+    }
+
+    /// The same for a file all of whose names are known to be left alone.
+    pub(crate) fn finish_shared(&self, path: &Path) -> Result<Finished, StoreError> {
+        let (finished, _) = self.look_at(path)?;
+        self.directory.make_read_only(&finished.name)?;
+        Ok(finished)
+    }
+
+    /// A regular file of this folder, and whether it has other names.
+    fn look_at(&self, path: &Path) -> Result<(Finished, bool), StoreError> {
         let foreign = || StoreError::ForeignScratch {
             path: path.to_path_buf(),
         };
@@ -196,14 +213,11 @@ impl Scratch {
                 path: path.to_path_buf(),
             });
         };
-        if entry.has_other_names {
-            return self.copy_apart(name);
-        }
-        self.directory.make_read_only(name)?;
-        Ok(Finished {
+        let finished = Finished {
             name: name.to_owned(),
             length: entry.length,
-        })
+        };
+        Ok((finished, entry.has_other_names))
     }
 
     fn copy_apart(&self, name: &str) -> Result<Finished, StoreError> {

@@ -100,6 +100,9 @@ pub struct TaskRecord {
     pub ran_us: u64,
     /// Why it failed.
     pub failure: Option<String>,
+    /// Why no kept result was used for it, if one was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<String>,
 }
 
 /// The state of a task.
@@ -213,6 +216,8 @@ impl From<&TaskSummary> for TaskRecord {
             Some(failure) if failure.kind == FailureKind::Cancelled => TaskState::Cancelled,
             Some(_) => TaskState::Failed,
         };
+        let mut moments = summary.story.iter();
+        let kept = moments.any(|(_, moment)| *moment == Moment::Kept);
         TaskRecord {
             name: summary.label.name.to_string(),
             what: String::from(&*summary.label.what),
@@ -220,11 +225,15 @@ impl From<&TaskSummary> for TaskRecord {
             place: summary.site.to_string(),
             parent: summary.parent.as_ref().map(Label::to_string),
             state,
-            reasons: Vec::new(),
+            reasons: kept
+                .then(|| Moment::Kept.words().to_string())
+                .into_iter()
+                .collect(),
             story: words_of(&summary.story),
             attempts: summary.attempts,
             ran_us: summary.ran_us,
             failure: summary.failure.as_ref().map(|failure| failure.to_string()),
+            rerun: summary.rerun.as_ref().map(|reason| reason.to_string()),
         }
     }
 }

@@ -10,7 +10,7 @@ use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
-    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -216,6 +216,18 @@ impl Conversation {
             task: TaskKey(2),
             attempt: AttemptNumber(0),
             failure: Box::new(failure(FailureKind::Refused)),
+        });
+        // So are these answers.
+        self.tell(Event::ResultFound {
+            task: TaskKey(2),
+            attempt: AttemptNumber(0),
+            outputs: vec![Value::inline(Form::Bytes, b"kept".to_vec())],
+            printed: true,
+        });
+        self.tell(Event::ResultMissing {
+            task: TaskKey(2),
+            attempt: AttemptNumber(0),
+            reason: Box::new(RerunReason::InputChanged("reads".into())),
         });
         // So is this step.
         self.step(Step::Release {

@@ -421,6 +421,7 @@ fn print(action: &Action) -> String {
             let again = if replay_us.is_some() { " resumed" } else { "" };
             format!("offer {}{again}", run(task, attempt))
         }
+        Action::FindResult { task, attempt, .. } => format!("look up {}", run(task, attempt)),
         Action::Relabel { task, attempt, .. } => format!("relabel {}", run(task, attempt)),
         Action::Withdraw { task, attempt } => format!("withdraw {}", run(task, attempt)),
         Action::Begin(assignment) => begin(assignment),

@@ -102,6 +102,10 @@ impl<C: CommandLine> Executor for Command<C> {
         true
     }
 
+    fn is_keepable(&self) -> bool {
+        true
+    }
+
     fn label_of(&self, arguments: &Value) -> Option<String> {
         self.line.label_of(arguments)
     }

@@ -57,6 +57,11 @@ pub(crate) trait Executor: Send + Sync {
         false
     }
 
+    /// Whether results of its tasks may be kept across runs: all that determines them is known.
+    fn is_keepable(&self) -> bool {
+        false
+    }
+
     /// When its tasks record facts from which they can be replayed.
     fn replay(&self) -> Replay {
         Replay::Never

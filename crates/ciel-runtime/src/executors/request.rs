@@ -10,6 +10,7 @@ use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Refus
 use ciel_workers::{Callee, SpawnCall};
 
 use super::{Executor, Replay};
+use crate::kept::KeepRule;
 
 /// A call, as its program makes it.
 pub(crate) struct Request {
@@ -23,12 +24,20 @@ pub(crate) struct Request {
     pub(crate) options: Arc<Options>,
     /// Whether equal calls share one result, if the program declares it.
     pub(crate) pure: Option<bool>,
+    /// Whether its result is kept across runs, if the program declares it.
+    pub(crate) keep: Option<bool>,
     pub(crate) site: Site,
 }
 
 impl Request {
-    /// The task, in a run that is recorded or not.
-    pub(crate) fn descriptor(self, executor: &dyn Executor, recorded: bool) -> Arc<Descriptor> {
+    /// The task, in a run that is recorded or not and keeps results by that rule.
+    pub(crate) fn descriptor(
+        self,
+        executor: &dyn Executor,
+        recorded: bool,
+        rule: KeepRule,
+    ) -> Arc<Descriptor> {
+        let keeping = rule.of_task(executor, self.outputs, (self.keep, self.pure));
         let replayable = match executor.replay() {
             Replay::Never => false,
             Replay::IfUseful => recorded || self.options.retries > 0,
@@ -49,6 +58,7 @@ impl Request {
             pure: self.pure.unwrap_or_else(|| executor.is_pure()),
             impure: self.pure == Some(false),
             replayable,
+            keeping,
         })
     }
 }
@@ -73,6 +83,7 @@ pub(crate) fn release_early(options: Arc<Options>, class: &Class) -> Arc<Options
 pub(crate) struct Called {
     pub(crate) executor: Arc<dyn Executor>,
     pub(crate) recorded: bool,
+    pub(crate) keep_rule: KeepRule,
 }
 
 impl Callee for Called {
@@ -93,8 +104,9 @@ impl Callee for Called {
             outputs: call.outputs,
             options: call.options,
             pure: call.pure,
+            keep: None,
             site: call.site,
         };
-        Ok(request.descriptor(executor, self.recorded))
+        Ok(request.descriptor(executor, self.recorded, self.keep_rule))
     }
 }

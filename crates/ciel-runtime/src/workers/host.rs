@@ -94,6 +94,7 @@ impl Host for WorkerHost<'_> {
         Arc::new(Called {
             executor: engine.registry.find(executor),
             recorded: engine.is_recorded(),
+            keep_rule: engine.keep_rule,
         })
     }
 

@@ -166,6 +166,14 @@ impl Reading {
                 task: name(task),
                 to: *to,
             },
+            Event::ResultFound { task, outputs, .. } => Act::ResultFound {
+                task: name(task),
+                outputs: outputs.len() as u64,
+            },
+            Event::ResultMissing { task, reason, .. } => Act::ResultMissing {
+                task: name(task),
+                reason: reason.to_string(),
+            },
         }
     }
 

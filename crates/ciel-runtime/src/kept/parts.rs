@@ -1,0 +1,94 @@
+//! What the key of a task is made of.
+//!
+//! It reads payloads only to name what changed. Read next: `ciel_kept::Parts`.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use ciel_engine::ResultQuery;
+use ciel_kept::{Input, KeptResults, Parts};
+use ciel_model::{Content, Digest, Hasher};
+use ciel_store::ObjectName;
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::executors::words;
+use crate::settings::Settings;
+
+/// What counts beside a call: settings that change what a command does, and the folder in which it
+/// does it.
+pub(super) fn surroundings(settings: &Settings) -> Digest {
+    let mut hasher = Hasher::default();
+    hasher.update(&[u8::from(settings.strict_shell)]);
+    let folder = std::env::current_dir().unwrap_or_default();
+    hasher.update(folder.as_os_str().as_bytes());
+    hasher.finish()
+}
+
+/// What the result of a task depends on; none if an input cannot be read any more.
+pub(super) fn parts_of(
+    engine: &Engine,
+    surroundings: Digest,
+    query: &ResultQuery,
+) -> Option<Parts> {
+    let descriptor = &query.descriptor;
+    let arguments: Option<Value> = serde_json::from_slice(&descriptor.payload).ok();
+    let names = arguments.as_ref().map(input_names).unwrap_or_default();
+    let inputs = query.inputs.iter().enumerate();
+    let inputs: Option<Vec<Input>> = inputs
+        .map(|(index, (form, content))| {
+            let name = names.get(&index).cloned();
+            Some(Input {
+                name: name.unwrap_or_else(|| (index + 1).to_string().into()),
+                digest: digest_of(engine, content)?,
+                form: form.clone(),
+            })
+        })
+        .collect();
+    Some(Parts {
+        executor: descriptor.executor.clone(),
+        surroundings,
+        code: descriptor.code.clone(),
+        payload: descriptor.payload.digest(),
+        arguments: arguments.as_ref().map(members).unwrap_or_default(),
+        inputs: inputs?,
+        outputs: descriptor.outputs,
+    })
+}
+
+fn digest_of(engine: &Engine, content: &Content) -> Option<Digest> {
+    match content {
+        Content::Inline(bytes) => Some(Digest::of(bytes)),
+        Content::File {
+            digest: Some(digest),
+            ..
+        } => Some(*digest),
+        Content::File { name, .. } => {
+            let path = engine.objects.share(ObjectName(name.0)).ok()?;
+            KeptResults::digest_of(&path).ok()
+        }
+    }
+}
+
+fn members(arguments: &Value) -> Vec<(Arc<str>, Digest)> {
+    let members = arguments.as_object().into_iter().flatten();
+    members
+        .map(|(name, value)| {
+            (
+                name.as_str().into(),
+                Digest::of(value.to_string().as_bytes()),
+            )
+        })
+        .collect()
+}
+
+/// The names of inputs, by their numbers.
+fn input_names(arguments: &Value) -> BTreeMap<usize, Arc<str>> {
+    let named = words::named_inputs(arguments).into_iter();
+    let numbered = |(name, value): (String, &Value)| {
+        let number = value.get("$ref")?.as_u64()?;
+        Some((number as usize, name.into()))
+    };
+    named.filter_map(numbered).collect()
+}

@@ -116,7 +116,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// What the tests of a crate may use besides: those of the command read the journals that killed
 /// runs have left, those of the workers drive a whole engine.
 const TESTS_MAY_USE: &[(&str, &[&str])] = &[
-    ("ciel-cli", &["ciel-coordinator", "ciel-journal"]),
+    (
+        "ciel-cli",
+        &["ciel-coordinator", "ciel-journal", "ciel-kept"],
+    ),
     ("ciel-workers", &["ciel-coordinator"]),
 ];
 

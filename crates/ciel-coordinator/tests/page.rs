@@ -16,9 +16,9 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
-    ActionKey, AttemptNumber, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception,
-    Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
-    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
+    Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
+    Input, InputMode, Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -101,6 +101,8 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("FailureDetails", fields::<FailureDetails>()),
         ("Call", fields::<Call>()),
         ("Exception", fields::<Exception>()),
+        ("Audit", fields::<Audit>()),
+        ("FileRead", fields::<FileRead>()),
     ];
     let told = table(&page(), "### Structures");
     let told: Vec<(&str, Vec<&str>)> = told
@@ -406,7 +408,8 @@ fn ends() -> Vec<(&'static str, Event)> {
     let value = Value::inline(Form::Json, b"7".to_vec());
     vec![
         (
-            "task 1 finished: `7`, one output delegated to handle 2, one published before",
+            "task 1 finished: `7`, one output delegated to handle 2, one published before; it wrote, \
+             and read an empty file `/t`",
             Event::TaskFinished {
                 task,
                 attempt,
@@ -416,6 +419,14 @@ fn ends() -> Vec<(&'static str, Event)> {
                     Output::Published,
                 ],
                 printed: false,
+                audit: Some(Arc::new(Audit {
+                    effects: Box::new(["wrote".into()]),
+                    read: Box::new([FileRead {
+                        path: "/t".into(),
+                        length: 0,
+                        digest: Digest(1),
+                    }]),
+                })),
             },
         ),
         (
@@ -435,6 +446,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                     ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
                 }),
                 after: 6,
+                audit: None,
             },
         ),
         (

@@ -155,12 +155,14 @@ impl Graph {
                 attempt,
                 outputs,
                 printed,
+                audit: _,
             } => self.on_task_finished(now, task, attempt, outputs, printed, actions),
             Event::TaskTailSpawned {
                 task,
                 attempt,
                 descriptor,
                 after,
+                audit: _,
             } => self.on_task_tail_spawned(now, task, attempt, (descriptor, after), actions),
             Event::TaskFailed {
                 task,

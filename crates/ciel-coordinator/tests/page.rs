@@ -408,8 +408,8 @@ fn ends() -> Vec<(&'static str, Event)> {
     let value = Value::inline(Form::Json, b"7".to_vec());
     vec![
         (
-            "task 1 finished: `7`, one output delegated to handle 2, one published before; it wrote, \
-             and read an empty file `/t`",
+            "task 1 finished: `7`, one output delegated to handle 2, one published before; it \
+             wrote, and read an empty file `/t`",
             Event::TaskFinished {
                 task,
                 attempt,

@@ -136,13 +136,7 @@ impl Graph {
                 continuation,
                 checkpoint,
             } => {
-                let block = Block {
-                    kept,
-                    on,
-                    wait,
-                    continuation,
-                    checkpoint,
-                };
+                let block = Block::of(kept, on, wait, continuation, checkpoint);
                 self.on_task_blocked(now, task, attempt, block, actions)
             }
             Event::TaskWatched {

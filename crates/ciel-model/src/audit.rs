@@ -1,7 +1,7 @@
 //! What a task was seen to do beside computing its outputs from its inputs.
 //!
-//! An executor that can watch its tasks reports it with their end. It does not know who watches, nor
-//! what follows from it. Read next: `task`, for what a task declares of itself.
+//! An executor that can watch its tasks reports it with their end. This module does not know who
+//! watches, nor what follows from it. Read next: `task`, for what a task declares of itself.
 
 use std::sync::{Arc, LazyLock};
 

@@ -241,8 +241,8 @@ def task(function: Any = None, /, **options: Any) -> Any:
     """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
-    outputs, lazy, resources, keep, version; see `Options`. Raises TypeError for `async def`, generators and
-    options that do not exist, ValueError for wrong amounts.
+    outputs, lazy, resources, keep, version; see `Options`. Raises TypeError for `async def`,
+    generators and options that do not exist, ValueError for wrong amounts.
     """
     if function is not None:
         return Task(function, _DEFAULT)

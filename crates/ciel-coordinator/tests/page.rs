@@ -16,9 +16,10 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
-    ActionKey, AttemptNumber, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception,
-    Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
-    Keeping, Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
+    ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
+    Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
+    Input, InputMode, Keeping, Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey,
+    TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -103,6 +104,8 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("FailureDetails", fields::<FailureDetails>()),
         ("Call", fields::<Call>()),
         ("Exception", fields::<Exception>()),
+        ("Audit", fields::<Audit>()),
+        ("FileRead", fields::<FileRead>()),
     ];
     let told = table(&page(), "### Structures");
     let told: Vec<(&str, Vec<&str>)> = told
@@ -425,7 +428,8 @@ fn ends() -> Vec<(&'static str, Event)> {
     let value = Value::inline(Form::Json, b"7".to_vec());
     vec![
         (
-            "task 1 finished: `7`, one output delegated to handle 2, one published before",
+            "task 1 finished: `7`, one output delegated to handle 2, one published before; it \
+             wrote, and read an empty file `/t`",
             Event::TaskFinished {
                 task,
                 attempt,
@@ -435,6 +439,14 @@ fn ends() -> Vec<(&'static str, Event)> {
                     Output::Published,
                 ],
                 printed: false,
+                audit: Some(Arc::new(Audit {
+                    effects: Box::new(["wrote".into()]),
+                    read: Box::new([FileRead {
+                        path: "/t".into(),
+                        length: 0,
+                        digest: Digest(1),
+                    }]),
+                })),
             },
         ),
         (
@@ -454,6 +466,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                     ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
                 }),
                 after: 6,
+                audit: None,
             },
         ),
         (

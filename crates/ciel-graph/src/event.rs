@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, AttemptNumber, Content, Descriptor, Fact, Failure, Form, Handle, Label, Micros,
-    Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value, WaitEnd,
-    limits,
+    ActionKey, AttemptNumber, Audit, Content, Descriptor, Fact, Failure, Form, Handle, Label,
+    Micros, Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
+    WaitEnd, limits,
 };
 
 use crate::story::Moment;
@@ -78,6 +78,8 @@ pub enum Event {
         outputs: Vec<Output>,
         /// Whether it wrote to its ordered output: then equal calls do not share its result.
         printed: bool,
+        /// What it was seen to do; none if nobody watched it.
+        audit: Option<Arc<Audit>>,
     },
     /// A running task ends by delegating all of its outputs to a successor on the same strand.
     TaskTailSpawned {
@@ -89,6 +91,8 @@ pub enum Event {
         descriptor: Arc<Descriptor>,
         /// Number of the strand's actions so far, with those that were left out.
         after: u64,
+        /// What it was seen to do; none if nobody watched it.
+        audit: Option<Arc<Audit>>,
     },
     /// An attempt failed.
     TaskFailed {

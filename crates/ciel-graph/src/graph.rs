@@ -139,13 +139,7 @@ impl Graph {
                 continuation,
                 checkpoint,
             } => {
-                let block = Block {
-                    kept,
-                    on,
-                    wait,
-                    continuation,
-                    checkpoint,
-                };
+                let block = Block::of(kept, on, wait, continuation, checkpoint);
                 self.on_task_blocked(now, task, attempt, block, actions)
             }
             Event::TaskWatched {
@@ -158,12 +152,14 @@ impl Graph {
                 attempt,
                 outputs,
                 printed,
+                audit: _,
             } => self.on_task_finished(now, task, attempt, outputs, printed, actions),
             Event::TaskTailSpawned {
                 task,
                 attempt,
                 descriptor,
                 after,
+                audit: _,
             } => self.on_task_tail_spawned(now, task, attempt, (descriptor, after), actions),
             Event::TaskFailed {
                 task,

@@ -29,6 +29,25 @@ pub(crate) struct Block {
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
 }
 
+impl Block {
+    /// With these parts.
+    pub(crate) fn of(
+        kept: Option<Vec<Handle>>,
+        on: Vec<Handle>,
+        wait: Wait,
+        continuation: Continuation,
+        checkpoint: Option<Box<Checkpoint>>,
+    ) -> Block {
+        Block {
+            kept,
+            on,
+            wait,
+            continuation,
+            checkpoint,
+        }
+    }
+}
+
 impl Graph {
     pub(crate) fn on_task_blocked(
         &mut self,

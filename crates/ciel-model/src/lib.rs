@@ -5,6 +5,7 @@
 //! [`task::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes "earlier in
 //! the serial program" a comparison of two numbers.
 
+pub mod audit;
 pub mod call;
 mod call_options;
 pub mod code;
@@ -27,6 +28,7 @@ pub mod segmented;
 pub mod segmented_queue;
 pub mod task;
 
+pub use audit::{Audit, FileRead};
 pub use call::{CallKey, Invocation, Reason};
 pub use call_options::CallOptions;
 pub use code::{CodeIdentity, FunctionCode, Site};

@@ -124,6 +124,8 @@ pub struct Options {
     pub lazy: bool,
     /// Its output may go out while it runs.
     pub live: bool,
+    /// Whether its result is kept for later runs; none if the run decides.
+    pub keep: Option<bool>,
 }
 
 impl Options {

@@ -15,14 +15,12 @@ pub(crate) struct Parsed {
     pub(crate) name: Option<String>,
     /// Whether equal calls share one result, if declared.
     pub(crate) pure: Option<bool>,
-    /// Whether its result is kept across runs, if declared.
-    pub(crate) keep: Option<bool>,
 }
 
 /// Reads a dictionary that the language has checked; what is absent comes from the run's settings.
 pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
     let mut asked = CallOptions::default();
-    let (mut name, mut pure, mut keep) = (None, None, None);
+    let (mut name, mut pure) = (None, None);
     for (key, value) in given.as_object().into_iter().flatten() {
         match key.as_str() {
             "cores" => asked.millicores = Some(thousandths(value)),
@@ -33,7 +31,7 @@ pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
             "live" => asked.live = value.as_bool().unwrap_or(false),
             "name" => name = value.as_str().map(str::to_string),
             "pure" => pure = value.as_bool(),
-            "keep" => keep = value.as_bool(),
+            "keep" => asked.keep = value.as_bool(),
             other => drop(asked.others.insert(other.into(), thousandths(value))),
         }
     }
@@ -41,7 +39,6 @@ pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
         shared: share(asked.over(settings.task_options())),
         name,
         pure,
-        keep,
     }
 }
 

@@ -213,7 +213,7 @@ pub(crate) fn descriptor(
     asked: SpawnRequest,
 ) -> Arc<Descriptor> {
     let options = options::parse(&asked.options, &engine.settings);
-    let (keep, rule) = (options.keep, engine.keep_rule);
+    let rule = engine.keep_rule;
     let request = |executor: &dyn Executor, label: Option<String>, payload, pure| Request {
         label: label.map_or(asked.label, Arc::from),
         payload,
@@ -222,7 +222,6 @@ pub(crate) fn descriptor(
         outputs: asked.outputs,
         options: options.shared,
         pure,
-        keep,
         site: Site {
             file: asked.file,
             line: asked.line,

@@ -541,5 +541,6 @@ fn options(task: &Definition) -> Options {
         timeout_us: task.timeout.then_some(TIMEOUT_US),
         lazy: task.lazy,
         live: task.live,
+        keep: None,
     }
 }

@@ -163,6 +163,11 @@ fn options(asked: Option<&wire::Options>, defaults: &Options) -> (Options, Optio
         timeout_us: asked.timeout_ms.map(|limit| limit.saturating_mul(1000)),
         lazy: asked.lazy,
         live: asked.live,
+        keep: match asked.keep() {
+            wire::Retention::Unspecified => None,
+            wire::Retention::Keep => Some(true),
+            wire::Retention::Never => Some(false),
+        },
         ..CallOptions::default()
     };
     for (name, amount) in &asked.resources {
@@ -202,6 +207,11 @@ fn options_sent(options: &Options, pure: bool) -> wire::Options {
             false => wire::Purity::Impure.into(),
         },
         live: options.live,
+        keep: match options.keep {
+            None => wire::Retention::Unspecified.into(),
+            Some(true) => wire::Retention::Keep.into(),
+            Some(false) => wire::Retention::Never.into(),
+        },
     }
 }
 

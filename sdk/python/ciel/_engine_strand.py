@@ -304,7 +304,7 @@ def definition_of(call: Call) -> Definition:
         found = task.definitions[call.file] = Definition(
             EXECUTOR,
             task.label,
-            code=task.identity.code,
+            code=[(task.label, "", 0, task.identity.code)],
             file=call.file,
             outputs=options.count,
             options=options.wire,

@@ -178,6 +178,7 @@ impl Conversation {
                 b"g".to_vec(),
             )),
             after: 0,
+            audit: None,
         });
         self.place(SUCCESSOR, 0);
         self.tell(Event::TaskFinished {
@@ -185,6 +186,7 @@ impl Conversation {
             attempt: AttemptNumber(0),
             outputs: vec![Output::Value(Value::inline(Form::Text, b"seven".to_vec()))],
             printed: true,
+            audit: None,
         });
     }
 
@@ -284,6 +286,7 @@ fn child() -> Descriptor {
             timeout_us: Some(60_000_000),
             lazy: false,
             live: true,
+            keep: Some(true),
         }),
         site: Site {
             file: "main.sw".into(),

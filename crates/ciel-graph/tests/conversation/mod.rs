@@ -179,6 +179,7 @@ impl Conversation {
                 attempt,
                 outputs: rest.split("; ").map(output).collect(),
                 printed: rest.ends_with("printed"),
+                audit: None,
             },
             "tail" => {
                 let (after, _, rest) = self.count(task, rest, 0);
@@ -187,6 +188,7 @@ impl Conversation {
                     attempt,
                     descriptor: Arc::new(descriptor(rest)),
                     after,
+                    audit: None,
                 }
             }
             "fail" => {

@@ -24,8 +24,6 @@ pub(crate) struct Request {
     pub(crate) options: Arc<Options>,
     /// Whether equal calls share one result, if the program declares it.
     pub(crate) pure: Option<bool>,
-    /// Whether its result is kept across runs, if the program declares it.
-    pub(crate) keep: Option<bool>,
     pub(crate) site: Site,
 }
 
@@ -37,7 +35,7 @@ impl Request {
         recorded: bool,
         rule: KeepRule,
     ) -> Arc<Descriptor> {
-        let keeping = rule.of_task(executor, self.outputs, (self.keep, self.pure));
+        let keeping = rule.of_task(executor, self.outputs, (self.options.keep, self.pure));
         let replayable = match executor.replay() {
             Replay::Never => false,
             Replay::IfUseful => recorded || self.options.retries > 0,
@@ -104,7 +102,6 @@ impl Callee for Called {
             outputs: call.outputs,
             options: call.options,
             pure: call.pure,
-            keep: None,
             site: call.site,
         };
         Ok(request.descriptor(executor, self.recorded, self.keep_rule))

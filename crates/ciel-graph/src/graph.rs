@@ -1,7 +1,8 @@
 //! The graph's door and its state.
 //!
 //! The parts: `spawn` (new tasks), `deduplicated` (equal calls), `turn` (begin), `ahead` (what a
-//! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier runs), `settle` (finish, fail, retry), `rollback`
+//! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier
+//! runs), `settle` (finish, fail, retry), `rollback`
 //! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
 //! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
 //! files), `objects` and `table` (results and their holders), `release` (results that no task can
@@ -183,17 +184,9 @@ impl Graph {
                 attempt,
                 failure,
             } => self.on_task_refused(now, task, attempt, *failure, actions),
-            Event::ResultFound {
-                task,
-                attempt,
-                outputs,
-                printed,
-            } => self.on_result_found(now, task, attempt, outputs, printed, actions),
-            Event::ResultMissing {
-                task,
-                attempt,
-                reason,
-            } => self.on_result_missing(task, attempt, reason, actions),
+            Event::ResultFound { .. } | Event::ResultMissing { .. } => {
+                self.on_looked_up(now, event, actions)
+            }
         }
     }
 

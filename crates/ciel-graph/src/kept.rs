@@ -7,7 +7,7 @@ use ciel_model::{
     AttemptNumber, Content, Form, Handle, InputMode, Keeping, Micros, RerunReason, TaskKey, Value,
 };
 
-use crate::event::Action;
+use crate::event::{Action, Event};
 use crate::graph::Graph;
 use crate::objects::ObjectState;
 use crate::story::Moment;
@@ -69,11 +69,28 @@ impl Graph {
         task.is_some_and(|task| task.attempt == attempt && task.state == State::LookedUp)
     }
 
-    pub(crate) fn on_result_found(
+    /// What came of a lookup.
+    pub(crate) fn on_looked_up(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::ResultFound {
+                task,
+                attempt,
+                outputs,
+                printed,
+            } => self.on_result_found(now, (task, attempt), outputs, printed, actions),
+            Event::ResultMissing {
+                task,
+                attempt,
+                reason,
+            } => self.on_result_missing(task, attempt, reason, actions),
+            other => unreachable!("{other:?} is no answer to a lookup"),
+        }
+    }
+
+    fn on_result_found(
         &mut self,
         now: Micros,
-        key: TaskKey,
-        attempt: AttemptNumber,
+        (key, attempt): (TaskKey, AttemptNumber),
         outputs: Vec<Value<Handle>>,
         printed: bool,
         actions: &mut Vec<Action>,
@@ -101,7 +118,7 @@ impl Graph {
         self.commit(now, key, states, printed, actions);
     }
 
-    pub(crate) fn on_result_missing(
+    fn on_result_missing(
         &mut self,
         key: TaskKey,
         attempt: AttemptNumber,

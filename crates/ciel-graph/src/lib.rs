@@ -30,6 +30,7 @@ mod rollback;
 mod settle;
 mod spawn;
 mod story;
+mod strand_change;
 mod table;
 mod task;
 mod turn;

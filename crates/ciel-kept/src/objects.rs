@@ -1,8 +1,8 @@
 //! Objects: files named by the digests of their bytes.
 //!
 //! They are links to the files of the run that made them, so keeping one copies nothing, and who
-//! takes one has it for good, whatever is evicted meanwhile. A file is compared with its name before
-//! it is used. It does not know entries.
+//! takes one has it for good, whatever is evicted meanwhile. A file is compared with its name
+//! before it is used. It does not know entries.
 
 use std::fs;
 use std::io::{self, Read};

@@ -45,7 +45,7 @@ const TABLES: &str = "
 pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     let mut index = Connection::open_with_flags(path, OpenFlags::default())?;
     index.busy_timeout(limits::BUSY_WAIT_MAX)?;
-    // What a power failure takes is run again; a killed process loses nothing.
+    // What a power failure takes is recomputed; a killed process loses nothing.
     index.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")?;
     index.set_prepared_statement_cache_capacity(32);
     if format(&index)? != FORMAT {

@@ -51,7 +51,7 @@ pub struct Usage {
 /// What an eviction has removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evicted {
-    /// Entries.
+    /// How many entries.
     pub entries: u64,
     /// Bytes of them.
     pub bytes: u64,

@@ -140,7 +140,7 @@ impl Options {
     Clone, Copy, PartialEq, Eq, Debug, Default, Hash, serde::Serialize, serde::Deserialize,
 )]
 pub enum Keeping {
-    /// Nothing.
+    /// It has nothing to do with them.
     #[default]
     Never,
     /// Its result is kept, for a later run.

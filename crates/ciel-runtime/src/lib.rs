@@ -30,6 +30,8 @@ mod history_file;
 mod in_place;
 mod io_thread;
 mod job;
+mod keep_rule;
+mod keeper;
 mod kept;
 mod key;
 mod last_resort;

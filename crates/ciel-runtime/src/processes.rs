@@ -25,6 +25,7 @@ use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
 use crate::failures;
+use crate::keeper;
 use crate::kept::{self, EndedTask, Request};
 use crate::objects;
 use crate::output;
@@ -62,7 +63,7 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let mut desk = TaskWorkspace::new(&engine, &assignment);
     let key = attempt.key();
     let begun = Instant::now();
-    kept::tell_begun(&engine, &assignment);
+    keeper::tell_begun(&engine, &assignment);
     let ended = run_to_end(&engine, &spawning, &assignment, key, &mut desk).await;
     if death::loses(&assignment.label) {
         return;
@@ -128,7 +129,7 @@ fn keep(
         task: assignment.task,
         number: assignment.attempt,
     };
-    let staged = text.and_then(|text| Some((text, kept::staged(engine, assignment, outputs)?)));
+    let staged = text.and_then(|text| Some((text, keeper::staged(engine, assignment, outputs)?)));
     let request = match staged {
         Some((printed, outputs)) => Request::Ended(Box::new(EndedTask {
             attempt,
@@ -390,11 +391,7 @@ fn conclude(
         return Err(Box::new(failed(assignment, plan, desk, pipes, fault)));
     }
     let outputs = gather(engine, assignment, desk)?;
-    let text = match plan.stdout {
-        Stdout::Printed if pipes.has_printed() => None,
-        Stdout::Printed => desk.printed_bytes(kept::PRINTED_BYTES_MAX),
-        Stdout::Output(_) => Some(Bytes::new()),
-    };
+    let text = printed_text(plan, desk, pipes);
     let printed = match plan.stdout {
         Stdout::Printed if assignment.descriptor.options.lazy => {
             desk.keep_printed(&plan.stdout);
@@ -411,6 +408,15 @@ fn conclude(
         printed,
         text,
     })
+}
+
+/// The bytes printed, as far as they can be kept with the result.
+fn printed_text(plan: &Plan, desk: &TaskWorkspace<'_>, pipes: &Pipes) -> Option<Bytes> {
+    match plan.stdout {
+        Stdout::Printed if pipes.has_printed() => None,
+        Stdout::Printed => desk.printed_bytes(kept::PRINTED_BYTES_MAX),
+        Stdout::Output(_) => Some(Bytes::new()),
+    }
 }
 
 /// The first output that the command has not written as it must.

@@ -13,7 +13,7 @@ use ciel_graph::{Counts, Event};
 use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{SharedFlag, StateFolder};
+use ciel_store::{RunEntry, SharedFlag, StateFolder};
 use ciel_view::records::RunRecord;
 use serde_json::Value as Json;
 
@@ -28,7 +28,8 @@ use crate::executors::request::release_early;
 use crate::executors::{Registry, Shared, python, session, skywriting};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
-use crate::kept::{self, KeepRule, Request, has_ended_badly};
+use crate::keep_rule::{KeepRule, has_ended_badly};
+use crate::kept::Request;
 use crate::last_resort::LastResort;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::observer::{Observer, Report};
@@ -37,7 +38,7 @@ use crate::programs::Programs;
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
 use crate::settings::{Resume, Settings};
 use crate::tracing::Trace;
-use crate::{io_thread, key, output, retention, scripts, user_files};
+use crate::{io_thread, keeper, key, output, retention, scripts, user_files};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -86,11 +87,7 @@ pub fn run(
     tell_of_killed(&*observer, &orphans::clear(&state)?);
     let key = key::run_key(&settings, &job);
     let runs = state.runs()?;
-    let job_key = key::job_key(&settings);
-    let keep_rule = KeepRule {
-        keeps: key.is_some(),
-        takes: settings.kept || settings.resume != Resume::New && has_ended_badly(&runs, &job_key),
-    };
+    let keep_rule = keep_rule(&settings, key.is_some(), &runs);
     let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*observer)?;
     let folder = Arc::new(folder);
     let id = folder.id().to_string();
@@ -148,6 +145,16 @@ pub fn run(
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
     let ended = run_threads(&engine, (receiver, kept_requests), cookie)?;
     finish(&engine, id, ended)
+}
+
+/// Which tasks take part in kept results, in a run that is recorded or not.
+fn keep_rule(settings: &Settings, recorded: bool, runs: &[RunEntry]) -> KeepRule {
+    let is_new = settings.resume == Resume::New;
+    let after_failure = || !is_new && has_ended_badly(runs, &key::job_key(settings));
+    KeepRule {
+        keeps: recorded,
+        takes: settings.kept || after_failure(),
+    }
 }
 
 fn tell_of_killed(observer: &dyn Observer, killed: &[KilledRun]) {
@@ -301,7 +308,7 @@ fn run_threads(
         }
         let keeper = std::thread::Builder::new().name("kept".to_string());
         keeper
-            .spawn_scoped(scope, move || kept::run_thread(engine, &kept))
+            .spawn_scoped(scope, move || keeper::run_thread(engine, &kept))
             .map_err(|source| RunError::System {
                 act: "start a thread",
                 source,

@@ -1,4 +1,5 @@
-//! Results that are kept: what a task gave is found by an equal one, also after the engine was lost.
+//! Results that are kept: what a task gave is found by an equal one, also after the engine was
+//! lost.
 //!
 //! Only results without references are kept, of tasks that printed nothing. It does not know why
 //! one is looked up. Read next: `ciel_graph`'s `kept`.
@@ -9,8 +10,6 @@ use ciel_engine::ResultQuery;
 use ciel_graph::{Event, Output};
 use ciel_model::{Content, Handle, RerunReason, TaskKey, Value};
 use ciel_node::AttemptKey;
-
-use crate::world::World;
 
 /// What a result depends on: the payload, the number of outputs, and the inputs.
 type Key = (Vec<u8>, u32, Vec<Vec<u8>>);
@@ -61,7 +60,8 @@ impl Results {
         }
     }
 
-    fn answer(&mut self, AttemptKey { task, number }: AttemptKey) -> Event {
+    /// What came of a lookup.
+    pub(crate) fn answer(&self, AttemptKey { task, number }: AttemptKey) -> Event {
         let attempt = number;
         let asked = self.asked.get(&task);
         let found = asked.and_then(|key| self.kept.get(key)).cloned();
@@ -78,14 +78,6 @@ impl Results {
                 reason: Box::new(RerunReason::New),
             },
         }
-    }
-}
-
-impl World<'_> {
-    /// Tells the graph what came of a lookup.
-    pub(crate) fn answer_lookup(&mut self, attempt: AttemptKey) {
-        let event = self.results.answer(attempt);
-        self.submit(event);
     }
 }
 

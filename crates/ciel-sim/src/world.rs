@@ -255,7 +255,7 @@ impl<'a> World<'a> {
             Happening::Act(attempt) => self.act(attempt),
             Happening::Dead(attempt) => self.die(attempt),
             Happening::Hello(worker) => self.say_hello(worker),
-            Happening::LookedUp(attempt) => self.answer_lookup(attempt),
+            Happening::LookedUp(attempt) => self.submit(self.results.answer(attempt)),
             Happening::Tick => self.submit(Event::Ticked),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }

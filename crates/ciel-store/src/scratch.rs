@@ -74,6 +74,24 @@ impl Scratch {
         self.join(task, attempt, purpose, &[bytes])
     }
 
+    /// Gives a file of this state folder another name, for this attempt of a task.
+    ///
+    /// # Errors
+    /// `InvalidName`, `DiskFull`, `System`.
+    pub fn link(
+        &self,
+        from: &Path,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+    ) -> Result<PathBuf, StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        match std::fs::hard_link(from, &path) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(StoreError::of_system("link", &path, error)),
+        }
+    }
+
     /// Lets a file be run as a program: an object's of this run, or one of a task attempt. Its
     /// bytes stay read-only.
     ///

@@ -146,13 +146,8 @@ fn words(act: &Act) -> String {
         Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
         Act::Lost { task, .. } => format!("{task} lost with its process"),
         Act::Recalled { task } => format!("{task} fetched the inputs of its replay"),
-        Act::ResultFound { task, outputs } => {
-            let outputs = counted(*outputs, "output");
-            format!("{task} took its kept result, {outputs}")
-        }
-        Act::ResultMissing { task, reason } => {
-            format!("{task} was looked up among kept results: {reason}")
-        }
+        Act::ResultFound { task, .. } => format!("{task} took its kept result"),
+        Act::ResultMissing { task, reason } => format!("{task} has no kept result: {reason}"),
         Act::RolledBack { task, to } => format!("{task} rolled back to action {to}"),
         Act::CopyLost { task } => format!("{task} lost the process that kept its state"),
         Act::CancelRequested { task } => format!("{task} is to be cancelled"),

@@ -10,7 +10,7 @@ use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Refus
 use ciel_workers::{Callee, SpawnCall};
 
 use super::{Executor, Replay};
-use crate::kept::KeepRule;
+use crate::keep_rule::KeepRule;
 
 /// A call, as its program makes it.
 pub(crate) struct Request {
@@ -35,7 +35,11 @@ impl Request {
         recorded: bool,
         rule: KeepRule,
     ) -> Arc<Descriptor> {
-        let keeping = rule.of_task(executor, self.outputs, (self.options.keep, self.pure));
+        let keeping = rule.of_task(
+            executor.is_keepable(),
+            self.outputs,
+            (self.options.keep, self.pure),
+        );
         let replayable = match executor.replay() {
             Replay::Never => false,
             Replay::IfUseful => recorded || self.options.retries > 0,

@@ -4,6 +4,9 @@
 //! transaction. Without a usable store every lookup finds nothing. It does not know how a task
 //! ran. Read next: `ciel_kept::KeptResults`.
 
+mod parts;
+mod told;
+
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -16,10 +19,11 @@ use ciel_model::{Content, Digest, Handle, Keeping, Label, RerunReason, TaskKey, 
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
-use super::parts::{parts_of, surroundings};
-use super::{EndedTask, Request, StagedContent, StagedOutput, spare_path};
+use self::parts::{parts_of, surroundings};
+pub(crate) use self::told::{staged, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
+use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
 use crate::output;
 
 /// How long a result may wait for others to be kept with it.
@@ -162,6 +166,7 @@ impl Keeper<'_> {
             None => return Err(RerunReason::New),
         };
         let taken = self.take(&entry, query);
+        self.clear(place);
         match taken {
             None => {
                 self.with_store(|store| store.discard(parts));
@@ -208,7 +213,10 @@ impl Keeper<'_> {
         (digest, length): (Digest, u64),
     ) -> Option<Content> {
         let name = query.label.name.output(index as u64);
-        let path = spare_path(self.engine, query.label.name.0, index)?;
+        let scratch = self.engine.folder.scratch();
+        let path = scratch
+            .path(query.label.name.0, SPARE, &spare(index))
+            .ok()?;
         let is_whole = self.with_store(|store| store.take(digest, length, &path));
         if is_whole != Some(true) {
             return None;
@@ -257,7 +265,7 @@ impl Keeper<'_> {
             .map(|output| kept_output(output, &mut files))
             .collect();
         let Some(outputs) = outputs else {
-            return remove_all(&files);
+            return self.clear(place_of(&begun.label));
         };
         let printed = match ended.printed.is_empty() {
             true => Vec::new(),
@@ -294,13 +302,19 @@ impl Keeper<'_> {
         if !batch.is_empty() {
             self.with_store(|store| store.keep(&batch, seconds_now()));
         }
-        for (_, files) in &batch {
-            remove_all(files);
+        for (entry, _) in &batch {
+            self.clear(entry.place);
         }
         let taken = std::mem::take(&mut self.taken);
         if !taken.is_empty() {
             self.with_store(|store| store.note_taken(&taken));
         }
+    }
+
+    /// Removes the spare names of files of a task.
+    fn clear(&self, place: Digest) {
+        // What cannot be removed now goes with the run's folder.
+        let _ = self.engine.folder.scratch().clear(place.0, SPARE);
     }
 
     fn close(&mut self) {
@@ -342,6 +356,14 @@ impl Keeper<'_> {
     }
 }
 
+/// As the number of an attempt: its files are those of results on their way.
+const SPARE: u32 = u32::MAX;
+
+/// What such a file is for.
+fn spare(output: usize) -> String {
+    format!("kept.{output}")
+}
+
 /// The folder of kept results in a state folder.
 const FOLDER: &str = "kept";
 
@@ -371,11 +393,4 @@ fn kept_output(output: StagedOutput, files: &mut Vec<PathBuf>) -> Option<KeptOut
     };
     let form = output.form;
     Some(KeptOutput { form, content })
-}
-
-/// What cannot be removed now goes with the run's folder.
-fn remove_all(files: &[PathBuf]) {
-    for file in files {
-        let _ = std::fs::remove_file(file);
-    }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{CodeIdentity, Digest, Form, FunctionCode, Hasher, RerunReason};
+use ciel_model::{CodeIdentity, Digest, FileRead, Form, FunctionCode, Hasher, RerunReason};
 use serde::{Deserialize, Serialize};
 
 /// All that determines a result.
@@ -84,7 +84,9 @@ pub struct Entry {
     pub printed: Vec<Piece>,
     /// The code of all functions that ran beneath the task.
     pub beneath: Vec<FunctionCode>,
-    /// Microseconds that it took.
+    /// Files that it has read beside its inputs; the result is of no use if one has changed.
+    pub read: Vec<FileRead>,
+    /// Microseconds that it took; 0 if that is not known.
     pub took_us: u64,
     /// The id of the run that kept it.
     pub run: Arc<str>,

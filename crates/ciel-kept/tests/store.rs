@@ -44,6 +44,7 @@ fn entry(number: u128, content: KeptContent) -> Entry {
         }],
         printed: vec![Piece::Bytes(Bytes::from_static(b"hello\n"))],
         beneath: Vec::new(),
+        read: Vec::new(),
         took_us: 7,
         run: Arc::from("run"),
         is_marked: false,

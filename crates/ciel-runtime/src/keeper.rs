@@ -7,7 +7,7 @@
 mod parts;
 mod told;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::Event;
 use ciel_kept::{Entry, Found, KeptContent, KeptError, KeptOutput, KeptResults, Parts, Piece};
-use ciel_model::{Content, Digest, Handle, Keeping, Label, RerunReason, TaskKey, Value};
+use ciel_model::{Content, Digest, FileRead, Handle, Keeping, Label, RerunReason, TaskKey, Value};
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
 use self::parts::{parts_of, surroundings};
-pub(crate) use self::told::{staged, tell_begun};
+pub(crate) use self::told::{keep_watched, staged, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
@@ -165,6 +165,10 @@ impl Keeper<'_> {
             Some(Found::Nothing(reason)) => return Err(reason),
             None => return Err(RerunReason::New),
         };
+        let changed = entry.read.iter().find(|file| !is_unchanged(file));
+        if let Some(file) = changed {
+            return Err(RerunReason::InputChanged(file.path.clone()));
+        }
         let taken = self.take(&entry, query);
         self.clear(place);
         match taken {
@@ -277,6 +281,7 @@ impl Keeper<'_> {
             outputs,
             printed,
             beneath: Vec::new(),
+            read: ended.read,
             took_us: ended.took_us,
             run: self.engine.folder.id().into(),
             is_marked: begun.is_marked,
@@ -372,6 +377,14 @@ const UNENDED_LOOKED_FOR: usize = 64;
 
 /// Outputs of a kept result, and what it prints.
 type Taken = (Vec<Value<Handle>>, Bytes);
+
+/// Whether a file still has the content that a task has read.
+fn is_unchanged(file: &FileRead) -> bool {
+    let path = Path::new(&*file.path);
+    let length = std::fs::metadata(path).map(|found| found.len()).ok();
+    length == Some(file.length)
+        && KeptResults::digest_of(path).is_ok_and(|digest| digest == file.digest)
+}
 
 fn place_of(label: &Label) -> Digest {
     Digest(label.name.0)

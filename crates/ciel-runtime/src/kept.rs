@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
-use ciel_model::{Digest, Form};
+use ciel_model::{Digest, FileRead, Form};
 use ciel_node::AttemptKey;
 
 /// Bytes of what a task prints that are kept; one that prints more runs in each run.
@@ -33,6 +33,8 @@ pub(crate) struct EndedTask {
     pub(crate) attempt: AttemptKey,
     pub(crate) outputs: Vec<StagedOutput>,
     pub(crate) printed: Bytes,
+    /// Files that it has read beside its inputs.
+    pub(crate) read: Vec<FileRead>,
     pub(crate) took_us: u64,
 }
 

@@ -135,6 +135,7 @@ fn keep(
             attempt,
             outputs,
             printed,
+            read: Vec::new(),
             took_us: begun.elapsed().as_micros() as u64,
         })),
         None => Request::Left(attempt),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciel_engine::{Action, Kept, Reply};
 use ciel_graph::{Output, Until, Wait};
-use ciel_model::{Audit, Content, Digest, FileRead, Form, Handle, Refused, Value};
+use ciel_model::{Audit, Content, Digest, FileRead, Form, Handle, Keeping, Refused, Value};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self, Reference, SavedContinuation};
 
@@ -45,8 +45,13 @@ pub(crate) fn exit(
         }
     }
     let published = |output: Option<Output>| output.unwrap_or(Output::Published);
-    let outputs = outputs.into_iter().map(published).collect();
+    let outputs: Vec<Output> = outputs.into_iter().map(published).collect();
     let audit = audit(task, message.audit)?;
+    let assignment = &task.assignment;
+    let has_acted = task.attempt.actions() > assignment.next_action;
+    if assignment.descriptor.keeping != Keeping::Never && !has_acted {
+        turn.host.keep(assignment, &outputs, audit.as_deref());
+    }
     turn.effects.push(Effect::TaskSucceeded);
     Ok(turn.end(task, Action::Finish(outputs), audit))
 }

@@ -36,7 +36,7 @@ impl Request {
         rule: KeepRule,
     ) -> Arc<Descriptor> {
         let keeping = rule.of_task(
-            executor.is_keepable(),
+            executor.is_keepable(&self.code),
             self.outputs,
             (self.options.keep, self.pure),
         );

@@ -16,11 +16,14 @@ use crate::engine::Engine;
 use crate::executors::words;
 use crate::settings::Settings;
 
-/// What counts beside a call: settings that change what a command does, and the folder in which it
-/// does it.
+/// What counts beside a call: settings that change what a command does, the interpreter of Python
+/// tasks, and the current folder.
 pub(super) fn surroundings(settings: &Settings) -> Digest {
     let mut hasher = Hasher::default();
     hasher.update(&[u8::from(settings.strict_shell)]);
+    if let Some(python) = &settings.python {
+        hasher.update(python.interpreter.as_os_str().as_bytes());
+    }
     let folder = std::env::current_dir().unwrap_or_default();
     hasher.update(folder.as_os_str().as_bytes());
     hasher.finish()

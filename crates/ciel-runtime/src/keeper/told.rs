@@ -5,13 +5,13 @@
 
 use ciel_engine::ResultQuery;
 use ciel_graph::{Assignment, Entry, Output};
-use ciel_model::{Content, Keeping, Resolution};
+use ciel_model::{Audit, Content, Keeping, Resolution};
 use ciel_node::AttemptKey;
 use ciel_store::ObjectName;
 
 use super::{SPARE, spare};
 use crate::engine::Engine;
-use crate::kept::{Request, StagedContent, StagedOutput, send};
+use crate::kept::{EndedTask, Request, StagedContent, StagedOutput, send};
 
 /// Says to the thread of kept results that a task begins, if it takes part.
 pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
@@ -44,6 +44,38 @@ pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
             })),
         );
     }
+}
+
+/// Has the result of a task kept that was watched, if its promise or `audit` allows that: nothing
+/// is kept of a task that says nothing about itself and was seen to have an effect, or was not
+/// watched. `text` is what it printed.
+pub(crate) fn keep_watched(
+    engine: &Engine,
+    assignment: &Assignment,
+    outputs: &[Output],
+    (text, audit): (Option<Vec<u8>>, Option<&Audit>),
+) {
+    let descriptor = &assignment.descriptor;
+    let has_promised = descriptor.pure || descriptor.options.keep == Some(true);
+    let is_harmless = audit.is_some_and(|audit| audit.effects.is_empty());
+    let Some(text) = text.filter(|_| has_promised || is_harmless) else {
+        return;
+    };
+    let Some(outputs) = staged(engine, assignment, outputs) else {
+        return;
+    };
+    tell_begun(engine, assignment);
+    let ended = EndedTask {
+        attempt: AttemptKey {
+            task: assignment.task,
+            number: assignment.attempt,
+        },
+        outputs,
+        printed: text.into(),
+        read: audit.map_or(Vec::new(), |audit| audit.read.to_vec()),
+        took_us: 0,
+    };
+    send(&engine.kept, Request::Ended(Box::new(ended)));
 }
 
 /// What a task gave, with names of its files that outlive their use in the run; none if a file

@@ -18,8 +18,8 @@ use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, W
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
     Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
-    Input, InputMode, Keeping, Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey,
-    TaskKey, Value,
+    Input, InputMode, Keeping, Label, Name, Options, Pool, Reached, RerunReason, Resources, Site,
+    StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 use names::{fields, variants};
@@ -93,6 +93,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("Resources", fields::<Resources>()),
         ("Site", fields::<Site>()),
         ("FunctionCode", fields::<FunctionCode>()),
+        ("Reached", fields::<Reached>()),
         ("Value", fields::<Value<Handle>>()),
         ("Wait", fields::<Wait>()),
         ("ActionKey", fields::<ActionKey>()),

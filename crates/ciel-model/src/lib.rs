@@ -31,7 +31,7 @@ pub mod task;
 pub use audit::{Audit, FileRead};
 pub use call::{CallKey, Invocation, Reason};
 pub use call_options::CallOptions;
-pub use code::{CodeIdentity, FunctionCode, Site};
+pub use code::{CodeIdentity, FunctionCode, Reached, Site};
 pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct, WaitEnd};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 
-use crate::code::{CodeIdentity, Site};
+use crate::code::{CodeIdentity, Reached, Site};
 use crate::payload::Payload;
 use crate::reference::Handle;
 use crate::resources::Resources;
@@ -162,6 +162,8 @@ pub struct Descriptor {
     pub payload: Payload,
     /// The code that it runs.
     pub code: CodeIdentity,
+    /// All code that it may reach.
+    pub reached: Reached,
     /// The references it is given, which become the task's handles `0..n`.
     pub inputs: Vec<Input>,
     /// Number of outputs.
@@ -190,6 +192,7 @@ impl Descriptor {
             what: what.into(),
             payload: Payload::new(payload),
             code: CodeIdentity::default(),
+            reached: Reached::default(),
             inputs: Vec::new(),
             outputs: 1,
             options: Options::shared_default(),

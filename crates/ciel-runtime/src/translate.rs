@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
     CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
-    Name, Resolution, Site, Value, limits,
+    Name, Reached, Resolution, Site, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -218,6 +218,7 @@ pub(crate) fn descriptor(
         label: label.map_or(asked.label, Arc::from),
         payload,
         code: CodeIdentity::default(),
+        reached: Reached::default(),
         inputs: inputs(executor, &asked.references),
         outputs: asked.outputs,
         options: options.shared,

@@ -637,6 +637,9 @@ class Promoter:
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""
 
+def digest_of_file(path: str) -> tuple[int, bytes]:
+    """Length and BLAKE3 hash, 32 bytes, of the content of a file; raises OSError."""
+
 def position_of_spawn(position: bytes, index: int) -> bytes:
     """The name of the `index`-th task, from 0, that the strand named `position` spawns."""
 

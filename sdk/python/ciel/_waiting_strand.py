@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
+from ciel._audit import NOTHING, report
 from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, WaitError, error_of
 from ciel._future import Future, Known
@@ -23,7 +24,7 @@ from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
 if TYPE_CHECKING:
-    from ciel._native import Connection, Message, Output, Result, Resume, Start
+    from ciel._native import Audit, Connection, Message, Output, Result, Resume, Start
 
 _clock = time.monotonic
 
@@ -345,6 +346,11 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def promote(self) -> None:
         """Sends all earlier actions that the engine has not heard of."""
 
+    def audit(self) -> Audit | None:
+        """What the strand was seen to do since its start, if this process watches."""
+        seen = self.seen
+        return NOTHING if seen is None and self.function is None else report(seen, self.function)
+
     def tidy(self) -> None:
         """Sends the output of the strand and of its commands."""
         captured = self.process.take_captured()
@@ -360,7 +366,9 @@ class Severed:
     def error(self, tag: int, failure: Failure) -> None:
         """How the strand ends is known to the engine."""
 
-    def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
+    def exit(
+        self, tag: int, outputs: Sequence[Output], keep: int, audit: Audit | None = None
+    ) -> None:
         """As `error`."""
 
     def __getattr__(self, name: str) -> NoReturn:

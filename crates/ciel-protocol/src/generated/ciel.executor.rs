@@ -344,10 +344,10 @@ pub struct Input {
     #[prost(enumeration = "InputMode", tag = "2")]
     pub mode: i32,
 }
-/// The state of the code of one function.
+/// The state of the code of one function, or of a class, constant, module or package.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FunctionCode {
-    /// The function.
+    /// The function, or what else it is.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// Where it is defined; may be absent.
@@ -371,8 +371,9 @@ pub struct Define {
     /// Label, usually the function.
     #[prost(string, tag = "3")]
     pub label: ::prost::alloc::string::String,
-    /// The code that the tasks run, the called function first; equal calls have equal code. Empty from
-    /// the engine.
+    /// The code that the tasks run, the called function first. Its digest is the same in all processes
+    /// of a run, and equal calls have equal ones. Then all else that it reaches: a kept result is valid
+    /// if all names and digests are the same. Empty from the engine.
     #[prost(message, repeated, tag = "4")]
     pub code: ::prost::alloc::vec::Vec<FunctionCode>,
     /// The file of the user's program that spawns the tasks; empty if unknown, and from the engine.

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Refused, Site};
+use ciel_model::{
+    Class, CodeIdentity, Descriptor, Input, Options, Payload, Reached, Refused, Site,
+};
 use ciel_workers::{Callee, SpawnCall};
 
 use super::{Executor, Replay};
@@ -19,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) payload: Bytes,
     /// The code that it runs.
     pub(crate) code: CodeIdentity,
+    /// All code that it may reach.
+    pub(crate) reached: Reached,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: u32,
     pub(crate) options: Arc<Options>,
@@ -52,6 +56,7 @@ impl Request {
             what: self.label,
             payload: Payload::new(self.payload),
             code: self.code,
+            reached: self.reached,
             inputs: self.inputs,
             outputs: self.outputs,
             options: release_early(options, &class),
@@ -101,6 +106,7 @@ impl Callee for Called {
         let request = Request {
             payload: executor.payload(&call.payload, &arguments),
             code: call.code,
+            reached: call.reached,
             label: label.unwrap_or_else(|| executor.name().clone()),
             inputs: inputs.collect(),
             outputs: call.outputs,

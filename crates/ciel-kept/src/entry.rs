@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{CodeIdentity, Digest, FileRead, Form, FunctionCode, Hasher, RerunReason};
+use ciel_model::{Digest, FileRead, Form, FunctionCode, Hasher, RerunReason, Site};
 use serde::{Deserialize, Serialize};
 
 /// All that determines a result.
@@ -16,8 +16,10 @@ pub struct Parts {
     pub executor: Arc<str>,
     /// What counts beside the call: settings of the run that change what it does.
     pub surroundings: Digest,
-    /// The code that the task runs; places of functions do not count.
-    pub code: CodeIdentity,
+    /// Of all code that the task may reach, if it reaches any.
+    pub code: Option<Digest>,
+    /// That code piece by piece, to name the one that differs; may be empty.
+    pub pieces: Vec<FunctionCode>,
     /// Of the whole payload.
     pub payload: Digest,
     /// Arguments in the payload by name, to name the one that differs; may be empty.
@@ -104,12 +106,7 @@ impl Parts {
         };
         add(self.executor.as_bytes());
         add(&self.surroundings.0.to_le_bytes());
-        let functions = self.code.functions();
-        add(&(functions.len() as u64).to_le_bytes());
-        for function in functions {
-            add(function.name.as_bytes());
-            add(&function.digest.0.to_le_bytes());
-        }
+        add(&self.code.map_or([0; 16], |code| code.0.to_le_bytes()));
         add(&self.payload.0.to_le_bytes());
         add(&self.outputs.to_le_bytes());
         for input in &self.inputs {
@@ -130,8 +127,9 @@ impl Parts {
         if self.executor != now.executor || self.surroundings != now.surroundings {
             return Some(RerunReason::ArgumentChanged(None));
         }
-        if let Some(function) = changed(&self.code, &now.code) {
-            return Some(RerunReason::CodeChanged(function));
+        if self.code != now.code {
+            let piece = changed(&self.pieces, &now.pieces).unwrap_or_else(unknown);
+            return Some(RerunReason::CodeChanged(piece));
         }
         if self.payload != now.payload || self.outputs != now.outputs {
             let known = |one: &&(Arc<str>, Digest)| !self.arguments.contains(one);
@@ -153,8 +151,7 @@ impl Parts {
 }
 
 /// The first function whose code is another, as it is now if it exists.
-fn changed(before: &CodeIdentity, now: &CodeIdentity) -> Option<FunctionCode> {
-    let (before, now) = (before.functions(), now.functions());
+fn changed(before: &[FunctionCode], now: &[FunctionCode]) -> Option<FunctionCode> {
     let same = |a: &FunctionCode, b: &FunctionCode| (&a.name, a.digest) == (&b.name, b.digest);
     let is_in = |all: &[FunctionCode], one: &FunctionCode| all.iter().any(|it| same(it, one));
     let new = now.iter().find(|one| !is_in(before, one));
@@ -164,4 +161,13 @@ fn changed(before: &CodeIdentity, now: &CodeIdentity) -> Option<FunctionCode> {
         .zip(before)
         .find(|(now, before)| !same(now, before));
     new.or(gone).or(first.map(|(now, _)| now)).cloned()
+}
+
+/// A piece of code of which nothing is known.
+fn unknown() -> FunctionCode {
+    FunctionCode {
+        name: "unknown".into(),
+        place: Site::default(),
+        digest: Digest(0),
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_kept::{Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Piece};
-use ciel_model::{CodeIdentity, Digest, Form, FunctionCode, RerunReason, Site};
+use ciel_model::{Digest, Form, FunctionCode, Reached, RerunReason, Site};
 use tempfile::TempDir;
 
 fn function(name: &str, line: u32, digest: u128) -> FunctionCode {
@@ -22,7 +22,8 @@ fn parts(number: u128) -> Parts {
     Parts {
         executor: "shell".into(),
         surroundings: Digest(0),
-        code: CodeIdentity::of(vec![function("f", 3, 1)]),
+        code: Reached::of(vec![function("f", 3, 1)]).digest(),
+        pieces: vec![function("f", 3, 1)],
         payload: Digest(number),
         arguments: vec![("command".into(), Digest(number)), ("n".into(), Digest(0))],
         inputs: vec![Input {
@@ -114,8 +115,9 @@ fn what_is_kept_is_found_by_another_process_with_its_object() {
 
 #[test]
 fn place_of_a_function_is_no_part_of_the_key_and_its_code_is() {
-    let with = |functions| Parts {
-        code: CodeIdentity::of(functions),
+    let with = |pieces: Vec<FunctionCode>| Parts {
+        code: Reached::of(pieces.clone()).digest(),
+        pieces,
         ..parts(1)
     };
     assert_eq!(with(vec![function("f", 90, 1)]).key(), parts(1).key());
@@ -127,8 +129,12 @@ fn place_of_a_function_is_no_part_of_the_key_and_its_code_is() {
 fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
     let (_home, mut kept) = place();
     kept.keep(&[small(1)], 100).unwrap();
-    let code = CodeIdentity::of(vec![function("f", 3, 1), function("g", 9, 4)]);
-    let recoded = Parts { code, ..parts(1) };
+    let pieces = vec![function("f", 3, 1), function("g", 9, 4)];
+    let recoded = Parts {
+        code: Reached::of(pieces.clone()).digest(),
+        pieces,
+        ..parts(1)
+    };
     let mut refilled = parts(1);
     refilled.inputs[0].digest = Digest(6);
     for (now, reason) in [

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_model::{CodeIdentity, InputMode, Refused};
+use ciel_model::{InputMode, Reached, Refused};
 use serde_json::Value;
 
 use super::{Executor, Launch};
@@ -102,7 +102,7 @@ impl<C: CommandLine> Executor for Command<C> {
         true
     }
 
-    fn is_keepable(&self, _code: &CodeIdentity) -> bool {
+    fn is_keepable(&self, _code: &Reached) -> bool {
         true
     }
 

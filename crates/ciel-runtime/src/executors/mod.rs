@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, CodeIdentity, InputMode, Options, Pool, Refused};
+use ciel_model::{Class, InputMode, Options, Pool, Reached, Refused};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ pub(crate) trait Executor: Send + Sync {
 
     /// Whether results of its tasks that run this code may be kept across runs: all that determines
     /// them is known.
-    fn is_keepable(&self, _code: &CodeIdentity) -> bool {
+    fn is_keepable(&self, _code: &Reached) -> bool {
         false
     }
 

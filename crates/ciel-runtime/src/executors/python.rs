@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Class, CodeIdentity, Descriptor, InputMode, Options, Pool, Refused};
+use ciel_model::{Class, Descriptor, InputMode, Options, Pool, Reached, Refused};
 use ciel_view::inspect::FAILED;
 use serde_json::{Value, json};
 
@@ -58,8 +58,8 @@ impl Executor for Python {
         Ok(Value::Null)
     }
 
-    fn is_keepable(&self, code: &CodeIdentity) -> bool {
-        !code.functions().is_empty()
+    fn is_keepable(&self, code: &Reached) -> bool {
+        code.digest().is_some()
     }
 
     fn launch(&self) -> Launch<'_> {

@@ -40,7 +40,7 @@ impl Request {
         rule: KeepRule,
     ) -> Arc<Descriptor> {
         let keeping = rule.of_task(
-            executor.is_keepable(&self.code),
+            executor.is_keepable(&self.reached),
             self.outputs,
             (self.options.keep, self.pure),
         );

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ciel_engine::ResultQuery;
 use ciel_kept::{Input, KeptResults, Parts};
-use ciel_model::{Content, Digest, Hasher};
+use ciel_model::{Content, Digest, Hasher, Reached};
 use ciel_store::ObjectName;
 use serde_json::Value;
 
@@ -36,6 +36,10 @@ pub(super) fn parts_of(
     query: &ResultQuery,
 ) -> Option<Parts> {
     let descriptor = &query.descriptor;
+    let code = match descriptor.reached.digest() {
+        Some(_) => descriptor.reached.clone(),
+        None => Reached::of(descriptor.code.functions().to_vec()),
+    };
     let arguments: Option<Value> = serde_json::from_slice(&descriptor.payload).ok();
     let names = arguments.as_ref().map(input_names).unwrap_or_default();
     let inputs = query.inputs.iter().enumerate();
@@ -52,7 +56,8 @@ pub(super) fn parts_of(
     Some(Parts {
         executor: descriptor.executor.clone(),
         surroundings,
-        code: descriptor.code.clone(),
+        code: code.digest(),
+        pieces: code.pieces().to_vec(),
         payload: descriptor.payload.digest(),
         arguments: arguments.as_ref().map(members).unwrap_or_default(),
         inputs: inputs?,

@@ -7,6 +7,7 @@
 
 pub mod entry;
 mod error;
+mod files;
 pub mod limits;
 mod objects;
 mod schema;

@@ -2,7 +2,7 @@
 //!
 //! `entry` has a row for each key; one without a body was evicted. `holds` says which objects an
 //! entry needs, `place` which key the task at a position had last, `begun` which positions had a
-//! task that has not ended well. It does not know what a
+//! task that has not ended well, `file` the digests of the user's files. It does not know what a
 //! body says.
 
 use std::path::Path;
@@ -37,6 +37,8 @@ const TABLES: &str = "
     CREATE TABLE place (place BLOB PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
     CREATE INDEX place_of_key ON place (key);
     CREATE TABLE begun (place BLOB PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE file (path TEXT PRIMARY KEY, stamp BLOB NOT NULL, digest BLOB NOT NULL)
+        WITHOUT ROWID;
     CREATE TABLE total (bytes INTEGER NOT NULL, entries INTEGER NOT NULL);
     INSERT INTO total VALUES (0, 0);
 ";
@@ -62,7 +64,7 @@ fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
     let making = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have made them meanwhile.
     if format(&making)? != FORMAT {
-        for table in ["entry", "holds", "place", "begun", "total"] {
+        for table in ["entry", "holds", "place", "begun", "file", "total"] {
             making.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
         }
         making.execute_batch(TABLES)?;

@@ -325,6 +325,11 @@ impl KeptResults {
         Ok(change.commit()?)
     }
 
+    /// The index, for what is beside the entries.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.index
+    }
+
     fn change(&mut self) -> Result<Transaction<'_>, KeptError> {
         let behavior = TransactionBehavior::Immediate;
         Ok(self.index.transaction_with_behavior(behavior)?)

@@ -286,3 +286,22 @@ fn index_of_another_format_is_emptied() {
     let kept = KeptResults::open(&home.path().join("kept")).unwrap();
     assert_eq!(found(&kept, 1), Found::Nothing(RerunReason::New));
 }
+
+#[test]
+fn file_is_read_once_as_long_as_it_stays_the_same() {
+    let (home, kept) = place();
+    let path = home.path().join("reads");
+    fs::write(&path, "one").unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    let digest = |kept: &KeptResults| kept.digest_of_file(&path).unwrap();
+    assert_eq!(digest(&kept), Some(Digest::of(b"one")));
+    // Changed at once, with the same length and the same times.
+    fs::write(&path, "two").unwrap();
+    fs::File::open(&path)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+    assert_eq!(digest(&kept), Some(Digest::of(b"two")));
+    assert_eq!(kept.digest_of_file(home.path()).unwrap(), None);
+    assert_eq!(kept.digest_of_file(&home.path().join("no")).unwrap(), None);
+}

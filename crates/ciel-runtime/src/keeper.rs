@@ -19,7 +19,7 @@ use ciel_model::{Content, Digest, FileRead, Handle, Keeping, Label, RerunReason,
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
-use self::parts::{parts_of, surroundings};
+use self::parts::{files_named, parts_of, surroundings};
 pub(crate) use self::told::{keep_watched, staged, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
@@ -107,9 +107,20 @@ impl Keeper<'_> {
         }
     }
 
+    /// What the result of a task depends on; none if that is not known any more.
+    fn parts_of(&mut self, query: &ResultQuery) -> Option<Parts> {
+        let mut parts = parts_of(self.engine, self.surroundings, query)?;
+        let files = self.with_store(|store| {
+            let digest_of = |path: &Path| store.digest_of_file(path).ok().flatten();
+            Ok(files_named(&query.descriptor, digest_of))
+        });
+        parts.inputs.extend(files?);
+        Some(parts)
+    }
+
     /// Looks a result up and tells the graph.
     fn answer(&mut self, query: ResultQuery) {
-        let parts = parts_of(self.engine, self.surroundings, &query);
+        let parts = self.parts_of(&query);
         let found = match &parts {
             Some(parts) => self.find(parts, &query),
             None => Err(RerunReason::New),
@@ -238,7 +249,7 @@ impl Keeper<'_> {
         if self.begun.contains_key(&query.attempt.task) {
             return;
         }
-        if let Some(parts) = parts_of(self.engine, self.surroundings, query) {
+        if let Some(parts) = self.parts_of(query) {
             self.note_begun(parts, query);
         }
     }

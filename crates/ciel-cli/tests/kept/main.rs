@@ -211,6 +211,35 @@ fn task_that_is_marked_is_kept_in_each_run_and_one_that_refuses_in_none() {
 }
 
 #[test]
+fn file_that_a_command_names_counts_by_its_content() {
+    let place = Place::new();
+    let script = "print(text(spawn_exec(\"shell\", {\"command\": \"echo ran it >&2; \
+                  wc -l < data; ./tool\"}, 1)[0]));";
+    let tool = place.file("tool", "#!/bin/sh\necho one\n");
+    fs::set_permissions(tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    place.file("data", "1\n");
+    expect(&place.script(&[], script), 0, &["it"]);
+    expect(&place.script(&["--kept"], script), 0, &[]);
+    place.file("data", "1\n2\n");
+    let changed = place.script(&["--kept"], script);
+    expect(&changed, 0, &["it"]);
+    assert!(
+        changed.stderr.contains("input changed: data"),
+        "{}",
+        changed.stderr
+    );
+    place.file("tool", "#!/bin/sh\necho two\n");
+    let changed = place.script(&["--kept"], script);
+    expect(&changed, 0, &["it"]);
+    assert_eq!(changed.stdout, "2\ntwo\n\n");
+    assert!(
+        changed.stderr.contains("input changed: ./tool"),
+        "{}",
+        changed.stderr
+    );
+}
+
+#[test]
 fn run_killed_and_edited_goes_on_with_all_that_had_ended() {
     let place = pipeline();
     let gate = place.gate("gate");

@@ -2,13 +2,14 @@
 //!
 //! It reads payloads only to name what changed. Read next: `ciel_kept::Parts`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_engine::ResultQuery;
 use ciel_kept::{Input, KeptResults, Parts};
-use ciel_model::{Content, Digest, Hasher, Reached};
+use ciel_model::{Class, Content, Descriptor, Digest, Form, Hasher, Reached};
 use ciel_store::ObjectName;
 use serde_json::Value;
 
@@ -89,6 +90,53 @@ fn members(arguments: &Value) -> Vec<(Arc<str>, Digest)> {
             )
         })
         .collect()
+}
+
+/// Words in the arguments of a command that are looked at.
+const WORDS_MAX: usize = 256;
+
+/// The files that the arguments of a command name, in its text or as values, by their content: it
+/// probably reads them.
+pub(super) fn files_named(
+    descriptor: &Descriptor,
+    digest_of: impl Fn(&Path) -> Option<Digest>,
+) -> Vec<Input> {
+    if descriptor.class != Class::Process {
+        return Vec::new();
+    }
+    let arguments: Value = serde_json::from_slice(&descriptor.payload).unwrap_or_default();
+    let folder = arguments.get("folder").and_then(Value::as_str);
+    let current = std::env::current_dir().unwrap_or_default();
+    let folder = folder.map_or(current.clone(), |folder| current.join(folder));
+    let mut words = BTreeSet::new();
+    add_words(&arguments, &mut words);
+    let file = |word: &&str| {
+        let path = folder.join(word);
+        path.is_file().then(|| (word.to_string(), path))
+    };
+    let files = words.iter().take(WORDS_MAX).filter_map(file);
+    let input = |(name, path): (String, PathBuf)| {
+        Some(Input {
+            digest: digest_of(&path)?,
+            name: name.into(),
+            form: Form::Bytes,
+        })
+    };
+    files.filter_map(input).collect()
+}
+
+/// The words of all texts in a value.
+fn add_words<'a>(value: &'a Value, words: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::String(text) => {
+            words.insert(text);
+            let is_between = |c: char| c.is_whitespace() || "\"'`;|&<>()=${}".contains(c);
+            words.extend(text.split(is_between).filter(|word| !word.is_empty()));
+        }
+        Value::Array(values) => values.iter().for_each(|value| add_words(value, words)),
+        Value::Object(values) => values.values().for_each(|value| add_words(value, words)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The names of inputs, by their numbers.

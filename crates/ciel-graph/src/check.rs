@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::functions::FunctionCounts;
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Recorded, Waiter};
-use crate::task::{State, Task};
+use crate::task::State;
 
 /// Tasks up to which a debug build checks everything after every event.
 #[cfg(debug_assertions)]
@@ -38,8 +38,8 @@ impl Graph {
             .filter(|task| task.state != State::Dormant)
             .count();
         assert_eq!(self.live, live as u64, "count of live tasks");
-        let looked_up = |task: &&Box<Task>| task.state == State::LookedUp;
-        let lookups = self.tasks.values().filter(looked_up).count();
+        let looked_up = self.tasks.values().map(|task| &task.state);
+        let lookups = looked_up.filter(|state| **state == State::LookedUp).count();
         assert_eq!(self.lookups, lookups as u64, "count of lookups");
     }
 

@@ -78,11 +78,20 @@ impl KeptResults {
             .index
             .prepare_cached("SELECT id, used_s, check_digest, body FROM entry WHERE key = ?1")?;
         let row = query.query_row(params![blob(key)], |row| {
-            let body: Option<Vec<u8>> = row.get(3)?;
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, body))
+            Ok(Row {
+                id: row.get(0)?,
+                used_s: row.get(1)?,
+                check: row.get(2)?,
+                body: row.get(3)?,
+            })
         });
-        let row: Option<(i64, u64, Vec<u8>, Option<Vec<u8>>)> = row.optional()?;
-        let Some((id, used_s, check, body)) = row else {
+        let Some(Row {
+            id,
+            used_s,
+            check,
+            body,
+        }) = row.optional()?
+        else {
             return Ok(Found::Nothing(self.reason(parts, place)?));
         };
         let Some(body) = body else {
@@ -334,6 +343,15 @@ impl KeptResults {
         let behavior = TransactionBehavior::Immediate;
         Ok(self.index.transaction_with_behavior(behavior)?)
     }
+}
+
+/// An entry in the index.
+struct Row {
+    id: i64,
+    used_s: u64,
+    check: Vec<u8>,
+    /// None if it was evicted.
+    body: Option<Vec<u8>>,
 }
 
 /// Seconds after which another use of an entry is written down.

@@ -16,7 +16,8 @@ pub(crate) struct KeepRule {
 }
 
 impl KeepRule {
-    /// For a task of an executor whose results may be kept or not; `keep` and `pure` are what its program says about it.
+    /// For a task of an executor whose results may be kept or not; `keep` and `pure` are what its
+    /// program says about it.
     pub(crate) fn of_task(
         self,
         is_keepable: bool,

@@ -145,6 +145,7 @@ mod tests {
         let description = RunDescription {
             version: String::new(),
             record_format: 0,
+            job: String::new(),
             key: String::new(),
             command: ["package/job.py", "-x", "1"].map(str::to_string).to_vec(),
             folder: "/".into(),

@@ -134,3 +134,113 @@ impl Graph {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ciel_model::{Class, Descriptor, Name};
+
+    use super::*;
+    use crate::event::{Policy, Step};
+    use crate::for_tests::{FIRST, ROOT, parent_of, tell};
+
+    const CHILD: TaskKey = TaskKey(1);
+
+    /// A root that spawned a command which takes kept results; what the graph wants done.
+    fn looked_up() -> (Graph, Vec<Action>) {
+        let mut graph = parent_of(0);
+        let descriptor = Descriptor {
+            keeping: Keeping::Takes,
+            ..Descriptor::plain("shell", Class::Process, "sort", b"sort".to_vec())
+        };
+        let step = Step::Spawn {
+            action: 0,
+            first: Handle(0),
+            descriptor: Arc::new(descriptor),
+        };
+        let (task, attempt) = (ROOT, FIRST);
+        let event = Event::TaskStepped {
+            task,
+            attempt,
+            step,
+        };
+        let actions = tell(&mut graph, event);
+        (graph, actions)
+    }
+
+    fn found() -> Event {
+        let content = Content::File {
+            name: Name(9),
+            length: 3,
+            digest: None,
+        };
+        Event::ResultFound {
+            task: CHILD,
+            attempt: FIRST,
+            outputs: vec![Value {
+                form: Form::Bytes,
+                content,
+                references: Vec::new(),
+            }],
+            printed: true,
+        }
+    }
+
+    fn asks(actions: &[Action]) -> bool {
+        let asks = |action: &Action| matches!(action, Action::FindResult { .. });
+        actions.iter().any(asks)
+    }
+
+    fn offers(actions: &[Action]) -> bool {
+        let is_offer =
+            |action: &Action| matches!(action, Action::Offer { task, .. } if *task == CHILD);
+        actions.iter().any(is_offer)
+    }
+
+    #[test]
+    fn task_that_takes_kept_results_is_looked_up_before_it_is_offered() {
+        let (mut graph, actions) = looked_up();
+        assert!(asks(&actions) && !offers(&actions));
+        let missing = Event::ResultMissing {
+            task: CHILD,
+            attempt: FIRST,
+            reason: Box::new(RerunReason::New),
+        };
+        assert!(offers(&tell(&mut graph, missing.clone())));
+        assert!(tell(&mut graph, missing).is_empty());
+        assert!(!graph.awaits_results());
+    }
+
+    #[test]
+    fn found_result_settles_the_outputs_and_ends_the_task() {
+        let (mut graph, _) = looked_up();
+        assert!(graph.awaits_results());
+        let actions = tell(&mut graph, found());
+        let ended =
+            |action: &Action| matches!(action, Action::Ended(summary) if summary.failure.is_none());
+        assert!(actions.iter().any(ended));
+        assert_eq!((graph.counts().kept, graph.counts().finished), (1, 1));
+        assert!(graph.is_ready(ROOT, FIRST, Handle(0)));
+        assert!(!graph.awaits_results());
+        graph.check_all();
+    }
+
+    #[test]
+    fn result_of_a_cancelled_task_is_dropped() {
+        let (mut graph, _) = looked_up();
+        tell(&mut graph, Event::CancelRequested { task: CHILD });
+        assert!(!graph.awaits_results());
+        assert_eq!(tell(&mut graph, found()), [Action::DropObject(Name(9))]);
+        graph.check_all();
+    }
+
+    #[test]
+    fn another_process_that_resumes_the_run_asks_again() {
+        let (mut graph, _) = looked_up();
+        let (policy, lost) = (Policy::default(), Vec::new());
+        let actions = tell(&mut graph, Event::EngineLost { policy, lost });
+        assert!(asks(&actions) && !offers(&actions));
+        graph.check_all();
+    }
+}

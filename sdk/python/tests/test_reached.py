@@ -1,4 +1,4 @@
-"""The identity of code: each edit of a project changes that of exactly the functions it concerns."""
+"""The identity of code: an edit of a project changes that of exactly the functions it concerns."""
 
 from __future__ import annotations
 

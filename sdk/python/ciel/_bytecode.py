@@ -28,8 +28,8 @@ _HAS_DOCSTRING = 0x4000000
 _IN_BODIES = frozenset({"__doc__", "__firstlineno__", "__static_attributes__"})
 """What a body of a class or module stores of its text, rather than of what it does."""
 
-COMPUTING = frozenset({"eval", "exec", "globals", "__import__", "compile"})
-"""Built-in functions by which code reaches what its names do not say."""
+COMPUTING = frozenset({"eval", "exec", "globals", "__import__", "compile", "import_module"})
+"""Functions of Python by which code reaches what its names do not say."""
 
 Path = tuple[str, ...]
 
@@ -184,8 +184,8 @@ def names_of(code: types.CodeType, noted: Noted | None = None) -> Names:
             imports += _imports(part)
         if "getattr" in part.co_names or "modules" in part.co_names:
             computes = computes or _computes(part)
-    firsts = {path[0] for path in paths}
-    return Names(tuple(paths), tuple(imports), computes or not COMPUTING.isdisjoint(firsts))
+    ends = {end for path in paths for end in (path[0], path[-1])}
+    return Names(tuple(paths), tuple(imports), computes or not COMPUTING.isdisjoint(ends))
 
 
 def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:

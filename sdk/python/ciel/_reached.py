@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ciel._bytecode import Names, Noted, Path, names_of, parts_of
-from ciel._call import TaskFunction
+from ciel._call import Definition, TaskFunction
 from ciel._classes import parts_of_class
 from ciel._libraries import version_of
 from ciel._project import is_project_file
@@ -217,6 +217,8 @@ def _at(path: Path, value: Any, namespace: dict[str, Any]) -> Any:
 def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
     if isinstance(value, types.ModuleType):
         return Module(value.__name__)
+    if isinstance(value, Definition) and not isinstance(value, TaskFunction):
+        return value.function
     if isinstance(value, (types.FunctionType, type, TaskFunction)):
         return value
     if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):

@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from ciel._call import TaskFunction
+from ciel._call import Definition, TaskFunction
 from ciel._globals import Kind, kind_of
 from ciel._sources import Module
 
@@ -58,6 +58,8 @@ class Values:
             return f"{type_.__name__} {value!r}".encode()
         if isinstance(value, (types.FunctionType, type, TaskFunction)):
             return self._lead(value)
+        if isinstance(value, Definition):  # a value of `ciel.once`
+            return self._lead(value.function)
         if id(value) in self._open:  # it contains itself
             return b"again"
         if self._left < 0:

@@ -11,16 +11,19 @@ from __future__ import annotations
 import dis
 import inspect
 import re
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-_OPS = dis.opmap
-_CONSTANTS = frozenset(dis.hasconst)
+_OPS = {name: op for name, op in dis.opmap.items() if op < 256}
+"""Operations that are found in code; those of the compiler alone have higher numbers."""
+
+_CONSTANTS = frozenset(dis.hasconst) & frozenset(_OPS.values())
 _ATTRIBUTES = frozenset(_OPS[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in _OPS)
 _GLOBAL, _IMPORT, _LONGER = _OPS["LOAD_GLOBAL"], _OPS["IMPORT_NAME"], _OPS["EXTENDED_ARG"]
 _NOTED = re.compile(b"[" + re.escape(bytes({*_CONSTANTS, _GLOBAL, _IMPORT})) + b"]", re.DOTALL)
-_SHIFTED = "LOAD_METHOD" not in _OPS
+_SHIFTED = sys.version_info >= (3, 12)
 """Whether the name of an attribute is the argument without its lowest bit."""
 
 _IS_FUNCTION = inspect.CO_NEWLOCALS

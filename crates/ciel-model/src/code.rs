@@ -72,8 +72,8 @@ impl CodeIdentity {
 /// All code that a call may reach, the called function included: other functions, classes,
 /// constants, modules, installed packages. Cheap to clone.
 ///
-/// A kept result is valid if the digest is the same. The pieces serve to name what has changed; they
-/// are not recorded, so those of a task of an earlier process are empty.
+/// A kept result is valid if the digest is the same. The pieces serve to name what has changed;
+/// they are not recorded, so those of a task of an earlier process are empty.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Reached {
     digest: Option<Digest>,

@@ -1,11 +1,12 @@
 """The audit of a worker: what tasks are seen to do beside computing results from arguments.
 
-The interpreter reports writes, connections, processes and the like to a hook. What it reports during
-a turn counts to the strand that has the turn; what other threads do, to all strands that may have
-started them. A later run that takes a kept result would not repeat such *effects*. Files that are
-opened for reading are reported with their content. What modules do at their import, and what this
-package does itself, does not count, nor do files of the run. This module does not know what follows
-from a report. Read next: `_questions.py`; docs/reference/python.md, "What a task is seen to do".
+The interpreter reports writes, connections, processes and the like to a hook. What it reports
+during a turn counts to the strand that has the turn; what other threads do, to all strands that may
+have started them. A later run that takes a kept result would not repeat such *effects*. Files that
+are opened for reading are reported with their content. What modules do at their import, and what
+this package does itself, does not count, nor do files of the run. This module does not know what
+follows from a report. Read next: `_questions.py`; docs/reference/python.md, "What counts as the
+code of a task".
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from ciel import _native
 from ciel._failed_task import FOLDER
 from ciel._project import is_project_file
 from ciel._questions import questions_of
+from ciel._seen import EFFECTS_MAX, Seen, Stamp
 from ciel._strand import Strand, here
 
 if TYPE_CHECKING:
     from ciel._native import Audit
-
-EFFECTS_MAX = 8
-"""Effects of one task that are named."""
 
 READ_MAX = 10_000
 """Files that one task reads whose contents count; a task with more has an effect."""
@@ -42,39 +41,6 @@ _HARMLESS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
 
 NOTHING: Audit = ([], [])
 """The report of a task that was watched and seen to do nothing."""
-
-_Stamp = tuple[int, int, int]
-"""Size, time of change in nanoseconds, and number of a file."""
-
-
-class Seen:
-    """What a strand was seen to do: effects in words, files read, and temporary files it has made.
-
-    A temporary file that the strand removes again is no effect.
-    """
-
-    __slots__ = ("effects", "read", "temporary")
-
-    def __init__(self) -> None:
-        """Nothing."""
-        self.effects: dict[str, None] = {}
-        self.read: dict[str, _Stamp | None] = {}
-        self.temporary: dict[str, str] = {}
-
-    def note(self, effect: str) -> None:
-        """Adds an effect."""
-        if len(self.effects) < EFFECTS_MAX:
-            self.effects[effect] = None
-
-    def added_to(self, other: Seen | None) -> Seen:
-        """What both were seen to do."""
-        if other is None:
-            return self
-        for effect in self.effects:
-            other.note(effect)
-        other.read = {**self.read, **other.read}
-        other.temporary.update(self.temporary)
-        return other
 
 
 class Watched(Protocol):
@@ -93,7 +59,7 @@ class _Inside(threading.local):
 _inside = _Inside()
 _process: Watched | None = None
 _threaded: set[Strand] = set()
-_digests: OrderedDict[tuple[str, _Stamp], tuple[int, bytes]] = OrderedDict()
+_digests: OrderedDict[tuple[str, Stamp], tuple[int, bytes]] = OrderedDict()
 _run_folder = ""
 _temporary = ""
 """The folder of temporary files."""
@@ -128,7 +94,7 @@ def report(seen: Seen | None, function: Callable[..., Any] | None) -> Audit:
     return [*dict.fromkeys((*seen.effects, *asked))][:EFFECTS_MAX], read
 
 
-def _content(path: str, stamp: _Stamp | None) -> tuple[int, bytes] | None:
+def _content(path: str, stamp: Stamp | None) -> tuple[int, bytes] | None:
     """Length and digest of a file that was read; `None` if it is not as it was then."""
     if stamp is None or _stamp(path) != stamp:
         return None
@@ -146,7 +112,7 @@ def _content(path: str, stamp: _Stamp | None) -> tuple[int, bytes] | None:
     return found
 
 
-def _stamp(path: str) -> _Stamp | None:
+def _stamp(path: str) -> Stamp | None:
     """What tells whether a file has changed; `None` if it is not there, or no plain file."""
     try:
         found = os.stat(path)

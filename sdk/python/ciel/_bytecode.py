@@ -11,16 +11,19 @@ from __future__ import annotations
 import dis
 import inspect
 import re
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-_OPS = dis.opmap
-_CONSTANTS = frozenset(dis.hasconst)
+_OPS = {name: op for name, op in dis.opmap.items() if op < 256}
+"""Operations that are found in code; those of the compiler alone have higher numbers."""
+
+_CONSTANTS = frozenset(dis.hasconst) & frozenset(_OPS.values())
 _ATTRIBUTES = frozenset(_OPS[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in _OPS)
 _GLOBAL, _IMPORT, _LONGER = _OPS["LOAD_GLOBAL"], _OPS["IMPORT_NAME"], _OPS["EXTENDED_ARG"]
 _NOTED = re.compile(b"[" + re.escape(bytes({*_CONSTANTS, _GLOBAL, _IMPORT})) + b"]", re.DOTALL)
-_SHIFTED = "LOAD_METHOD" not in _OPS
+_SHIFTED = sys.version_info >= (3, 12)
 """Whether the name of an attribute is the argument without its lowest bit."""
 
 _IS_FUNCTION = inspect.CO_NEWLOCALS
@@ -28,8 +31,8 @@ _HAS_DOCSTRING = 0x4000000
 _IN_BODIES = frozenset({"__doc__", "__firstlineno__", "__static_attributes__"})
 """What a body of a class or module stores of its text, rather than of what it does."""
 
-COMPUTING = frozenset({"eval", "exec", "globals", "__import__", "compile"})
-"""Built-in functions by which code reaches what its names do not say."""
+COMPUTING = frozenset({"eval", "exec", "globals", "__import__", "compile", "import_module"})
+"""Functions of Python by which code reaches what its names do not say."""
 
 Path = tuple[str, ...]
 
@@ -53,14 +56,33 @@ class Names(NamedTuple):
     computes: bool
 
 
-def parts_of(code: types.CodeType) -> Iterator[bytes]:
+class Noted:
+    """The instructions of code, and of code inside of it, that load a constant or name a global.
+
+    Both readers below use them, so each code object is searched once.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is searched yet."""
+        self._found: dict[int, list[tuple[int, int, int]]] = {}
+
+    def of(self, code: types.CodeType) -> list[tuple[int, int, int]]:
+        """Place, operation and argument of each; the code object must outlive this."""
+        found = self._found.get(id(code))
+        if found is None:
+            found = self._found[id(code)] = _noted(code.co_code)
+        return found
+
+
+def parts_of(code: types.CodeType, noted: Noted | None = None) -> Iterator[bytes]:
     """Bytes that are equal in every process for code that does the same."""
+    noted = Noted() if noted is None else noted
     if not code.co_flags & _IS_FUNCTION:  # the body of a class or module
-        yield from _parts_of_body(code)
+        yield from _parts_of_body(code, noted)
         return
     raw = bytearray(code.co_code)
     found = []
-    for place, op, argument in _noted(code.co_code):
+    for place, op, argument in noted.of(code):
         if op in _CONSTANTS:
             found.append(code.co_consts[argument])
             raw[2 * place + 1] = 0
@@ -82,13 +104,13 @@ def parts_of(code: types.CodeType) -> Iterator[bytes]:
         )
     ).encode()
     for constant in found:
-        yield from _parts_of_constant(constant)
+        yield from _parts_of_constant(constant, noted)
 
 
-def _parts_of_constant(constant: Any) -> Iterator[bytes]:
+def _parts_of_constant(constant: Any, noted: Noted) -> Iterator[bytes]:
     if isinstance(constant, types.CodeType):
         yield constant.co_name.encode()
-        yield from parts_of(constant)
+        yield from parts_of(constant, noted)
     else:
         yield literal(constant)
 
@@ -102,12 +124,15 @@ def literal(value: Any) -> bytes:
     return repr(value).encode()
 
 
-def _noted(raw: bytes) -> Iterator[tuple[int, int, int]]:
-    """Place, operation and argument of each instruction that loads a constant or names a global."""
+def _noted(raw: bytes) -> list[tuple[int, int, int]]:
     ops = raw[::2]
+    found = []
     for match in _NOTED.finditer(ops):
         place = match.start()
-        yield place, ops[place], _argument(raw, place)
+        is_long = place and ops[place - 1] == _LONGER
+        argument = _argument(raw, place) if is_long else raw[2 * place + 1]
+        found.append((place, ops[place], argument))
+    return found
 
 
 def _argument(raw: bytes, place: int) -> int:
@@ -119,7 +144,7 @@ def _argument(raw: bytes, place: int) -> int:
     return argument
 
 
-def _parts_of_body(code: types.CodeType) -> Iterator[bytes]:
+def _parts_of_body(code: types.CodeType, noted: Noted) -> Iterator[bytes]:
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):
         if instruction.opname == "EXTENDED_ARG":
@@ -128,24 +153,25 @@ def _parts_of_body(code: types.CodeType) -> Iterator[bytes]:
             before = None
             continue
         if before is not None:
-            yield from _parts_of_instruction(before)
+            yield from _parts_of_instruction(before, noted)
         before = instruction
     if before is not None:
-        yield from _parts_of_instruction(before)
+        yield from _parts_of_instruction(before, noted)
 
 
-def _parts_of_instruction(instruction: dis.Instruction) -> Iterator[bytes]:
+def _parts_of_instruction(instruction: dis.Instruction, noted: Noted) -> Iterator[bytes]:
     yield instruction.opname.encode()
     if instruction.opcode in _CONSTANTS:
-        yield from _parts_of_constant(instruction.argval)
+        yield from _parts_of_constant(instruction.argval, noted)
     elif isinstance(instruction.argval, str):
         yield instruction.argval.encode()
     else:
         yield repr(instruction.arg).encode()
 
 
-def names_of(code: types.CodeType) -> Names:
+def names_of(code: types.CodeType, noted: Noted | None = None) -> Names:
     """What the code names, with the code inside of it."""
+    noted = Noted() if noted is None else noted
     paths: dict[Path, None] = {}
     imports: list[Import] = []
     computes = False
@@ -153,7 +179,7 @@ def names_of(code: types.CodeType) -> Names:
         if not part.co_flags & _IS_FUNCTION:
             paths.update(dict.fromkeys(_paths_of_body(part)))
         imports_any = False
-        for place, op, argument in _noted(part.co_code):
+        for place, op, argument in noted.of(part):
             if op == _GLOBAL:
                 paths[_path(part, place, argument)] = None
             imports_any = imports_any or op == _IMPORT
@@ -161,8 +187,8 @@ def names_of(code: types.CodeType) -> Names:
             imports += _imports(part)
         if "getattr" in part.co_names or "modules" in part.co_names:
             computes = computes or _computes(part)
-    firsts = {path[0] for path in paths}
-    return Names(tuple(paths), tuple(imports), computes or not COMPUTING.isdisjoint(firsts))
+    ends = {end for path in paths for end in (path[0], path[-1])}
+    return Names(tuple(paths), tuple(imports), computes or not COMPUTING.isdisjoint(ends))
 
 
 def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -174,7 +200,7 @@ def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _path(code: types.CodeType, place: int, argument: int) -> Path:
-    """The global variable that is loaded there, with the attributes that are taken of it at once."""
+    """The global variable that is loaded there, with attributes that are taken of it at once."""
     raw = code.co_code
     found = [code.co_names[argument >> 1]]
     place += 1

@@ -1,8 +1,9 @@
 """What code asks its environment, unseen by the interpreter's audit: time, randomness, variables.
 
-The interpreter reports no call of `time.time()`. So the code that a task reaches is searched for the
-names of which `ciel lint` warns, once for each function in a process, and only source of code that
-has one of these words is read. It knows no strand. Read next: `_audit.py`, `_nondeterminism.py`.
+The interpreter reports no call of `time.time()`. So the code that a task reaches is searched for
+the names of which `ciel lint` warns, once for each function in a process, and only source of code
+that has one of these words is read. It knows no strand. Read next: `_audit.py`,
+`_nondeterminism.py`.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from ciel._warnings import findings, is_nondeterministic
 FUNCTIONS_MAX = 4096
 """Functions of which is kept what they ask."""
 
-_ASKED: dict[Callable[..., Any], tuple[str, ...]] = {}
+ASKED: dict[Callable[..., Any] | None, tuple[str, ...]] = {}
+"""What functions ask, as far as that is known."""
 
 
 def questions_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """What the code that a function reaches asks without a record, in words with places."""
-    found = _ASKED.get(function)
+    found = ASKED.get(function)
     if found is None:
-        if len(_ASKED) >= FUNCTIONS_MAX:
-            _ASKED.clear()
-        found = _ASKED[function] = tuple(dict.fromkeys(_questions(function)))
+        if len(ASKED) >= FUNCTIONS_MAX:
+            ASKED.clear()
+        found = ASKED[function] = tuple(dict.fromkeys(_questions(function)))
     return found
 
 

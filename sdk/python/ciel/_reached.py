@@ -3,8 +3,8 @@
 A piece is a function, a class, a constant, a whole module, or an installed package by its version.
 A function leads to what it names, captures and has as defaults; a class to its bases and methods; a
 container to what is in it. Each piece is looked at once in a process, and knows only what it leads
-to by name, so a change shows in the piece that has changed. Code that computes names leads to all of
-its module. It runs no code of the program but properties of its values. Read next: `_values.py`,
+to by name, so a change shows in the piece that has changed. Code that computes names leads to all
+of its module. It runs no code of the program but properties of its values. Read next: `_values.py`,
 `_bytecode.py`; docs/reference/python.md, "What counts as the code of a task".
 """
 
@@ -17,12 +17,12 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ciel._bytecode import Names, Path, names_of, parts_of
-from ciel._call import TaskFunction
+from ciel._bytecode import Names, Noted, Path, names_of, parts_of
+from ciel._call import Definition, TaskFunction
 from ciel._classes import parts_of_class
 from ciel._libraries import version_of
 from ciel._project import is_project_file
-from ciel._sources import Source, source_of, whole_module
+from ciel._sources import Module, Source, source_of, whole_module
 from ciel._values import Values
 
 DIGEST_BYTES = 16
@@ -48,12 +48,6 @@ class Constant(NamedTuple):
     """A global variable that is no function, class or module."""
 
     namespace: dict[str, Any]
-    name: str
-
-
-class Module(NamedTuple):
-    """A whole module of the program."""
-
     name: str
 
 
@@ -152,9 +146,10 @@ def _function(function: types.FunctionType) -> Local:
     captured = [value for _, value in _captured(function)]
     if not _is_of_project(function):
         return _foreign(function.__globals__.get("__name__") or "", captured)
-    names = names_of(code)
+    noted = Noted()
+    names = names_of(code, noted)
     values = Values(_home(function))
-    parts = [*parts_of(code)]
+    parts = [*parts_of(code, noted)]
     parts.append(values.digest((function.__defaults__, function.__kwdefaults__)))
     for name, value in _captured(function):
         parts += [name.encode(), values.digest(value)]
@@ -222,6 +217,8 @@ def _at(path: Path, value: Any, namespace: dict[str, Any]) -> Any:
 def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
     if isinstance(value, types.ModuleType):
         return Module(value.__name__)
+    if isinstance(value, Definition) and not isinstance(value, TaskFunction):
+        return value.function
     if isinstance(value, (types.FunctionType, type, TaskFunction)):
         return value
     if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):

@@ -11,12 +11,19 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ciel._bytecode import names_of, parts_of
 from ciel._project import is_project_file
 
 _VARIABLE = re.compile(r"^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
+
+
+class Module(NamedTuple):
+    """A whole module, of the program or not, by its name."""
+
+    name: str
 
 
 class Source:

@@ -20,10 +20,10 @@ from ciel._errors import NoRun, WaitError
 if TYPE_CHECKING:
     import random
 
-    from ciel._audit import Seen
     from ciel._call import Call
     from ciel._future import Future
     from ciel._options import Options
+    from ciel._seen import Seen
 
 
 STEPS_FROM = 1 << 63

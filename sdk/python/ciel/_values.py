@@ -20,15 +20,16 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from ciel._call import TaskFunction
+from ciel._call import Definition, TaskFunction
 from ciel._globals import Kind, kind_of
+from ciel._sources import Module
 
 PARTS_MAX = 100_000
 """Parts of one value that are looked at; what has more counts by the module that makes it."""
 
 _PRINTED = (
-    *(int, float, complex, str, bool, bytes, type(None), type(...), range, slice, Decimal, Fraction),
-    *(date, datetime, time, timedelta, timezone, UUID),
+    *(int, float, complex, str, bool, bytes, type(None), type(...), range, slice),
+    *(Decimal, Fraction, date, datetime, time, timedelta, timezone, UUID),
 )
 _BY_TYPE = frozenset({"_thread", "logging", "threading", "_contextvars", "contextvars", "weakref"})
 """Modules of Python whose objects hold nothing that results depend on."""
@@ -57,6 +58,8 @@ class Values:
             return f"{type_.__name__} {value!r}".encode()
         if isinstance(value, (types.FunctionType, type, TaskFunction)):
             return self._lead(value)
+        if isinstance(value, Definition):  # a value of `ciel.once`
+            return self._lead(value.function)
         if id(value) in self._open:  # it contains itself
             return b"again"
         if self._left < 0:
@@ -77,16 +80,16 @@ class Values:
         if isinstance(value, (list, tuple, deque)):
             return self._all(type_, value)
         if isinstance(value, (set, frozenset)):
-            return type_.__name__.encode() + b"".join(sorted(self.digest(part) for part in value))
+            return _name(type_) + b"".join(sorted(self.digest(part) for part in value))
         if isinstance(value, (bytearray, memoryview)):
-            return type_.__name__.encode() + bytes(value)
+            return _name(type_) + bytes(value)
         inner = _inner(value)
         if inner is not None:
             return self._all(type_, inner)
         return self._object(value, type_)
 
-    def _all(self, type_: Any, parts: Any) -> bytes:
-        return type_.__name__.encode() + b"".join(self.digest(part) for part in parts)
+    def _all(self, type_: type[Any], parts: Any) -> bytes:
+        return _name(type_) + b"".join(self.digest(part) for part in parts)
 
     def _object(self, value: Any, type_: Any) -> bytes:
         kind = kind_of(type_)
@@ -105,7 +108,7 @@ class Values:
             self.leads_to.append(value)
             return repr(getattr(value, "__qualname__", type_)).encode()
         if type_.__module__ in _BY_TYPE:
-            return type_.__qualname__.encode()
+            return _name(type_)
         return self._by_home(type_)
 
     def _by_home(self, type_: Any) -> bytes:
@@ -115,8 +118,6 @@ class Values:
         return f"{type_.__module__}.{type_.__qualname__}".encode()
 
     def _module(self, module: types.ModuleType) -> bytes:
-        from ciel._reached import Module
-
         self.leads_to.append(Module(module.__name__))
         return module.__name__.encode()
 
@@ -124,6 +125,10 @@ class Values:
         self.leads_to.append(target)
         inner = target.function if isinstance(target, TaskFunction) else target
         return f"{inner.__module__}.{inner.__qualname__}".encode()
+
+
+def _name(type_: type[Any]) -> bytes:
+    return type_.__qualname__.encode()
 
 
 def vars_of(value: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ciel._future import Future, Known
 from ciel._inputs import answer_in_words, changed, question_in_words
 from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
+from ciel._questions import ASKED
 from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
@@ -348,8 +349,9 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def audit(self) -> Audit | None:
         """What the strand was seen to do since its start, if this process watches."""
-        seen = self.seen
-        return NOTHING if seen is None and self.function is None else report(seen, self.function)
+        if self.seen is None and ASKED.get(self.function) == ():
+            return NOTHING
+        return report(self.seen, self.function)
 
     def tidy(self) -> None:
         """Sends the output of the strand and of its commands."""

@@ -1,8 +1,8 @@
 """A small project on disk and single edits of it, with what each changes.
 
-`EDITS` is a table: the file, the text before and after, and for each function of `pipeline.py` whose
-identity changes, what is named as the reason. It knows nothing of how identities are computed or
-what runs again, so tests of both use it. Read next: `test_reached.py`.
+`EDITS` is a table: the file, the text before and after, and for each function of `pipeline.py`
+whose identity changes, what is named as the reason. It knows nothing of how identities are computed
+or what runs again, so tests of both use it. Read next: `test_reached.py`.
 """
 
 from __future__ import annotations
@@ -388,7 +388,7 @@ EDITS = (
     Edit("docstring", "steps.py", '"""Trims."""', '"""Removes some."""', NOTHING),
     Edit("no docstring", "steps.py", '    """Trims."""\n', "", NOTHING),
     Edit("new docstring", "steps.py", "def clean(x):\n", 'def clean(x):\n    "One."\n', NOTHING),
-    Edit("docstring of a class", "models.py", "class Shape:\n", 'class Shape:\n    "S."\n', NOTHING),
+    Edit("docstring of a class", "models.py", "class Shape:", 'class Shape:\n    "S."', NOTHING),
     Edit("docstring of a module", "steps.py", "def clean", '"""Steps."""\n\ndef clean', NOTHING),
     Edit(
         "version of a library",

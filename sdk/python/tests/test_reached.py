@@ -1,4 +1,4 @@
-"""The identity of code: each edit of a project changes that of exactly the functions it concerns."""
+"""The identity of code: an edit of a project changes that of exactly the functions it concerns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import edited_project
 import pytest
 from edited_project import EDITS, FUNCTIONS, Edit
+
+from ciel._bytecode import names_of, parts_of
 
 READ = """
 import json, os, sys
@@ -84,3 +87,59 @@ def test_identity_is_the_same_in_any_folder_and_with_any_hash_seed(
     for seed in (1, 2):
         found = pieces_of(tmp_path, *FUNCTIONS, seed=seed)
         assert found == before
+
+
+def code_of(text: str) -> types.CodeType:
+    """The code of a function in text, without running it."""
+    found = [part for part in compile(text, "f", "exec").co_consts if hasattr(part, "co_code")]
+    code: types.CodeType = found[0]
+    return code
+
+
+@pytest.mark.parametrize(
+    ("expression", "computes"),
+    [
+        ("getattr(o, 'a')", False),
+        ("getattr(o.b, 'a', None)", False),
+        ("print(n)", False),
+        ("getattr(o, n)", True),
+        ("getattr(o.b, n, None)", True),
+        ("eval(n)", True),
+        ("exec(n)", True),
+        ("globals()[n]", True),
+        ("importlib.import_module(n)", True),
+        ("sys.modules[n]", True),
+        ("[getattr(o, n) for o in n]", True),
+    ],
+)
+def test_code_that_computes_names_is_known(expression: str, computes: bool) -> None:
+    assert names_of(code_of(f"def f(o, n):\n    return {expression}\n")).computes is computes
+
+
+def test_names_have_the_attributes_that_are_taken_of_them() -> None:
+    text = "def f(x):\n    from . import a\n    return m.sub.g(x) + h(m)\n"
+    names = names_of(code_of(text))
+    assert set(names.paths) == {("m", "sub", "g"), ("h",), ("m",)}
+    assert names.imports == ((1, "", ("a",)),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("return x + 1.5", '"doc"\n    return x + 1.5'),
+        ("pass", '"doc"'),
+        ("class A: y = 3\n    return A", 'class A:\n        "doc"\n\n        y = 3\n    return A'),
+        ("return lambda: 'a'", "# Why.\n    return lambda: 'a'"),
+    ],
+)
+def test_text_around_code_is_no_part_of_it(before: str, after: str) -> None:
+    first, second = (code_of(f"def f(x):\n    {body}\n") for body in (before, after))
+    assert [*parts_of(first)] == [*parts_of(second)]
+
+
+def test_constants_of_code_are_part_of_it_beyond_the_first_256() -> None:
+    body = "; ".join(f"x += {number}.5" for number in range(300))
+    first, second = (
+        code_of(f"def f(x):\n    {text}\n") for text in (body, body.replace("299.5", "399.5"))
+    )
+    assert [*parts_of(first)] != [*parts_of(second)]

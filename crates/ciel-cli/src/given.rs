@@ -47,6 +47,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
             Durable::Power => Durability::Power,
         },
         keep: given.keep_bytes,
+        kept: given.kept,
         trace: told.trace.clone(),
         new: false,
         json: told.json,
@@ -76,6 +77,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         python: options.python.as_deref().map(Path::to_path_buf),
         durable: durable(options.durable),
         keep_bytes: options.keep,
+        kept: options.kept,
     }
 }
 
@@ -143,6 +145,7 @@ mod tests {
         let description = RunDescription {
             version: String::new(),
             record_format: 0,
+            job: String::new(),
             key: String::new(),
             command: ["package/job.py", "-x", "1"].map(str::to_string).to_vec(),
             folder: "/".into(),

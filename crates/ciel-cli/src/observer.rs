@@ -148,6 +148,7 @@ impl CommandObserver {
             "interrupted": outcome.interrupted,
             "resumable": outcome.resumable,
             "tasks": outcome.counts,
+            "reruns": outcome.reruns,
             "elapsed_us": outcome.elapsed_us,
             "processor_us": outcome.processor_us,
         }));
@@ -374,7 +375,30 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
     ];
     let told = some.iter().filter(|(count, _)| *count > 0);
     parts.extend(told.map(|(count, what)| format!("{count} {what}")));
-    format!("{word}: {}\n", parts.join(", "))
+    format!("{word}: {}\n{}", parts.join(", "), kept(outcome))
+}
+
+/// Reasons that the end of a run names.
+const REASONS_SHOWN: usize = 3;
+
+/// `57 of 60 kept; bwa: code changed: pipeline.py:41`; nothing if no result was looked up.
+fn kept(outcome: &Outcome) -> String {
+    let kept = outcome.counts.kept;
+    let ran: u64 = outcome.reruns.iter().map(|(_, count)| count).sum();
+    if kept + ran == 0 {
+        return String::new();
+    }
+    let mut parts = vec![format!("{kept} of {} kept", kept + ran)];
+    for (reason, count) in outcome.reruns.iter().take(REASONS_SHOWN) {
+        parts.push(match count {
+            1 => reason.clone(),
+            count => format!("{reason} ({count} tasks)"),
+        });
+    }
+    if outcome.reruns.len() > REASONS_SHOWN {
+        parts.push("and other reasons".to_string());
+    }
+    format!("{}\n", parts.join("; "))
 }
 
 /// How an interrupted run can be resumed.

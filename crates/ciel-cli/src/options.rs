@@ -211,6 +211,9 @@ pub struct RunOptions {
     /// Declare an extra resource of this machine that tasks can require, e.g. gpu=1
     #[arg(long, value_name = "NAME=COUNT", value_parser = parse_resource)]
     pub resource: Vec<(String, u32)>,
+    /// Take results that earlier runs kept, even if the last run ended well
+    #[arg(long, conflicts_with = "serial")]
+    pub kept: bool,
     /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,

@@ -125,6 +125,7 @@ pub fn settings(
         resume,
         durable: given::durable(options.durable),
         keep_bytes: options.keep,
+        kept: options.kept,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
-    ActionKey, AttemptNumber, Call, Class, CodeIdentity, Content, Descriptor, Digest, Exception,
-    Failure, FailureDetails, FailureKind, Form, Frame, FunctionCode, Handle, Input, InputMode,
-    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
+    Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
+    Input, InputMode, Keeping, Label, Name, Options, Pool, Reached, RerunReason, Resources, Site,
+    StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece, Sink};
 use names::{fields, variants};
@@ -72,6 +73,8 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Form", true_variants::<Form>()),
         ("Class", true_variants::<Class>()),
         ("InputMode", true_variants::<InputMode>()),
+        ("Keeping", true_variants::<Keeping>()),
+        ("RerunReason", true_variants::<RerunReason>()),
         ("FailureKind", true_variants::<FailureKind>()),
     ];
     for (name, variants) in all {
@@ -90,6 +93,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("Resources", fields::<Resources>()),
         ("Site", fields::<Site>()),
         ("FunctionCode", fields::<FunctionCode>()),
+        ("Reached", fields::<Reached>()),
         ("Value", fields::<Value<Handle>>()),
         ("Wait", fields::<Wait>()),
         ("ActionKey", fields::<ActionKey>()),
@@ -101,6 +105,8 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("FailureDetails", fields::<FailureDetails>()),
         ("Call", fields::<Call>()),
         ("Exception", fields::<Exception>()),
+        ("Audit", fields::<Audit>()),
+        ("FileRead", fields::<FileRead>()),
     ];
     let told = table(&page(), "### Structures");
     let told: Vec<(&str, Vec<&str>)> = told
@@ -330,6 +336,23 @@ fn others() -> Vec<(&'static str, Event)> {
                 failure: Box::new(failure(FailureKind::Refused)),
             },
         ),
+        (
+            "an earlier run kept the result of task 1: `7`",
+            Event::ResultFound {
+                task,
+                attempt,
+                outputs: vec![Value::inline(Form::Bytes, b"7".to_vec())],
+                printed: false,
+            },
+        ),
+        (
+            "no result of task 1 was kept: its argument `n` is another",
+            Event::ResultMissing {
+                task,
+                attempt,
+                reason: Box::new(RerunReason::ArgumentChanged(Some("n".into()))),
+            },
+        ),
     ]
 }
 
@@ -421,7 +444,8 @@ fn ends() -> Vec<(&'static str, Event)> {
     let value = Value::inline(Form::Json, b"7".to_vec());
     vec![
         (
-            "task 1 finished: `7`, one output delegated to handle 2, one published before",
+            "task 1 finished: `7`, one output delegated to handle 2, one published before; it \
+             wrote, and read an empty file `/t`",
             Event::TaskFinished {
                 task,
                 attempt,
@@ -431,6 +455,14 @@ fn ends() -> Vec<(&'static str, Event)> {
                     Output::Published,
                 ],
                 printed: false,
+                audit: Some(Arc::new(Audit {
+                    effects: Box::new(["wrote".into()]),
+                    read: Box::new([FileRead {
+                        path: "/t".into(),
+                        length: 0,
+                        digest: Digest(1),
+                    }]),
+                })),
             },
         ),
         (
@@ -450,6 +482,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                     ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
                 }),
                 after: 6,
+                audit: None,
             },
         ),
         (

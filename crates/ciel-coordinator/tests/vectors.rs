@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 5 + 16 + 5;
+const KINDS: usize = 5 + 18 + 5;
 
 /// FailureDetails without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -125,6 +125,8 @@ fn kind(record: &Record) -> &'static str {
             Event::JobCancelled { .. } => "job cancelled",
             Event::Ticked => "ticked",
             Event::TaskRefused { .. } => "refused",
+            Event::ResultFound { .. } => "found",
+            Event::ResultMissing { .. } => "missing",
         },
     }
 }

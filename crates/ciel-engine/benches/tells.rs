@@ -208,6 +208,7 @@ impl Job {
             attempt: attempt.number,
             outputs: vec![Output::Value(result(attempt))],
             printed: false,
+            audit: None,
         });
         let follows = None;
         self.tell(

@@ -123,6 +123,8 @@ fn is_for_home(event: &graph::Event) -> bool {
             | Event::CancelRequested { .. }
             | Event::JobCancelled { .. }
             | Event::TaskRolledBack { .. }
+            | Event::ResultFound { .. }
+            | Event::ResultMissing { .. }
     )
 }
 

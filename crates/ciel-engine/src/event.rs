@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use ciel_graph::{self as graph, Ahead, Assignment, Happening, JobOutcome, TaskSummary};
-use ciel_model::{Failure, Handle, Label, Name, Pool, TaskKey, WaitEnd};
+use ciel_model::{
+    Content, Descriptor, Failure, Form, Handle, Label, Name, Pool, StrandKey, TaskKey, WaitEnd,
+};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 use crate::message::{Answers, Known};
@@ -121,6 +123,23 @@ pub struct Begun {
     pub ahead: Vec<Ahead>,
 }
 
+/// A task whose result may have been kept by an earlier run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultQuery {
+    /// The attempt, which waits for the answer.
+    pub attempt: AttemptKey,
+    /// Its strand.
+    pub strand: StrandKey,
+    /// The label of the task.
+    pub label: Label,
+    /// Number of actions of the strand before it.
+    pub after: u64,
+    /// What it would run.
+    pub descriptor: Arc<Descriptor>,
+    /// What it is given, in order.
+    pub inputs: Vec<(Form, Content)>,
+}
+
 /// What has to be done. Effects are performed in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -139,6 +158,8 @@ pub enum Effect {
         /// The task.
         task: TaskKey,
     },
+    /// Look up whether the result of a task was kept by an earlier run.
+    FindResult(Box<ResultQuery>),
     /// Run a task in a process of its own.
     StartProcess(Box<Assignment>),
     /// End that process and everything it started.

@@ -24,6 +24,6 @@ pub use attempt::{
     saved_state,
 };
 pub use engine::Engine;
-pub use event::{Begun, Caller, Effect, Event, Reply};
+pub use event::{Begun, Caller, Effect, Event, Reply, ResultQuery};
 pub use message::{Answers, Known};
 pub use stall::{Alive, Stall};

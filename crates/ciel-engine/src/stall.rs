@@ -1,6 +1,7 @@
 //! The watchdog's question: is there anything from which the job could continue?
 //!
-//! A job continues because a task is in its slot, a worker starts, or a deadline comes. Where none
+//! A job continues because a task is in its slot, a worker starts, a result
+//! is looked up, or a deadline comes. Where none
 //! of these is so, no event will ever arrive: an invariant is broken, here or in what runs the
 //! tasks, and waiting helps nobody. It does not know what is done about it. Read next: `engine`.
 
@@ -60,6 +61,7 @@ impl Engine {
         let mut slots = self.slots().chain(self.node().taken());
         let can_continue = slots.any(|slot| alive.runs(slot))
             || self.node().awaits_worker()
+            || self.graph().awaits_results()
             || self.next_deadline().is_some();
         let has_begun = self.graph().counts().spawned > 0;
         (has_begun && !is_over && !can_continue).then(|| self.describe())

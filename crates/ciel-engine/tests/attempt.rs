@@ -147,6 +147,7 @@ fn output_stands_after_the_actions_before_it_and_is_told_with_the_end() {
             attempt: RUN.number,
             outputs: outputs.clone(),
             printed: writes,
+            audit: None,
         };
         assert_eq!(end(attempt.act(Action::Finish(outputs))), finished);
     }
@@ -163,6 +164,7 @@ fn every_end_leaves_the_slot() {
         attempt: number,
         descriptor: Arc::new(descriptor(1)),
         after: 6,
+        audit: None,
     };
     assert_eq!(
         end(attempt.act(Action::TailSpawn(Arc::new(descriptor(1))))),

@@ -193,6 +193,7 @@ impl Seed {
                 attempt: attempt.number,
                 outputs: vec![Output::Value(Value::inline(Form::Json, self.bytes.clone()))],
                 printed: self.flag,
+                audit: None,
             }),
             3 => ToHome::Wrote {
                 attempt,

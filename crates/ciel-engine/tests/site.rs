@@ -125,6 +125,7 @@ impl Alone {
             attempt: attempt.number,
             outputs: Vec::new(),
             printed: false,
+            audit: None,
         });
         let caller = Caller::Worker {
             worker: WorkerKey(worker),

@@ -84,6 +84,7 @@ impl Driver {
             attempt: FIRST,
             outputs: vec![Output::Value(Value::inline(Form::Json, "1"))],
             printed: false,
+            audit: None,
         });
     }
 
@@ -141,6 +142,7 @@ fn handed_over(driver: &mut Driver) {
             attempt: FIRST,
             descriptor: Arc::new(plain(Vec::new())),
             after: 0,
+            audit: None,
         });
     }
 }

@@ -38,6 +38,9 @@ impl Graph {
             .filter(|task| task.state != State::Dormant)
             .count();
         assert_eq!(self.live, live as u64, "count of live tasks");
+        let looked_up = self.tasks.values().map(|task| &task.state);
+        let lookups = looked_up.filter(|state| **state == State::LookedUp).count();
+        assert_eq!(self.lookups, lookups as u64, "count of lookups");
     }
 
     /// Each task is found in serial order and by number, exactly once; the functions count them.

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, AttemptNumber, Descriptor, Fact, Failure, Handle, Label, Micros, Name, ObjectKey,
-    OrderLabel, Resolution, Site, StrandKey, TaskKey, Value, WaitEnd, limits,
+    ActionKey, AttemptNumber, Audit, Content, Descriptor, Fact, Failure, Form, Handle, Label,
+    Micros, Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
+    WaitEnd, limits,
 };
 
 use crate::story::Moment;
+pub use crate::strand_change::StrandChange;
 
 /// An input of the graph. An event about an attempt that has ended is stale and changes nothing.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -77,6 +79,8 @@ pub enum Event {
         outputs: Vec<Output>,
         /// Whether it wrote to its ordered output: then equal calls do not share its result.
         printed: bool,
+        /// What it was seen to do; none if nobody watched it.
+        audit: Option<Arc<Audit>>,
     },
     /// A running task ends by delegating all of its outputs to a successor on the same strand.
     TaskTailSpawned {
@@ -88,6 +92,8 @@ pub enum Event {
         descriptor: Arc<Descriptor>,
         /// Number of the strand's actions so far, with those that were left out.
         after: u64,
+        /// What it was seen to do; none if nobody watched it.
+        audit: Option<Arc<Audit>>,
     },
     /// An attempt failed.
     TaskFailed {
@@ -156,6 +162,26 @@ pub enum Event {
         task: TaskKey,
         /// The first action that is undone.
         to: u64,
+    },
+    /// An earlier run has kept the result of a task that was looked up.
+    ResultFound {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was looked up.
+        attempt: AttemptNumber,
+        /// Its outputs, in order; they contain no references.
+        outputs: Vec<Value<Handle>>,
+        /// Whether it prints anything; that was written before.
+        printed: bool,
+    },
+    /// There is no kept result of a task that was looked up.
+    ResultMissing {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was looked up.
+        attempt: AttemptNumber,
+        /// The reason, for users.
+        reason: Box<RerunReason>,
     },
 }
 
@@ -315,6 +341,24 @@ pub enum Action {
         /// It is the root of the job.
         is_root: bool,
     },
+    /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`] or
+    /// [`Event::ResultMissing`] answers.
+    FindResult {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that is offered if there is none.
+        attempt: AttemptNumber,
+        /// Its strand.
+        strand: StrandKey,
+        /// The label of the task.
+        label: Label,
+        /// Number of actions of the strand before it.
+        after: u64,
+        /// What it would run.
+        descriptor: Arc<Descriptor>,
+        /// What it is given, in order.
+        inputs: Vec<(Form, Content)>,
+    },
     /// The position of an offered task has another order label now.
     Relabel {
         /// The task.
@@ -401,52 +445,6 @@ pub enum Action {
     Ended(Box<TaskSummary>),
     /// The job has ended.
     JobEnded(Box<JobOutcome>),
-}
-
-/// A change in the tree of ordered output, in program order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StrandChange {
-    /// The strand of a root task starts.
-    Root(StrandKey),
-    /// The output of a child belongs at this point of its parent's output.
-    Spawned {
-        /// The strand of the parent.
-        parent: StrandKey,
-        /// The index of the spawn among the parent's actions.
-        action: u64,
-        /// The strand of the child.
-        child: StrandKey,
-        /// Whether its output may be released before it commits.
-        live: bool,
-    },
-    /// The output of the strand's attempt so far is final.
-    Committed(StrandKey),
-    /// The strand writes no more.
-    Closed(StrandKey),
-    /// The strand will not finish: the serial output ends in it.
-    Discarded(StrandKey),
-    /// The strand is cancelled: what the serial frontier can reach of it stays, and the rest is
-    /// dropped. Output after it is released as usual.
-    Cut(StrandKey),
-    /// The strand has no place in the output.
-    Skipped(StrandKey),
-    /// A replay of the strand would start here.
-    Marked(StrandKey),
-    /// The strand will be replayed from its start or its last mark. Output from its action `to` on
-    /// is withdrawn unless it is released; the replay must repeat the output before that.
-    RolledBack {
-        /// The strand.
-        strand: StrandKey,
-        /// The first action that is undone; [`StrandChange::NOTHING`] for a mere replay.
-        to: u64,
-    },
-    /// The uncommitted output of the strand's failed attempt is dropped.
-    Withdrawn(StrandKey),
-}
-
-impl StrandChange {
-    /// As `to` of a rollback: no action is undone.
-    pub const NOTHING: u64 = u64::MAX;
 }
 
 /// All that a shell needs to run an attempt.
@@ -558,6 +556,8 @@ pub struct TaskSummary {
     pub failure: Option<Arc<Failure>>,
     /// The time for which it ran, without its waits.
     pub ran_us: Micros,
+    /// Why no kept result was used for it, if one was looked up.
+    pub rerun: Option<RerunReason>,
 }
 
 /// What a failure does to the rest of the job.

@@ -1,7 +1,8 @@
 //! The graph's door and its state.
 //!
 //! The parts: `spawn` (new tasks), `deduplicated` (equal calls), `turn` (begin), `ahead` (what a
-//! worker may prefetch), `wait` (block, wake, watch), `settle` (finish, fail, retry), `rollback`
+//! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier
+//! runs), `settle` (finish, fail, retry), `rollback`
 //! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
 //! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
 //! files), `objects` and `table` (results and their holders), `release` (results that no task can
@@ -43,6 +44,8 @@ pub struct Graph {
     pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
     /// The references that running tasks watch.
     pub(crate) watches: FxHashMap<TaskKey, FxHashSet<Handle>>,
+    /// Tasks whose results are being looked up.
+    pub(crate) lookups: u64,
     /// Tasks that have not ended and will run, i.e. all but the dormant ones.
     pub(crate) live: u64,
     pub(crate) verdict: Verdict,
@@ -77,6 +80,7 @@ impl Graph {
             calls: HashTrie::default(),
             deadlines: BTreeSet::new(),
             watches: FxHashMap::default(),
+            lookups: 0,
             live: 0,
             verdict: Verdict::default(),
             counts: Counts::default(),
@@ -136,13 +140,7 @@ impl Graph {
                 continuation,
                 checkpoint,
             } => {
-                let block = Block {
-                    kept,
-                    on,
-                    wait,
-                    continuation,
-                    checkpoint,
-                };
+                let block = Block::of(kept, on, wait, continuation, checkpoint);
                 self.on_task_blocked(now, task, attempt, block, actions)
             }
             Event::TaskWatched {
@@ -155,12 +153,14 @@ impl Graph {
                 attempt,
                 outputs,
                 printed,
+                audit: _,
             } => self.on_task_finished(now, task, attempt, outputs, printed, actions),
             Event::TaskTailSpawned {
                 task,
                 attempt,
                 descriptor,
                 after,
+                audit: _,
             } => self.on_task_tail_spawned(now, task, attempt, (descriptor, after), actions),
             Event::TaskFailed {
                 task,
@@ -184,6 +184,9 @@ impl Graph {
                 attempt,
                 failure,
             } => self.on_task_refused(now, task, attempt, *failure, actions),
+            Event::ResultFound { .. } | Event::ResultMissing { .. } => {
+                self.on_looked_up(now, event, actions)
+            }
         }
     }
 
@@ -385,6 +388,7 @@ impl Graph {
             story: std::mem::take(&mut task.story).into_entries(),
             failure,
             ran_us: task.ran_us,
+            rerun: task.rerun.take().map(|reason| *reason),
         })));
     }
 

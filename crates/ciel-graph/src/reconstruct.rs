@@ -302,6 +302,7 @@ mod tests {
             attempt: AttemptNumber(0),
             outputs: vec![Output::Value(value)],
             printed: false,
+            audit: None,
         };
         tell(graph, event)
     }

@@ -97,7 +97,10 @@ impl Graph {
         actions.extend(told.into_iter().filter(|action| {
             let of_an_attempt = matches!(
                 action,
-                Action::Offer { .. } | Action::Withdraw { .. } | Action::Stop { .. }
+                Action::Offer { .. }
+                    | Action::FindResult { .. }
+                    | Action::Withdraw { .. }
+                    | Action::Stop { .. }
             );
             !of_an_attempt
         }));
@@ -109,11 +112,17 @@ impl Graph {
     }
 
     fn offer_all(&mut self, actions: &mut Vec<Action>) {
-        let ready = |task: &Task| matches!(task.state, State::Ready { .. });
-        let tasks = self.tasks.iter().filter(|(_, task)| ready(task));
-        let all: Vec<TaskKey> = tasks.map(|(key, _)| key).collect();
+        let all: Vec<TaskKey> = self.tasks.keys().collect();
         for key in all {
-            self.offer(key, actions);
+            match self.tasks[&key].state {
+                State::Ready { .. } => self.offer(key, actions),
+                State::LookedUp => self.offer_or_look_up(key, actions),
+                State::Dormant
+                | State::Waiting { .. }
+                | State::Twin { .. }
+                | State::Running { .. }
+                | State::Suspended { .. } => {}
+            }
         }
     }
 
@@ -124,7 +133,7 @@ impl Graph {
         };
         let replayable = task.descriptor.replayable;
         match &task.state {
-            State::Dormant | State::Waiting { .. } | State::Twin { .. } => {}
+            State::Dormant | State::Waiting { .. } | State::Twin { .. } | State::LookedUp => {}
             State::Running { .. } => {
                 self.stop_clock(now, key);
                 self.begin_again(now, key, Moment::Lost, actions);

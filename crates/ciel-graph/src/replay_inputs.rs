@@ -47,6 +47,7 @@ impl Graph {
             State::Dormant
             | State::Waiting { .. }
             | State::Twin { .. }
+            | State::LookedUp
             | State::Ready { resume: None }
             | State::Running { .. } => false,
         }

@@ -164,7 +164,7 @@ impl Graph {
         )))
     }
 
-    fn commit(
+    pub(crate) fn commit(
         &mut self,
         now: Micros,
         key: TaskKey,
@@ -248,6 +248,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Strand {
         self.stop_clock(now, key);
+        self.forget_lookup(key);
         self.forget_first_of(key);
         let mut task = self
             .tasks

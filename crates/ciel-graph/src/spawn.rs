@@ -103,6 +103,7 @@ impl Graph {
             ran_us: 0,
             deadline: None,
             story: Story::default(),
+            rerun: None,
         };
         self.tasks.insert(key, Box::new(task));
         self.note(now, key, Moment::Spawned);
@@ -230,9 +231,8 @@ impl Graph {
             task.state = State::Waiting { missing };
             return;
         }
-        task.state = State::Ready { resume: None };
         self.note(now, key, Moment::Ready);
-        self.offer(key, actions);
+        self.offer_or_look_up(key, actions);
     }
 
     /// Demands `objects` for a task; returns how many are unresolved, and notes who makes those.

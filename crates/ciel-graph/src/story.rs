@@ -32,11 +32,13 @@ pub enum Moment {
     Failed,
     /// It was cancelled.
     Cancelled,
+    /// An earlier run had kept its result.
+    Kept,
 }
 
 impl Moment {
     /// All of them.
-    pub const ALL: [Moment; 13] = [
+    pub const ALL: [Moment; 14] = [
         Moment::Spawned,
         Moment::Ready,
         Moment::Started,
@@ -48,6 +50,7 @@ impl Moment {
         Moment::RolledBack,
         Moment::TailSpawned,
         Moment::Finished,
+        Moment::Kept,
         Moment::Failed,
         Moment::Cancelled,
     ];
@@ -75,6 +78,7 @@ impl Moment {
             Moment::Finished => "finished",
             Moment::Failed => "failed",
             Moment::Cancelled => "cancelled",
+            Moment::Kept => "took the result that an earlier run kept",
         }
     }
 }

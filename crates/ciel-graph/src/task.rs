@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     AttemptNumber, CallKey, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey,
-    Segmented, StrandKey, TaskKey,
+    RerunReason, Segmented, StrandKey, TaskKey,
 };
 use rustc_hash::FxHashSet;
 
@@ -23,6 +23,8 @@ pub(crate) enum State {
     Waiting { missing: u32 },
     /// An equal call, the leader, is on its way; its result will do.
     Twin { leader: TaskKey },
+    /// It has all it needs, and whether its result was kept by an earlier run is being looked up.
+    LookedUp,
     /// Offered to the node; `recovery` if it has run before.
     Ready { resume: Option<Resume> },
     /// Placed and running.
@@ -121,6 +123,8 @@ pub(crate) struct Task {
     /// When its current turn must end, or its wait.
     pub(crate) deadline: Option<Micros>,
     pub(crate) story: Story,
+    /// Why no kept result was used for it, if one was looked up.
+    pub(crate) rerun: Option<Box<RerunReason>>,
 }
 
 /// A wait of a strand, from which it can be replayed.
@@ -179,7 +183,7 @@ impl Task {
     /// Whether any of its code has run.
     pub(crate) fn has_started(&self) -> bool {
         match self.state {
-            State::Dormant | State::Waiting { .. } | State::Twin { .. } => false,
+            State::Dormant | State::Waiting { .. } | State::Twin { .. } | State::LookedUp => false,
             State::Ready { ref resume } => resume.is_some(),
             State::Running { .. } | State::Suspended { .. } => true,
         }

@@ -27,7 +27,7 @@ const NO_TASK: TaskKey = TaskKey(u64::MAX);
 pub struct Counts {
     /// Tasks that were spawned.
     pub spawned: u64,
-    /// Tasks that ran and ended well.
+    /// Tasks that ended well, with a result of their own or a kept one.
     pub finished: u64,
     /// Equal calls that shared another's result.
     pub shared: u64,
@@ -39,6 +39,9 @@ pub struct Counts {
     pub retried: u64,
     /// Attempts that were lost with their worker and restarted.
     pub lost: u64,
+    /// Tasks that took a result which an earlier run had kept.
+    #[serde(default)]
+    pub kept: u64,
 }
 
 /// The state of a task, for `ciel ps` and `ciel why`.
@@ -177,6 +180,7 @@ impl Graph {
             State::Twin { leader } => {
                 Situation::Twin(self.tasks.get(leader).map(|task| task.label()))
             }
+            State::LookedUp => Situation::Ready(false),
             State::Ready { resume } => Situation::Ready(resume.is_some()),
             State::Running { since } => Situation::Running(*since),
             State::Suspended { resume, .. } => {

@@ -29,6 +29,25 @@ pub(crate) struct Block {
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
 }
 
+impl Block {
+    /// With these parts.
+    pub(crate) fn of(
+        kept: Option<Vec<Handle>>,
+        on: Vec<Handle>,
+        wait: Wait,
+        continuation: Continuation,
+        checkpoint: Option<Box<Checkpoint>>,
+    ) -> Block {
+        Block {
+            kept,
+            on,
+            wait,
+            continuation,
+            checkpoint,
+        }
+    }
+}
+
 impl Graph {
     pub(crate) fn on_task_blocked(
         &mut self,
@@ -278,7 +297,11 @@ impl Graph {
         let (missing, first) = match &mut task.state {
             State::Waiting { missing } => (missing, false),
             State::Suspended { missing, resume } => (missing, !resume.wait.until.is_all()),
-            State::Dormant | State::Twin { .. } | State::Ready { .. } | State::Running { .. } => {
+            State::Dormant
+            | State::Twin { .. }
+            | State::LookedUp
+            | State::Ready { .. }
+            | State::Running { .. } => {
                 return;
             }
         };
@@ -330,16 +353,20 @@ impl Graph {
         let resume = match std::mem::replace(&mut task.state, State::Dormant) {
             State::Waiting { .. } => None,
             State::Suspended { resume, .. } => Some(resume),
-            State::Dormant | State::Twin { .. } | State::Ready { .. } | State::Running { .. } => {
+            State::Dormant
+            | State::Twin { .. }
+            | State::LookedUp
+            | State::Ready { .. }
+            | State::Running { .. } => {
                 unreachable!("only a waiting task becomes ready")
             }
         };
-        let moment = match resume {
-            Some(_) => Moment::Woken,
-            None => Moment::Ready,
-        };
+        if resume.is_none() {
+            self.note(now, key, Moment::Ready);
+            return self.offer_or_look_up(key, actions);
+        }
         task.state = State::Ready { resume };
-        self.note(now, key, moment);
+        self.note(now, key, Moment::Woken);
         self.offer(key, actions);
     }
 

@@ -76,6 +76,7 @@ impl Driver {
             attempt: AttemptNumber(0),
             outputs: vec![output],
             printed: false,
+            audit: None,
         });
     }
 

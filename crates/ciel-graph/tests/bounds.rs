@@ -101,6 +101,7 @@ impl Driver {
             attempt: AttemptNumber(0),
             outputs: vec![output],
             printed: false,
+            audit: None,
         });
     }
 
@@ -175,6 +176,7 @@ fn loop_of_tail_spawns_stays_flat() {
                 ..plain()
             }),
             after: 0,
+            audit: None,
         });
         driver.place(task + 1);
         driver.assert_small();

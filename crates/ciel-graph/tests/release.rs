@@ -136,6 +136,7 @@ impl World {
             attempt: AttemptNumber(0),
             outputs: vec![Output::Value(file(name))],
             printed: false,
+            audit: None,
         });
         name
     }

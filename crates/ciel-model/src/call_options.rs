@@ -25,6 +25,8 @@ pub struct CallOptions {
     pub lazy: bool,
     /// Show what a command writes while it runs.
     pub live: bool,
+    /// Keep the result for later runs, or do not.
+    pub keep: Option<bool>,
 }
 
 impl CallOptions {
@@ -40,6 +42,7 @@ impl CallOptions {
         options.timeout_us = self.timeout_us.or(options.timeout_us);
         options.lazy |= self.lazy;
         options.live |= self.live;
+        options.keep = self.keep.or(options.keep);
         options
     }
 }
@@ -54,6 +57,7 @@ mod tests {
         let defaults = Options {
             retries: 2,
             timeout_us: Some(7),
+            keep: Some(true),
             ..Options::default()
         };
         assert_eq!(CallOptions::default().over(defaults.clone()), defaults);
@@ -63,6 +67,7 @@ mod tests {
             others: BTreeMap::from([("gpu".into(), 1000)]),
             retries: Some(u32::MAX),
             lazy: true,
+            keep: Some(false),
             ..CallOptions::default()
         };
         let expected = Options {
@@ -73,6 +78,7 @@ mod tests {
             },
             retries: limits::RETRIES_MAX,
             lazy: true,
+            keep: Some(false),
             ..defaults.clone()
         };
         assert_eq!(asked.over(defaults), expected);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 
 /// A line of the user's program.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
@@ -66,5 +66,101 @@ impl CodeIdentity {
         let common = before.len().min(now.len());
         let rest = before[common..].iter().chain(&now[common..]);
         differing.next().or(rest.into_iter().next())
+    }
+}
+
+/// All code that a call may reach, the called function included: other functions, classes,
+/// constants, modules, installed packages. Cheap to clone.
+///
+/// A kept result is valid if the digest is the same. The pieces serve to name what has changed;
+/// they are not recorded, so those of a task of an earlier process are empty.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+pub struct Reached {
+    digest: Option<Digest>,
+    #[serde(skip)]
+    pieces: Option<Arc<[FunctionCode]>>,
+}
+
+impl Reached {
+    /// These pieces, the called function first.
+    pub fn of(pieces: Vec<FunctionCode>) -> Reached {
+        if pieces.is_empty() {
+            return Reached::default();
+        }
+        let mut hasher = Hasher::default();
+        for piece in &pieces {
+            // The places do not count: code that moves does the same.
+            hasher.update(&(piece.name.len() as u64).to_be_bytes());
+            hasher.update(piece.name.as_bytes());
+            hasher.update(&piece.digest.0.to_be_bytes());
+        }
+        Reached {
+            digest: Some(hasher.finish()),
+            pieces: Some(pieces.into()),
+        }
+    }
+
+    /// Of all pieces by name, not by place; none if the executor does not say what a call reaches.
+    pub fn digest(&self) -> Option<Digest> {
+        self.digest
+    }
+
+    /// The pieces, the called function first, as far as this process knows them.
+    pub fn pieces(&self) -> &[FunctionCode] {
+        self.pieces.as_deref().unwrap_or_default()
+    }
+
+    /// The first piece of `now` that is not here with the same name and digest; if there is none,
+    /// the first piece here that is gone.
+    pub fn diff<'a>(&'a self, now: &'a Reached) -> Option<&'a FunctionCode> {
+        let known = |all: &Reached, one: &FunctionCode| {
+            let same = |other: &FunctionCode| other.name == one.name && other.digest == one.digest;
+            all.pieces().iter().any(same)
+        };
+        let changed = now.pieces().iter().find(|piece| !known(self, piece));
+        changed.or_else(|| self.pieces().iter().find(|piece| !known(now, piece)))
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, other: &Reached) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Reached {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(name: &str, line: u32, digest: u128) -> FunctionCode {
+        FunctionCode {
+            name: name.into(),
+            place: Site {
+                file: "job.py".into(),
+                line,
+            },
+            digest: Digest(digest),
+        }
+    }
+
+    #[test]
+    fn reached_code_is_the_same_wherever_it_stands() {
+        let before = Reached::of(vec![piece("f", 1, 1), piece("g", 5, 2)]);
+        let moved = Reached::of(vec![piece("f", 3, 1), piece("g", 9, 2)]);
+        assert_eq!(before, moved);
+        assert_eq!(before.diff(&moved), None);
+        assert_eq!(Reached::default().digest(), None);
+    }
+
+    #[test]
+    fn difference_of_reached_code_is_named() {
+        let before = Reached::of(vec![piece("f", 1, 1), piece("g", 5, 2)]);
+        let changed = Reached::of(vec![piece("f", 1, 1), piece("g", 7, 3)]);
+        assert_ne!(before, changed);
+        assert_eq!(before.diff(&changed), Some(&piece("g", 7, 3)));
+        let less = Reached::of(vec![piece("f", 1, 1)]);
+        assert_eq!(before.diff(&less), Some(&piece("g", 5, 2)));
     }
 }

@@ -19,6 +19,12 @@ impl Digest {
         Digest::from_hash(blake3::hash(bytes))
     }
 
+    /// The digest that a whole BLAKE3 hash is cut to; none if these are not its 32 bytes.
+    pub fn read(hash: &[u8]) -> Option<Digest> {
+        let whole: [u8; blake3::OUT_LEN] = hash.try_into().ok()?;
+        Some(Digest::from_hash(whole.into()))
+    }
+
     fn from_hash(hash: blake3::Hash) -> Digest {
         let (half, _) = hash.as_bytes().split_first_chunk().expect("32 bytes");
         Digest(u128::from_be_bytes(*half))
@@ -65,6 +71,9 @@ mod tests {
             hasher.update(piece);
         }
         assert_eq!(hasher.finish(), Digest::of(&whole));
+        let hash = blake3::hash(&whole);
+        assert_eq!(Digest::read(hash.as_bytes()), Some(Digest::of(&whole)));
+        assert_eq!(Digest::read(&hash.as_bytes()[1..]), None);
         assert_ne!(Digest::of(&whole), Digest::of(&whole[1..]));
     }
 }

@@ -5,6 +5,7 @@
 //! [`task::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes "earlier in
 //! the serial program" a comparison of two numbers.
 
+pub mod audit;
 pub mod call;
 mod call_options;
 pub mod code;
@@ -21,14 +22,16 @@ pub mod order;
 pub mod payload;
 pub mod reference;
 mod refused;
+mod rerun;
 pub mod resources;
 pub mod segmented;
 pub mod segmented_queue;
 pub mod task;
 
+pub use audit::{Audit, FileRead};
 pub use call::{CallKey, Invocation, Reason};
 pub use call_options::CallOptions;
-pub use code::{CodeIdentity, FunctionCode, Site};
+pub use code::{CodeIdentity, FunctionCode, Reached, Site};
 pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct, WaitEnd};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
@@ -41,11 +44,12 @@ pub use order::{Mark, OrderLabel, SerialOrder};
 pub use payload::Payload;
 pub use reference::{Content, FileContent, Form, Handle, ObjectKey, Resolution, Value};
 pub use refused::Refused;
+pub use rerun::RerunReason;
 pub use resources::Resources;
 pub use segmented::Segmented;
 pub use segmented_queue::SegmentedQueue;
 pub use task::{
-    AttemptNumber, Class, Descriptor, Input, InputMode, Options, Pool, StrandKey, TaskKey,
+    AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, StrandKey, TaskKey,
 };
 
 /// Microseconds since the run began, on the shell's clock.

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 
-use crate::code::{CodeIdentity, Site};
+use crate::code::{CodeIdentity, Reached, Site};
 use crate::payload::Payload;
 use crate::reference::Handle;
 use crate::resources::Resources;
@@ -124,6 +124,8 @@ pub struct Options {
     pub lazy: bool,
     /// Its output may go out while it runs.
     pub live: bool,
+    /// Whether its result is kept for later runs; none if the run decides.
+    pub keep: Option<bool>,
 }
 
 impl Options {
@@ -131,6 +133,20 @@ impl Options {
     pub fn is_limited(&self) -> bool {
         self.timeout_us.is_some() || self.resources.memory_bytes.is_some()
     }
+}
+
+/// What a task has to do with results that are kept across runs.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub enum Keeping {
+    /// It has nothing to do with them.
+    #[default]
+    Never,
+    /// Its result is kept, for a later run.
+    Keeps,
+    /// So, and it takes a kept result instead of running.
+    Takes,
 }
 
 /// A task to be run.
@@ -146,6 +162,8 @@ pub struct Descriptor {
     pub payload: Payload,
     /// The code that it runs.
     pub code: CodeIdentity,
+    /// All code that it may reach.
+    pub reached: Reached,
     /// The references it is given, which become the task's handles `0..n`.
     pub inputs: Vec<Input>,
     /// Number of outputs.
@@ -161,6 +179,8 @@ pub struct Descriptor {
     pub impure: bool,
     /// The strand's spawns are recorded so that it can be replayed from its start.
     pub replayable: bool,
+    /// Whether its result is kept across runs, and whether it takes one that was.
+    pub keeping: Keeping,
 }
 
 impl Descriptor {
@@ -172,6 +192,7 @@ impl Descriptor {
             what: what.into(),
             payload: Payload::new(payload),
             code: CodeIdentity::default(),
+            reached: Reached::default(),
             inputs: Vec::new(),
             outputs: 1,
             options: Options::shared_default(),
@@ -179,6 +200,7 @@ impl Descriptor {
             pure: false,
             impure: false,
             replayable: false,
+            keeping: Keeping::Never,
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::long_turns::{Ends, Watch};
 use crate::outgoing::Outgoing;
 use crate::prefetch::Line;
 use crate::socket::Socket;
-use crate::worker_messages::{self as messages, OutputFields};
+use crate::worker_messages::{self as messages, AuditFields, OutputFields};
 
 /// Prefetched starts behind the next one, from which on the engine need not hurry to send more of
 /// them.
@@ -313,9 +313,11 @@ impl Connection {
         )
     }
 
-    /// Hands all outputs to a new task, after so many actions, and ends this one; otherwise as
-    /// `spawn`.
-    #[pyo3(signature = (tag, definition, payload, inputs, *, after, line, kept = None))]
+    /// Hands all outputs to a new task, after so many actions, and ends this one; `audit` as in
+    /// `exit`, otherwise as `spawn`.
+    #[pyo3(signature = (
+        tag, definition, payload, inputs, *, after, line, kept = None, audit = None
+    ))]
     fn tail_spawn(
         &self,
         py: Python<'_>,
@@ -326,11 +328,14 @@ impl Connection {
         after: u64,
         line: u32,
         kept: Option<Vec<bool>>,
+        audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
         let task = messages::descriptor(id, payload, &inputs, kept.as_deref(), line)?;
         let task = Some(task);
-        self.say_last(py, tag, wire::TailSpawn { task, after })
+        let audit = audit.map(messages::audit);
+        let tail = wire::TailSpawn { task, after, audit };
+        self.say_last(py, tag, tail)
     }
 
     /// Makes an object as action `action`, or as that part of the arguments of the spawn there.
@@ -542,13 +547,16 @@ impl Connection {
     }
 
     /// Ends the task with success and these outputs by value: number, bytes, form, references. If a
-    /// prefetched start can follow, `receive` returns it next.
+    /// prefetched start can follow, `receive` returns it next. `audit` is what the task was seen to
+    /// do: effects in words; and files that it has read, as path, length and digest.
+    #[pyo3(signature = (tag, outputs, keep, audit = None))]
     fn exit(
         &self,
         py: Python<'_>,
         tag: u32,
         outputs: Vec<OutputFields<'_>>,
         keep: i32,
+        audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
         let keep = messages::known::<wire::Keep>(keep, "way to keep a process")?;
         let outputs = messages::outputs(outputs);
@@ -561,6 +569,7 @@ impl Connection {
             outputs,
             keep,
             next: followed.map_or(0, |(tag, _)| tag),
+            audit: audit.map(messages::audit),
         };
         let message = WorkerMessage::about(tag, exit);
         match followed {

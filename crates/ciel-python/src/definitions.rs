@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use ciel_protocol::limits::DEFINITIONS_MAX;
-use ciel_protocol::wire::{Define, FunctionCode};
+use ciel_protocol::wire::{Define, FunctionCode, Site};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyBytes, PyInt};
 
 use crate::options::TaskOptions;
 use crate::reference::number;
@@ -20,6 +20,9 @@ const CORES: &str = "cores";
 
 /// The next serial number of a definition in this process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
+
+/// Code of one function or of anything that it reaches: name, file, line, digest.
+type CodeFields<'py> = (String, String, u32, Bound<'py, PyBytes>);
 
 /// What the spawns of one function have in common; made once and used for all of them.
 #[pyclass(frozen, module = "ciel._native")]
@@ -32,28 +35,28 @@ pub struct Definition {
 #[pymethods]
 impl Definition {
     #[new]
-    #[pyo3(signature = (executor, label, *, code = None, file = String::new(), outputs = 1,
+    #[pyo3(signature = (executor, label, *, code = Vec::new(), file = String::new(), outputs = 1,
                         options = None))]
     fn new(
         executor: String,
         label: String,
-        code: Option<&[u8]>,
+        code: Vec<CodeFields<'_>>,
         file: String,
         outputs: u32,
         options: Option<Bound<'_, TaskOptions>>,
     ) -> Definition {
-        let code = code.map(|digest| FunctionCode {
-            name: label.clone(),
-            site: None,
-            digest: Bytes::copy_from_slice(digest),
-        });
+        let function = |(name, file, line, digest): CodeFields<'_>| FunctionCode {
+            name,
+            site: Some(Site { file, line }),
+            digest: Bytes::copy_from_slice(digest.as_bytes()),
+        };
         Definition {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             define: Define {
                 id: 0,
                 executor,
                 label,
-                code: code.into_iter().collect(),
+                code: code.into_iter().map(function).collect(),
                 file,
                 outputs,
                 options: options.map(|options| options.get().to_wire()),

@@ -18,6 +18,7 @@ mod definitions;
 mod engine_messages;
 mod environment;
 mod failure;
+mod files;
 mod idle;
 mod incoming;
 mod levels;
@@ -52,6 +53,8 @@ mod native {
     use crate::environment::tell_seed;
     #[pymodule_export]
     use crate::failure::{Failure, Frame};
+    #[pymodule_export]
+    use crate::files::digest_of_file;
     #[pymodule_export]
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]

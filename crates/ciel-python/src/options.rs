@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciel_protocol::wire::{Options, Purity};
+use ciel_protocol::wire::{Options, Purity, Retention};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
@@ -33,7 +33,7 @@ impl TaskOptions {
     #[new]
     #[pyo3(signature = (
         cores_milli = None, memory_bytes = None, resources = BTreeMap::new(), retries = None,
-        timeout_ms = None, lazy = false, pure = None, live = false
+        timeout_ms = None, lazy = false, pure = None, live = false, keep = None
     ))]
     #[expect(clippy::too_many_arguments)]
     fn new(
@@ -45,6 +45,7 @@ impl TaskOptions {
         lazy: bool,
         pure: Option<bool>,
         live: bool,
+        keep: Option<bool>,
     ) -> TaskOptions {
         resources.extend(cores_milli.map(|amount| (CORES.to_owned(), amount)));
         resources.extend(memory_bytes.map(|amount| (MEMORY.to_owned(), amount)));
@@ -53,6 +54,11 @@ impl TaskOptions {
             Some(true) => Purity::Pure,
             Some(false) => Purity::Impure,
         };
+        let keep = match keep {
+            None => Retention::Unspecified,
+            Some(true) => Retention::Keep,
+            Some(false) => Retention::Never,
+        };
         TaskOptions(Options {
             resources,
             retries,
@@ -60,6 +66,7 @@ impl TaskOptions {
             lazy,
             purity: purity.into(),
             live,
+            keep: keep.into(),
         })
     }
 
@@ -112,6 +119,16 @@ impl TaskOptions {
         self.0.live
     }
 
+    /// Whether the result is kept for later runs; `None` if the run decides.
+    #[getter]
+    fn keep(&self) -> Option<bool> {
+        match self.0.keep() {
+            Retention::Unspecified => None,
+            Retention::Keep => Some(true),
+            Retention::Never => Some(false),
+        }
+    }
+
     fn __reduce__<'py>(
         slf: &Bound<'py, TaskOptions>,
     ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
@@ -125,6 +142,7 @@ impl TaskOptions {
             one.lazy(),
             one.pure(),
             one.live(),
+            one.keep(),
         );
         Ok((slf.get_type(), fields.into_pyobject(slf.py())?))
     }

@@ -4,7 +4,7 @@
 //! `connection.rs` for the requests, `engine_messages.rs` for the other direction.
 
 use bytes::Bytes;
-use ciel_protocol::wire::{Data, Descriptor, Input, InputMode, Output};
+use ciel_protocol::wire::{Audit, Data, Descriptor, FileRead, Input, InputMode, Output};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -58,6 +58,25 @@ pub fn data(bytes: &[u8], form: String, references: Vec<u32>) -> Data {
         form,
         references,
         r#type: String::new(),
+    }
+}
+
+/// A file that a task has read: its path, length and BLAKE3 hash.
+pub type FileFields<'py> = (String, u64, Bound<'py, PyBytes>);
+
+/// What a task was seen to do: effects in words, and files that it has read.
+pub type AuditFields<'py> = (Vec<String>, Vec<FileFields<'py>>);
+
+/// The report of what a task was seen to do.
+pub fn audit((effects, read): AuditFields<'_>) -> Audit {
+    let file = |(path, length, digest): FileFields<'_>| FileRead {
+        path,
+        length,
+        digest: Bytes::copy_from_slice(digest.as_bytes()),
+    };
+    Audit {
+        effects,
+        read: read.into_iter().map(file).collect(),
     }
 }
 

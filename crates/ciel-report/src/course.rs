@@ -114,7 +114,11 @@ fn doing_after(moment: Moment) -> Option<Doing> {
             Some(Doing::Queue)
         }
         Moment::Started | Moment::Resumed => Some(Doing::Run),
-        Moment::TailSpawned | Moment::Finished | Moment::Failed | Moment::Cancelled => None,
+        Moment::TailSpawned
+        | Moment::Finished
+        | Moment::Kept
+        | Moment::Failed
+        | Moment::Cancelled => None,
     }
 }
 

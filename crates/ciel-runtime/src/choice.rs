@@ -9,6 +9,7 @@ use ciel_store::{RunEntry, RunFolder, RunState, StateFolder, StoreError};
 use ciel_view::{RunDescription, ViewError, description};
 
 use crate::error::RunError;
+use crate::key::job_key;
 use crate::observer::{Observer, Report};
 use crate::settings::{Resume, Settings};
 
@@ -98,6 +99,7 @@ fn description(settings: &Settings, key: &str) -> Option<Vec<u8>> {
         version: description::VERSION.to_string(),
         record_format: ciel_coordinator::RECORD_FORMAT,
         key: key.to_string(),
+        job: job_key(settings),
         command: settings.command_words(),
         folder: std::env::current_dir().ok()?,
         options: settings.given.clone(),

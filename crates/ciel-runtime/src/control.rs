@@ -234,6 +234,7 @@ fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
         ran_us: 0,
         failure: None,
         memory_bytes: None,
+        rerun: None,
     }
 }
 

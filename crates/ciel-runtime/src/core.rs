@@ -8,6 +8,7 @@ mod people;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply};
@@ -24,8 +25,10 @@ use crate::executors::{Executor, Launch, Registry};
 use crate::gate::{Causes, Gate};
 use crate::history::History;
 use crate::in_place::InPlace;
+use crate::kept::{Request, send};
 use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
+use crate::reruns::Reruns;
 use crate::script::Script;
 use crate::stopped_commands::StoppedCommands;
 use crate::turns::{Pace, ThreadState, Turns};
@@ -82,6 +85,8 @@ pub(crate) struct Core {
     pub(crate) script_lines: FxHashMap<TaskKey, String>,
     /// Commands with a time limit that were stopped.
     pub(crate) stopped_commands: StoppedCommands,
+    /// Why tasks ran although results were looked up.
+    pub(crate) reruns: Reruns,
     /// Microseconds of processor time of ended processes.
     spent_us: u64,
     /// Changes of strands when the output thread was last sent for.
@@ -96,10 +101,17 @@ pub(crate) struct Core {
     thread_is_idle: Arc<AtomicBool>,
     effects: Vec<Effect>,
     orders: UnboundedSender<Order>,
+    /// To the thread of kept results.
+    kept: Sender<Request>,
 }
 
 impl Core {
-    pub(crate) fn new(state: Coordinator, node: Node, orders: UnboundedSender<Order>) -> Core {
+    pub(crate) fn new(
+        state: Coordinator,
+        node: Node,
+        orders: UnboundedSender<Order>,
+        kept: Sender<Request>,
+    ) -> Core {
         Core {
             changes: state.changes(),
             engine: Engine::new(state, node),
@@ -123,6 +135,8 @@ impl Core {
             thread_is_idle: Arc::default(),
             effects: Vec::new(),
             orders,
+            kept,
+            reruns: Reruns::default(),
         }
     }
 
@@ -178,6 +192,7 @@ impl Core {
                 self.ending = Some(*ending);
                 Order::JobEnded
             }
+            Effect::FindResult(query) => return send(&self.kept, Request::Find(query)),
             Effect::StartProcess(assignment) => Order::StartProcess(assignment),
             Effect::StopProcess(attempt) => Order::StopProcess(attempt),
             Effect::StartWorker { worker, pool } => Order::StartWorker { worker, pool },

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ use crate::executors::Registry;
 use crate::file_stamp::{self, FileStamp};
 use crate::followers::{Follower, Followers};
 use crate::history_file::{self, HistoryFile};
+use crate::keep_rule::KeepRule;
+use crate::kept::{Request, send};
 use crate::layout::SCRATCH;
 use crate::observer::{Observer, Report};
 use crate::open_files::OpenFiles;
@@ -53,6 +56,10 @@ pub(crate) struct Engine {
     pub(crate) history: HistoryFile,
     pub(crate) trace: Trace,
     pub(crate) followers: Followers,
+    /// To the thread of kept results.
+    pub(crate) kept: Sender<Request>,
+    /// Which tasks take part in them.
+    pub(crate) keep_rule: KeepRule,
     /// What the files of the packages were like when this process began.
     pub(crate) stamps: FxHashMap<PathBuf, FileStamp>,
     /// The journal, with everything that another process needs to resume the run; none if nothing
@@ -101,6 +108,8 @@ pub(crate) struct Equipment {
     pub(crate) trace: Trace,
     /// The socket of a session's client.
     pub(crate) session: Option<UnixStream>,
+    pub(crate) kept: Sender<Request>,
+    pub(crate) keep_rule: KeepRule,
 }
 
 impl Engine {
@@ -120,6 +129,8 @@ impl Engine {
             history: equipment.history,
             trace: equipment.trace,
             followers: Followers::new(),
+            kept: equipment.kept,
+            keep_rule: equipment.keep_rule,
             stamps: file_stamp::stamps(settings.packages.values()),
             settings,
             idle_cores: equipment.idle_cores,
@@ -232,6 +243,7 @@ impl Engine {
     /// Sends all threads home.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
+        send(&self.kept, Request::Close);
         self.work.notify_all();
         self.output.notify_all();
     }

@@ -143,6 +143,7 @@ mod tests {
             attempts: 1,
             story: Vec::new(),
             ran_us: 0,
+            rerun: None,
         })
     }
 

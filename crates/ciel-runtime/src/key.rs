@@ -74,6 +74,23 @@ pub(crate) fn run_key(settings: &Settings, job: &Job<'_>) -> Option<String> {
     Some(hasher.finalize().to_hex()[..32].to_string())
 }
 
+/// The key of the job: the script's path, arguments and packages by name, and the current folder,
+/// whatever the state of its code.
+pub(crate) fn job_key(settings: &Settings) -> String {
+    let mut hasher = Hasher::new();
+    let script = fs::canonicalize(&settings.script).unwrap_or_else(|_| settings.script.clone());
+    add(&mut hasher, script.as_os_str().as_bytes());
+    let folder = std::env::current_dir().unwrap_or_default();
+    add(&mut hasher, folder.as_os_str().as_bytes());
+    for name in settings.packages.keys() {
+        add(&mut hasher, name.as_bytes());
+    }
+    for argument in &settings.arguments {
+        add(&mut hasher, argument.as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_string()
+}
+
 fn add_package(hasher: &mut Hasher, package: &Package) {
     if let Package::Index(paths) = package {
         add(hasher, &paths.len().to_be_bytes());

@@ -31,6 +31,7 @@ pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
             "live" => asked.live = value.as_bool().unwrap_or(false),
             "name" => name = value.as_str().map(str::to_string),
             "pure" => pure = value.as_bool(),
+            "keep" => asked.keep = value.as_bool(),
             other => drop(asked.others.insert(other.into(), thousandths(value))),
         }
     }

@@ -7,11 +7,12 @@
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use ciel_engine::{Action, Attempt};
 use ciel_graph::{Assignment, Entry, Output};
-use ciel_model::{Failure, FailureKind, Form, Label, Value, limits};
+use ciel_model::{Failure, FailureKind, Form, Keeping, Label, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_ordered::{Piece, Sink};
 use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
@@ -25,6 +26,8 @@ use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
 use crate::failures;
+use crate::keeper;
+use crate::kept::{self, EndedTask, Request};
 use crate::objects;
 use crate::ordered_files;
 use crate::output;
@@ -61,12 +64,25 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let mut attempt = Attempt::new(&assignment);
     let mut desk = TaskWorkspace::new(&engine, &assignment);
     let key = attempt.key();
+    let begun = Instant::now();
+    keeper::tell_begun(&engine, &assignment);
     let ended = run_to_end(&engine, &spawning, &assignment, key, &mut desk).await;
     if death::loses(&assignment.label) {
         return;
     }
+    let is_kept = assignment.descriptor.keeping != Keeping::Never;
+    if is_kept && !matches!(ended, Ok(Conclusion::Outputs { .. })) {
+        kept::send(&engine.kept, Request::Left(key));
+    }
     match ended {
-        Ok(Conclusion::Outputs { outputs, written }) => {
+        Ok(Conclusion::Outputs {
+            outputs,
+            written,
+            text,
+        }) => {
+            // What goes to ordered files is not part of a kept result.
+            let text = text.filter(|_| written.appended.is_empty());
+            keep(&engine, &assignment, &outputs, text, begun);
             commit(&engine, &assignment, &mut attempt, outputs, written)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
@@ -85,6 +101,8 @@ enum Conclusion {
     Outputs {
         outputs: Vec<Output>,
         written: Written,
+        /// The bytes printed, if the result is to be kept and they are not too many.
+        text: Option<Bytes>,
     },
     Lost(Failure),
     /// The process is not needed any more.
@@ -104,6 +122,35 @@ enum Printed {
     Already,
     /// It is released now.
     Piece(Piece),
+}
+
+/// Has the result kept, if the task takes part and nothing of it is too large.
+fn keep(
+    engine: &Engine,
+    assignment: &Assignment,
+    outputs: &[Output],
+    text: Option<Bytes>,
+    begun: Instant,
+) {
+    if assignment.descriptor.keeping == Keeping::Never {
+        return;
+    }
+    let attempt = AttemptKey {
+        task: assignment.task,
+        number: assignment.attempt,
+    };
+    let staged = text.and_then(|text| Some((text, keeper::staged(engine, assignment, outputs)?)));
+    let request = match staged {
+        Some((printed, outputs)) => Request::Ended(Box::new(EndedTask {
+            attempt,
+            outputs,
+            printed,
+            read: Vec::new(),
+            took_us: begun.elapsed().as_micros() as u64,
+        })),
+        None => Request::Left(attempt),
+    };
+    kept::send(&engine.kept, request);
 }
 
 fn commit(
@@ -377,6 +424,7 @@ fn conclude(
         return Err(Box::new(failed(assignment, plan, desk, pipes, fault)));
     }
     let outputs = gather(engine, assignment, desk)?;
+    let text = printed_text(plan, desk, pipes);
     let printed = match plan.stdout {
         Stdout::Printed if assignment.descriptor.options.lazy => {
             desk.keep_printed(&plan.stdout);
@@ -390,7 +438,20 @@ fn conclude(
     };
     let appended = Vec::new();
     let written = Written { printed, appended };
-    Ok(Conclusion::Outputs { outputs, written })
+    Ok(Conclusion::Outputs {
+        outputs,
+        written,
+        text,
+    })
+}
+
+/// The bytes printed, as far as they can be kept with the result.
+fn printed_text(plan: &Plan, desk: &TaskWorkspace<'_>, pipes: &Pipes) -> Option<Bytes> {
+    match plan.stdout {
+        Stdout::Printed if pipes.has_printed() => None,
+        Stdout::Printed => desk.printed_bytes(kept::PRINTED_BYTES_MAX),
+        Stdout::Output(_) => Some(Bytes::new()),
+    }
 }
 
 /// The first output that the command has not written as it must.

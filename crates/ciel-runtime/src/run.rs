@@ -6,13 +6,14 @@ mod result;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{Counts, Event};
 use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{SharedFlag, StateFolder};
+use ciel_store::{RunEntry, SharedFlag, StateFolder};
 use ciel_view::records::RunRecord;
 use serde_json::Value as Json;
 
@@ -27,15 +28,17 @@ use crate::executors::request::release_early;
 use crate::executors::{Registry, Shared, python, session, skywriting};
 use crate::history_file::HistoryFile;
 use crate::job::Job;
+use crate::keep_rule::{KeepRule, has_ended_badly};
+use crate::kept::Request;
 use crate::last_resort::LastResort;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::observer::{Observer, Report};
 use crate::orphans::{self, KilledRun};
 use crate::programs::Programs;
 use crate::recovery::{Begun, begin_recorded, keep_sinks};
-use crate::settings::Settings;
+use crate::settings::{Resume, Settings};
 use crate::tracing::Trace;
-use crate::{io_thread, key, output, retention, scripts, user_files};
+use crate::{io_thread, keeper, key, output, retention, scripts, user_files};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -48,6 +51,9 @@ pub struct Outcome {
     pub failures: Vec<Arc<Failure>>,
     /// How many tasks there were.
     pub counts: Counts,
+    /// Why tasks ran although results of earlier runs were looked up: function and reason, and how
+    /// often, the most frequent first.
+    pub reruns: Vec<(String, u64)>,
     /// Microseconds from start to end.
     pub elapsed_us: u64,
     /// Microseconds of processor time of the engine and of all its processes.
@@ -81,6 +87,7 @@ pub fn run(
     tell_of_killed(&*observer, &orphans::clear(&state)?);
     let key = key::run_key(&settings, &job);
     let runs = state.runs()?;
+    let keep_rule = keep_rule(&settings, key.is_some(), &runs);
     let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*observer)?;
     let folder = Arc::new(folder);
     let id = folder.id().to_string();
@@ -99,7 +106,8 @@ pub fn run(
     };
     tell_of_recovery(&*observer, &id, &begun);
     let (is_new, state) = (begun.is_new, begun.state);
-    let mut core = new_core(&settings, state, orders);
+    let (kept, kept_requests) = std::sync::mpsc::channel();
+    let mut core = new_core(&settings, state, orders, kept.clone());
     if settings.trace.is_some() {
         core.state_mut().watch(true);
     }
@@ -125,6 +133,8 @@ pub fn run(
         registry,
         idle_cores,
         session,
+        kept,
+        keep_rule,
     };
     let engine = Engine::new(settings, folder, equipment, begun.kept, core);
     let engine = Arc::new(engine);
@@ -133,8 +143,18 @@ pub fn run(
         false => take_up(&engine, begun.lost),
     }
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
-    let ended = run_threads(&engine, receiver, cookie)?;
+    let ended = run_threads(&engine, (receiver, kept_requests), cookie)?;
     finish(&engine, id, ended)
+}
+
+/// Which tasks take part in kept results, in a run that is recorded or not.
+fn keep_rule(settings: &Settings, recorded: bool, runs: &[RunEntry]) -> KeepRule {
+    let is_new = settings.resume == Resume::New;
+    let after_failure = || !is_new && has_ended_badly(runs, &key::job_key(settings));
+    KeepRule {
+        keeps: recorded,
+        takes: settings.kept || after_failure(),
+    }
 }
 
 fn tell_of_killed(observer: &dyn Observer, killed: &[KilledRun]) {
@@ -207,6 +227,7 @@ fn new_core(
     settings: &Settings,
     state: Coordinator,
     orders: tokio::sync::mpsc::UnboundedSender<crate::core::Order>,
+    kept: Sender<Request>,
 ) -> Core {
     let cores = settings.usable_cores();
     let others = settings.resources.iter();
@@ -221,7 +242,7 @@ fn new_core(
         threads: settings.script_threads(),
         serial: settings.serial,
     };
-    Core::new(state, Node::new(capacity), orders)
+    Core::new(state, Node::new(capacity), orders, kept)
 }
 
 fn run_record(settings: &Settings, id: &str) -> RunRecord {
@@ -267,7 +288,10 @@ fn submit(engine: &Engine, descriptor: Arc<Descriptor>) {
 
 fn run_threads(
     engine: &Arc<Engine>,
-    orders: tokio::sync::mpsc::UnboundedReceiver<crate::core::Order>,
+    (orders, kept): (
+        tokio::sync::mpsc::UnboundedReceiver<crate::core::Order>,
+        Receiver<Request>,
+    ),
     cookie: Cookie,
 ) -> Result<ThreadsEnded, RunError> {
     std::thread::scope(|scope| {
@@ -282,6 +306,13 @@ fn run_threads(
                     source,
                 })?;
         }
+        let keeper = std::thread::Builder::new().name("kept".to_string());
+        keeper
+            .spawn_scoped(scope, move || keeper::run_thread(engine, &kept))
+            .map_err(|source| RunError::System {
+                act: "start a thread",
+                source,
+            })?;
         let writer = std::thread::Builder::new()
             .name("output".to_string())
             .spawn_scoped(scope, || write_output(engine))

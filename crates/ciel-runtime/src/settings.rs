@@ -63,6 +63,8 @@ pub struct Settings {
     pub durable: Durable,
     /// Bytes of disk that former runs may take before the oldest ended ones are removed.
     pub keep_bytes: u64,
+    /// Tasks take kept results of earlier runs, however the last run ended.
+    pub kept: bool,
     /// The file for a trace of the run, open and empty.
     pub trace: Option<Arc<File>>,
     /// The options as a person gave them, for the next process of this run.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
     CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
-    Name, Resolution, Site, Value, limits,
+    Name, Reached, Resolution, Site, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -213,10 +213,12 @@ pub(crate) fn descriptor(
     asked: SpawnRequest,
 ) -> Arc<Descriptor> {
     let options = options::parse(&asked.options, &engine.settings);
+    let rule = engine.keep_rule;
     let request = |executor: &dyn Executor, label: Option<String>, payload, pure| Request {
         label: label.map_or(asked.label, Arc::from),
         payload,
         code: CodeIdentity::default(),
+        reached: Reached::default(),
         inputs: inputs(executor, &asked.references),
         outputs: asked.outputs,
         options: options.shared,
@@ -234,7 +236,7 @@ pub(crate) fn descriptor(
                 origin => [origin, &bytes].concat().into(),
             };
             let pure = options.pure.filter(|pure| !pure);
-            request(own, options.name, payload, pure).descriptor(own, recorded)
+            request(own, options.name, payload, pure).descriptor(own, recorded, rule)
         }
         Work::Executor {
             executor,
@@ -244,7 +246,7 @@ pub(crate) fn descriptor(
             let executor = &*found;
             let label = options.name.or_else(|| executor.label_of(&arguments));
             let payload = Bytes::from(arguments.to_string());
-            request(executor, label, payload, options.pure).descriptor(executor, recorded)
+            request(executor, label, payload, options.pure).descriptor(executor, recorded, rule)
         }
     }
 }

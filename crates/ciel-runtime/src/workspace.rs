@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::{Content, Failure, Form, Handle, Refused, Value, limits};
+use ciel_model::{Content, Failure, Form, Handle, Keeping, Refused, Value, limits};
 use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
@@ -86,6 +86,19 @@ impl<'a> TaskWorkspace<'a> {
             if let Err(trouble) = objects::whole_path(self.engine, &value.content) {
                 self.engine.heed(&trouble.0);
             }
+        }
+    }
+
+    /// What was printed, of a task whose result may be kept; none if that is `bytes_max` or more.
+    pub(crate) fn printed_bytes(&self, bytes_max: u64) -> Option<Bytes> {
+        if self.assignment.descriptor.keeping == Keeping::Never {
+            return None;
+        }
+        let path = self.printed_path().ok()?;
+        let scratch = self.engine.folder.scratch();
+        match scratch.length(&path) {
+            None | Some(0) => Some(Bytes::new()),
+            Some(_) => scratch.short(&path, bytes_max),
         }
     }
 

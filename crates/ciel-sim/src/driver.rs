@@ -87,6 +87,11 @@ impl World<'_> {
                     attempt.task != task || process.mood != Mood::Preempted
                 });
             }
+            Effect::FindResult(query) => {
+                let attempt = query.attempt;
+                self.results.ask(*query);
+                self.schedule_soon(Happening::LookedUp(attempt));
+            }
             Effect::StartProcess(assignment) => self.begin(assignment, Slot::Process),
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(worker, *begun),
             Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {

@@ -100,12 +100,14 @@ pub(crate) fn end_of(attempt: AttemptKey, last: Move, printed: bool) -> graph::E
             attempt: number,
             outputs,
             printed,
+            audit: None,
         },
         Move::Tail(descriptor, after) => graph::Event::TaskTailSpawned {
             task,
             attempt: number,
             descriptor,
             after,
+            audit: None,
         },
         Move::Fail(failure) => graph::Event::TaskFailed {
             task,

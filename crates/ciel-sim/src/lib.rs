@@ -25,6 +25,7 @@ pub mod notation;
 pub mod oracle;
 pub mod program;
 pub mod random;
+mod results;
 pub mod script;
 pub mod shrink;
 pub mod sites;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use ciel_graph::{Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    Input, Label, Name, Options, Payload, Pool, Resolution, Resources, Site, Value, WaitEnd,
+    Input, Keeping, Label, Name, Options, Payload, Pool, Reached, Resolution, Resources, Site,
+    Value, WaitEnd,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -508,6 +509,7 @@ pub fn descriptor(
         what: format!("t{definition}").into(),
         payload: Payload::new((definition as u32).to_be_bytes().to_vec()),
         code: CodeIdentity::default(),
+        reached: Reached::default(),
         inputs: inputs.into_iter().enumerate().map(input).collect(),
         outputs,
         options: Arc::new(options(task)),
@@ -515,6 +517,10 @@ pub fn descriptor(
         pure: task.pure,
         impure: false,
         replayable: task.replayable,
+        keeping: match task.kind {
+            Kind::Process => Keeping::Takes,
+            Kind::Thread | Kind::Pool(_) => Keeping::Never,
+        },
     })
 }
 
@@ -536,5 +542,6 @@ fn options(task: &Definition) -> Options {
         timeout_us: task.timeout.then_some(TIMEOUT_US),
         lazy: task.lazy,
         live: task.live,
+        keep: None,
     }
 }

@@ -19,7 +19,7 @@ use ciel_engine::home::{FromHome, Home};
 use ciel_engine::link::{FromSessions, Sessions};
 use ciel_engine::message::{SiteKey, ToHome, ToSite};
 use ciel_graph::{self as graph, Assignment, Entry, JobOutcome};
-use ciel_model::{FactAct, Name, SegmentedQueue, TaskKey, WaitEnd};
+use ciel_model::{FactAct, Name, RerunReason, SegmentedQueue, TaskKey, WaitEnd};
 use ciel_node::{AttemptKey, WorkerKey};
 
 use crate::crash::text_of;
@@ -413,6 +413,11 @@ impl<'a> SitesWorld<'a> {
                 self.summaries.on_ended(&summary);
             }
             Effect::Happened { happening, .. } => self.summaries.on_happened(&happening),
+            Effect::FindResult(query) => self.tell_home(graph::Event::ResultMissing {
+                task: query.attempt.task,
+                attempt: query.attempt.number,
+                reason: Box::new(RerunReason::New),
+            }),
             Effect::DropObject(_) => {}
             effect => unreachable!("{effect:?} at the home"),
         }

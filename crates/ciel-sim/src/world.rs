@@ -19,6 +19,7 @@ use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::kept::{Attempts, Note, Saved};
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
+use crate::results::Results;
 use crate::script::{Move, Script, descriptor};
 use crate::summaries::Summaries;
 use crate::told::Told;
@@ -39,6 +40,7 @@ pub(crate) enum Happening {
     Act(AttemptKey),
     Dead(AttemptKey),
     Hello(WorkerKey),
+    LookedUp(AttemptKey),
     Tick,
     Fault(usize),
 }
@@ -73,6 +75,7 @@ pub struct World<'a> {
     pub(crate) processes: BTreeMap<AttemptKey, Process>,
     pub(crate) copies: Copies,
     pub(crate) saved: Vec<Script>,
+    pub(crate) results: Results,
     /// Living workers, and the starts that each has received and not begun.
     pub(crate) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
     pub(crate) attempts: Attempts,
@@ -130,6 +133,7 @@ impl<'a> World<'a> {
             processes: BTreeMap::new(),
             copies: Copies::default(),
             saved: Vec::new(),
+            results: Results::default(),
             workers: BTreeMap::new(),
             attempts: Attempts::default(),
             summaries: Summaries::default(),
@@ -251,6 +255,7 @@ impl<'a> World<'a> {
             Happening::Act(attempt) => self.act(attempt),
             Happening::Dead(attempt) => self.die(attempt),
             Happening::Hello(worker) => self.say_hello(worker),
+            Happening::LookedUp(attempt) => self.submit(self.results.answer(attempt)),
             Happening::Tick => self.submit(Event::Ticked),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
@@ -321,6 +326,7 @@ impl<'a> World<'a> {
         let spawns = matches!(step, Step::Spawn { .. });
         if spawns {
             self.kept.note(Note::Spawned(attempt));
+            self.results.forget(attempt.task);
         }
         self.released += u64::from(matches!(step, Step::Release { .. }));
         self.tell_step(attempt, step);
@@ -480,6 +486,7 @@ impl<'a> World<'a> {
         let process = self.processes.remove(&attempt).expect("it acts");
         self.called += process.script.called;
         let event = end_of(attempt, last, process.script.printed);
+        self.results.note(&event);
         if let Slot::Worker(worker) = process.slot {
             return self.end_in_worker(worker, attempt, event);
         }

@@ -34,6 +34,8 @@ struct Met {
     failed: u64,
     tasks: u64,
     shared: u64,
+    /// Tasks that took a kept result.
+    kept: u64,
     retried: u64,
     lost: u64,
     cancelled: u64,
@@ -79,6 +81,7 @@ impl Met {
         }
         self.tasks += shown.counts.spawned;
         self.shared += shown.counts.shared;
+        self.kept += shown.counts.kept;
         self.retried += shown.counts.retried;
         self.lost += shown.counts.lost;
         self.cancelled += shown.counts.cancelled;
@@ -106,6 +109,7 @@ impl Met {
             self.well,
             self.failed,
             self.shared,
+            self.kept,
             self.retried,
             self.lost,
             self.cancelled,

@@ -215,6 +215,17 @@ impl ObjectStore for FileObjects {
         Ok(object)
     }
 
+    fn adopt_known(
+        &self,
+        name: ObjectName,
+        path: &Path,
+        digest: Digest,
+    ) -> Result<Object, StoreError> {
+        let finished = self.scratch.finish_shared(path)?;
+        self.budget.charge(finished.length)?;
+        self.commit(name, &finished, Some(digest))
+    }
+
     fn map(&self, name: ObjectName) -> Result<Bytes, StoreError> {
         let file = self.used_file(name)?;
         if self.content(name)?.length == 0 {

@@ -74,6 +74,24 @@ impl Scratch {
         self.join(task, attempt, purpose, &[bytes])
     }
 
+    /// Gives a file of this state folder another name, for this attempt of a task.
+    ///
+    /// # Errors
+    /// `InvalidName`, `DiskFull`, `System`.
+    pub fn link(
+        &self,
+        from: &Path,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+    ) -> Result<PathBuf, StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        match std::fs::hard_link(from, &path) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(StoreError::of_system("link", &path, error)),
+        }
+    }
+
     /// Lets a file be run as a program: an object's of this run, or one of a task attempt. Its
     /// bytes stay read-only.
     ///
@@ -180,6 +198,23 @@ impl Scratch {
     /// Looks at a file that a task has written, and makes it fit to be taken over. A file with a
     /// second name, perhaps a user's own, is copied and left alone.
     pub(crate) fn finish(&self, path: &Path) -> Result<Finished, StoreError> {
+        let (finished, has_other_names) = self.look_at(path)?;
+        if has_other_names {
+            return self.copy_apart(&finished.name);
+        }
+        self.directory.make_read_only(&finished.name)?;
+        Ok(finished)
+    }
+
+    /// The same for a file all of whose names are known to be left alone.
+    pub(crate) fn finish_shared(&self, path: &Path) -> Result<Finished, StoreError> {
+        let (finished, _) = self.look_at(path)?;
+        self.directory.make_read_only(&finished.name)?;
+        Ok(finished)
+    }
+
+    /// A regular file of this folder, and whether it has other names.
+    fn look_at(&self, path: &Path) -> Result<(Finished, bool), StoreError> {
         let foreign = || StoreError::ForeignScratch {
             path: path.to_path_buf(),
         };
@@ -196,14 +231,11 @@ impl Scratch {
                 path: path.to_path_buf(),
             });
         };
-        if entry.has_other_names {
-            return self.copy_apart(name);
-        }
-        self.directory.make_read_only(name)?;
-        Ok(Finished {
+        let finished = Finished {
             name: name.to_owned(),
             length: entry.length,
-        })
+        };
+        Ok((finished, entry.has_other_names))
     }
 
     fn copy_apart(&self, name: &str) -> Result<Finished, StoreError> {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use ciel_model::Digest;
 
 use crate::error::StoreError;
 use crate::values::{Location, LostObject, Object, ObjectName};
@@ -47,6 +48,18 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
     /// `ForeignScratch`, `NotAFile`, `Full`; `ObjectDiffers` if the name has an object of another
     /// length. The file is still there after these.
     fn adopt(&self, name: ObjectName, path: &Path) -> Result<Object, StoreError>;
+
+    /// Makes an object of a whole file at such a path, which has that digest: the caller has just
+    /// compared them. The file may have other names; it is never written through any of them.
+    ///
+    /// # Errors
+    /// As [`ObjectStore::adopt`].
+    fn adopt_known(
+        &self,
+        name: ObjectName,
+        path: &Path,
+        digest: Digest,
+    ) -> Result<Object, StoreError>;
 
     /// The bytes of an object, shared rather than copied. They stay readable after its release.
     ///

@@ -24,6 +24,9 @@ pub struct RunDescription {
     pub record_format: u32,
     /// The identity of the job and of its code.
     pub key: String,
+    /// The identity of the job, whatever its code.
+    #[serde(default)]
+    pub job: String,
     /// Script and arguments, as they were given.
     pub command: Vec<String>,
     /// The folder it was started in.
@@ -72,6 +75,9 @@ pub struct GivenOptions {
     pub durable: Durable,
     /// Bytes of disk for runs that have ended.
     pub keep_bytes: u64,
+    /// Tasks take kept results of earlier runs, however the last run ended.
+    #[serde(default)]
+    pub kept: bool,
 }
 
 /// What a run is to survive.

@@ -196,6 +196,20 @@ pub enum Act {
         /// The first action that was undone.
         to: u64,
     },
+    /// An earlier run had kept the result of a task.
+    ResultFound {
+        /// The task, as it is printed.
+        task: String,
+        /// How many outputs it has.
+        outputs: u64,
+    },
+    /// A task's result was looked up in vain.
+    ResultMissing {
+        /// The task, as it is printed.
+        task: String,
+        /// Why there is none.
+        reason: String,
+    },
     /// The live copy of a task that waits was lost.
     CopyLost {
         /// The task, as it is printed.

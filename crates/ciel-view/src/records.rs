@@ -112,6 +112,9 @@ pub struct TaskRecord {
     /// Bytes of memory that its process had at most, if it had one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Why no kept result was used for it, if one was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<String>,
 }
 
 /// The state of a task.
@@ -225,6 +228,8 @@ impl From<&TaskSummary> for TaskRecord {
             Some(failure) if failure.kind == FailureKind::Cancelled => TaskState::Cancelled,
             Some(_) => TaskState::Failed,
         };
+        let mut moments = summary.story.iter();
+        let kept = moments.any(|(_, moment)| *moment == Moment::Kept);
         TaskRecord {
             name: summary.label.name.to_string(),
             what: String::from(&*summary.label.what),
@@ -232,12 +237,16 @@ impl From<&TaskSummary> for TaskRecord {
             place: summary.site.to_string(),
             parent: summary.parent.as_ref().map(Label::to_string),
             state,
-            reasons: Vec::new(),
+            reasons: kept
+                .then(|| Moment::Kept.words().to_string())
+                .into_iter()
+                .collect(),
             story: words_of(&summary.story),
             attempts: summary.attempts,
             ran_us: summary.ran_us,
             failure: summary.failure.as_ref().map(|failure| failure.to_string()),
             memory_bytes: None,
+            rerun: summary.rerun.as_ref().map(|reason| reason.to_string()),
         }
     }
 }

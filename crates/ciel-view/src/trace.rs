@@ -119,6 +119,7 @@ impl<W: Write> Tracer<W> {
                 self.handed_over = self.running.get(&name).map(|row| (name, *row));
                 self.end(at, happening, None)?;
             }
+            Moment::Kept => {}
             Moment::Finished => self.end(at, happening, None)?,
             Moment::Retried
             | Moment::Lost

@@ -4,8 +4,10 @@
 //! be a task that would begin there at once. It does not know how the slot passes on. Read next:
 //! `requests`.
 
+use std::sync::Arc;
+
 use ciel_engine::Event;
-use ciel_model::{ActionKey, Descriptor, Handle, Refused};
+use ciel_model::{ActionKey, Descriptor, Handle, Keeping, Refused};
 use ciel_protocol::wire;
 
 use crate::host::Failed;
@@ -81,6 +83,13 @@ pub(crate) fn check_end(task: &WorkerTask) -> Failed<()> {
     match task.begun {
         true => Err(task.refuse(refused.hint("such a task takes over when its parent parks"))),
         false => Ok(()),
+    }
+}
+
+/// A task that has begun takes no kept result, and none of it is kept.
+pub(crate) fn keep_nothing(child: &mut Arc<Descriptor>) {
+    if child.keeping != Keeping::Never {
+        Arc::make_mut(child).keeping = Keeping::Never;
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{CodeIdentity, Descriptor, Handle, InputMode, Options, Refused, Site};
+use ciel_model::{CodeIdentity, Descriptor, Handle, InputMode, Options, Reached, Refused, Site};
 
 /// What makes the tasks of one executor.
 pub trait Callee {
@@ -25,6 +25,8 @@ pub struct SpawnCall {
     pub payload: Bytes,
     /// The code that it runs.
     pub code: CodeIdentity,
+    /// All code that it may reach.
+    pub reached: Reached,
     /// The inputs, and how the caller wants each taken.
     pub inputs: Vec<(Handle, InputMode)>,
     /// Number of outputs.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Refused,
+    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Reached, Refused,
     Resources, Site,
 };
 use ciel_protocol::limits::DEFINITIONS_MAX;
@@ -24,6 +24,7 @@ pub(crate) struct Definition {
     /// None if the executor is to make one of the arguments.
     pub(crate) label: Option<Arc<str>>,
     pub(crate) code: CodeIdentity,
+    pub(crate) reached: Reached,
     /// Where the tasks are spawned.
     pub(crate) file: Arc<str>,
     pub(crate) outputs: u32,
@@ -35,11 +36,13 @@ pub(crate) struct Definition {
 impl Definition {
     fn read(asked: &Define, callee: Arc<dyn Callee>, defaults: &Options) -> Definition {
         let (options, pure) = options(asked.options.as_ref(), defaults);
+        let pieces = pieces(&asked.code);
         let label = plain_label(&asked.label);
         Definition {
             callee,
             label: (!label.is_empty()).then(|| label.into()),
-            code: code(&asked.code),
+            code: CodeIdentity::of(pieces.iter().take(1).cloned().collect()),
+            reached: Reached::of(pieces),
             file: asked.file.as_str().into(),
             outputs: asked.outputs,
             options: Arc::new(options),
@@ -53,13 +56,13 @@ fn plain_label(label: &str) -> String {
     plain.take(LABEL_CHARACTERS_MAX).collect()
 }
 
-fn code(functions: &[wire::FunctionCode]) -> CodeIdentity {
+fn pieces(functions: &[wire::FunctionCode]) -> Vec<FunctionCode> {
     let function = |function: &wire::FunctionCode| FunctionCode {
         name: function.name.as_str().into(),
         place: function.site.as_ref().map_or_else(Site::default, site),
         digest: Digest::of(&function.digest),
     };
-    CodeIdentity::of(functions.iter().map(function).collect())
+    functions.iter().map(function).collect()
 }
 
 fn site(site: &wire::Site) -> Site {
@@ -163,6 +166,11 @@ fn options(asked: Option<&wire::Options>, defaults: &Options) -> (Options, Optio
         timeout_us: asked.timeout_ms.map(|limit| limit.saturating_mul(1000)),
         lazy: asked.lazy,
         live: asked.live,
+        keep: match asked.keep() {
+            wire::Retention::Unspecified => None,
+            wire::Retention::Keep => Some(true),
+            wire::Retention::Never => Some(false),
+        },
         ..CallOptions::default()
     };
     for (name, amount) in &asked.resources {
@@ -202,6 +210,11 @@ fn options_sent(options: &Options, pure: bool) -> wire::Options {
             false => wire::Purity::Impure.into(),
         },
         live: options.live,
+        keep: match options.keep {
+            None => wire::Retention::Unspecified.into(),
+            Some(true) => wire::Retention::Keep.into(),
+            Some(false) => wire::Retention::Never.into(),
+        },
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn descriptor(
         label: definition.label.clone(),
         payload: kept(&asked.payload),
         code: definition.code.clone(),
+        reached: definition.reached.clone(),
         inputs,
         outputs: definition.outputs,
         options: definition.options.clone(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
-use ciel_graph::Assignment;
-use ciel_model::{Content, Failure, Handle, Label, Name, TaskKey};
+use ciel_graph::{Assignment, Output};
+use ciel_model::{Audit, Content, Failure, Handle, Label, Name, TaskKey};
 use ciel_node::AttemptKey;
 
 use crate::callee::Callee;
@@ -85,6 +85,10 @@ pub trait Host {
 
     /// The tasks of that executor, as a spawn makes them.
     fn callee(&mut self, executor: &str) -> Arc<dyn Callee>;
+
+    /// A task that is kept across runs ends well with these outputs; it has spawned, made and asked
+    /// nothing. `audit` is what it was seen to do, if it was watched.
+    fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>);
 
     /// A tag that no other start of this process has; 0 is none.
     fn next_tag(&mut self) -> u32;

@@ -104,7 +104,10 @@ fn spawn(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Spawn) -> F
             asked => asked,
         };
         match asked {
-            Ok(descriptor) => {
+            Ok(mut descriptor) => {
+                if message.begun {
+                    begun::keep_nothing(&mut descriptor);
+                }
                 let outputs = descriptor.outputs;
                 let spawn = Action::Spawn {
                     at: At::Said(ActionKey::action(action)),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ciel_engine::{Action, Caller, Event, Reply};
-use ciel_model::{Descriptor, Failure, Refused};
+use ciel_model::{Audit, Descriptor, Failure, Refused};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::worker_message::Kind;
@@ -83,9 +83,14 @@ impl Turn<'_> {
         descriptor::descriptor(definition, asked)
     }
 
-    /// Ends a task, which frees its slot.
-    pub(crate) fn end(&mut self, task: &mut WorkerTask, end: Action) -> Outcome {
-        let event = task.attempt.act(end).event;
+    /// Ends a task, which was seen to do that and frees its slot.
+    pub(crate) fn end(
+        &mut self,
+        task: &mut WorkerTask,
+        end: Action,
+        audit: Option<Arc<Audit>>,
+    ) -> Outcome {
+        let event = task.attempt.act(end).audited(audit).event;
         Outcome::Over(TurnEnd::Gone, self.ask(event))
     }
 

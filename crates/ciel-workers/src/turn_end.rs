@@ -2,9 +2,11 @@
 //!
 //! It does not know what the engine makes of them. Read next: `start`, for strands that continue.
 
+use std::sync::Arc;
+
 use ciel_engine::{Action, Kept, Reply};
 use ciel_graph::{Output, Until, Wait};
-use ciel_model::{Content, Form, Handle, Refused, Value};
+use ciel_model::{Audit, Content, Digest, FileRead, Form, Handle, Keeping, Refused, Value};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self, Reference, SavedContinuation};
 
@@ -43,9 +45,15 @@ pub(crate) fn exit(
         }
     }
     let published = |output: Option<Output>| output.unwrap_or(Output::Published);
-    let outputs = outputs.into_iter().map(published).collect();
+    let outputs: Vec<Output> = outputs.into_iter().map(published).collect();
+    let audit = audit(task, message.audit)?;
+    let assignment = &task.assignment;
+    let has_acted = task.attempt.actions() > assignment.next_action;
+    if assignment.descriptor.keeping != Keeping::Never && !has_acted {
+        turn.host.keep(assignment, &outputs, audit.as_deref());
+    }
     turn.effects.push(Effect::TaskSucceeded);
-    Ok(turn.end(task, Action::Finish(outputs)))
+    Ok(turn.end(task, Action::Finish(outputs), audit))
 }
 
 fn whole_file(content: Content) -> Output {
@@ -54,6 +62,34 @@ fn whole_file(content: Content) -> Output {
         content,
         references: Vec::new(),
     })
+}
+
+/// What the worker has seen the task do, if it watched it.
+fn audit(task: &WorkerTask, audit: Option<wire::Audit>) -> Failed<Option<Arc<Audit>>> {
+    let Some(audit) = audit else {
+        return Ok(None);
+    };
+    if audit.effects.is_empty() && audit.read.is_empty() {
+        return Ok(Some(Audit::shared_empty()));
+    }
+    let read = audit.read.into_iter().map(|file| {
+        let digest = Digest::read(&file.digest).ok_or_else(|| {
+            let path = &file.path;
+            Refused::new(format!("it read {path}, and sent no digest of that"))
+                .hint("the digest of a file is BLAKE3, in 32 bytes")
+        })?;
+        Ok(FileRead {
+            path: file.path.into(),
+            length: file.length,
+            digest,
+        })
+    });
+    let read: Result<Box<[FileRead]>, Refused> = read.collect();
+    let audit = Audit {
+        effects: audit.effects.into_iter().map(Into::into).collect(),
+        read: read.map_err(|refused| task.refuse(refused))?,
+    };
+    Ok(Some(Arc::new(audit)))
 }
 
 /// The task delegates its outputs to a new one.
@@ -72,8 +108,9 @@ pub(crate) fn tail_spawn(
     let successor = turn
         .descriptor(&asked)
         .map_err(|refused| task.refuse(refused))?;
+    let audit = audit(task, message.audit)?;
     turn.effects.push(Effect::TaskSucceeded);
-    Ok(turn.end(task, Action::TailSpawn(successor)))
+    Ok(turn.end(task, Action::TailSpawn(successor), audit))
 }
 
 /// The task waits.

@@ -19,12 +19,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ciel._bytecode import parts_of
 from ciel._call import Definition, TaskFunction, named
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused, place_here
 from ciel._faults import explained, largest
 from ciel._freeze import by_value
 from ciel._globals import check_unchanged, readings_of, take_readings
 from ciel._project import is_project
+from ciel._reached import Piece, forget, reached
 from ciel._warnings import advise
 
 CAPTURED_BYTES_MAX = 1 << 20
@@ -126,8 +128,21 @@ def current_identity(task: TaskFunction) -> Identity:
     if identity.is_outdated():
         _IDENTITIES.pop(task.function, None)
         task.definitions.clear()
+        forget()
         identity = identify(task)
     return identity
+
+
+def reached_by(task: TaskFunction) -> list[Piece]:
+    """The code that a task's function reaches, the function first; see `_reached.py`.
+
+    The first piece is that of the function's own code, which is the same in all processes of a run.
+    If the task has no version, the second is that of its code with all that it captures.
+    """
+    pieces = reached(task.function, task.options_now.version)
+    if task.options_now.version is not None:
+        return pieces
+    return [pieces[0]._replace(digest=code_hash(task.function)), *pieces]
 
 
 def identity_of(function: Callable[..., Any], label: str) -> Identity:
@@ -287,29 +302,21 @@ def _stem(path: str) -> str:
 
 
 def code_hash(function: Callable[..., Any]) -> bytes:
-    """16 bytes that are equal for equal code with equal defaults, in every process."""
+    """16 bytes that are equal for equal code with equal defaults, in every process.
+
+    Docstrings do not count.
+    """
     import hashlib  # only processes that spawn need it
 
     code = getattr(function, "__code__", None)
     if code is None:
         return hashlib.blake2b(repr(function).encode(), digest_size=16).digest()
     hasher = hashlib.blake2b(digest_size=16)
-    for part in _code_parts(code):
+    for part in parts_of(code):
         hasher.update(len(part).to_bytes(4, "big") + part)
     defaults = (getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
     hasher.update(_constant(defaults))
     return hasher.digest()
-
-
-def _code_parts(code: types.CodeType) -> Iterator[bytes]:
-    yield code.co_code
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    yield repr((names, code.co_argcount, code.co_kwonlyargcount, code.co_flags)).encode()
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _code_parts(constant)
-        else:
-            yield _constant(constant)
 
 
 def _constant(value: Any) -> bytes:

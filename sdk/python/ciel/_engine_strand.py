@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ciel import _native
 from ciel._call import Call
-from ciel._code import Identity
+from ciel._code import Identity, reached_by
 from ciel._errors import WaitError, error_of
 from ciel._faults import explained, not_utf8
 from ciel._freeze import object_of, value_of, value_of_file
@@ -27,7 +27,7 @@ from ciel._payload import OBJECT_BYTES_MIN, Packed, pack
 from ciel._strand import Strand
 
 if TYPE_CHECKING:
-    from ciel._native import Reference, Result
+    from ciel._native import Audit, Reference, Result
 
 EXECUTOR = "python"
 REQUESTS_FROM = 1 << 16
@@ -151,7 +151,12 @@ class EngineStrand(Strand):
             after=self.next_action,
             line=call.line,
             kept=kept,
+            audit=self.audit(),
         )
+
+    def audit(self) -> Audit | None:
+        """What this strand was seen to do; `None` where nobody watches."""
+        return None
 
     def spawn_executor(
         self, executor: str, arguments: dict[str, Any], outputs: int, options: Options, label: str
@@ -304,7 +309,7 @@ def definition_of(call: Call) -> Definition:
         found = task.definitions[call.file] = Definition(
             EXECUTOR,
             task.label,
-            code=task.identity.code,
+            code=reached_by(task),
             file=call.file,
             outputs=options.count,
             options=options.wire,

@@ -125,6 +125,8 @@ class LightStrand(WorkerStrand, InsideStrand):
         if not self._child.sealed and not self._may_end_in_place():
             return False
         self.returned = returned
+        if self.seen is not None and self.parent is not None:
+            self.parent.seen = self.seen.added_to(self.parent.seen)
         return True
 
     def _may_end_in_place(self) -> bool:

@@ -104,6 +104,7 @@ class TaskOptions:
         lazy: bool = False,
         pure: bool | None = None,
         live: bool = False,
+        keep: bool | None = None,
     ) -> TaskOptions: ...
     @property
     def cores_milli(self) -> int | None: ...
@@ -121,17 +122,22 @@ class TaskOptions:
     def pure(self) -> bool | None: ...
     @property
     def live(self) -> bool: ...
+    @property
+    def keep(self) -> bool | None: ...
 
 @final
 class Definition:
-    """What the spawns of one function in one file have in common; the engine receives it once."""
+    """What the spawns of one function in one file have in common; the engine receives it once.
+
+    `code` has name, file, line and digest of all code that it runs, the function itself first.
+    """
 
     def __new__(
         cls,
         executor: str,
         label: str,
         *,
-        code: bytes | None = None,
+        code: Sequence[tuple[str, str, int, bytes]] = ...,
         file: str = "",
         outputs: int = 1,
         options: TaskOptions | None = None,
@@ -145,6 +151,9 @@ class Definition:
 
 # An output given by value: number, bytes, form, handles of the references inside.
 Output: TypeAlias = tuple[int, bytes, str, Sequence[int]]
+
+# What a task was seen to do: effects in words; files that it has read, as path, length and digest.
+Audit: TypeAlias = tuple[list[str], list[tuple[str, int, bytes]]]
 
 @final
 class Pending:
@@ -482,6 +491,7 @@ class Connection:
         after: int,
         line: int,
         kept: Sequence[bool] | None = None,
+        audit: Audit | None = None,
     ) -> None:
         """Hands all outputs to a new task, after so many actions, and ends this one."""
 
@@ -565,7 +575,9 @@ class Connection:
     def error(self, tag: int, failure: Failure) -> None:
         """Ends the task with a failure."""
 
-    def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
+    def exit(
+        self, tag: int, outputs: Sequence[Output], keep: int, audit: Audit | None = None
+    ) -> None:
         """Ends the task well: keep 0 as hello said, 1 ready, 2 used up."""
 
 @final
@@ -659,6 +671,9 @@ class Promoter:
 
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""
+
+def digest_of_file(path: str) -> tuple[int, bytes]:
+    """Length and BLAKE3 hash, 32 bytes, of the content of a file; raises OSError."""
 
 def position_of_spawn(position: bytes, index: int) -> bytes:
     """The name of the `index`-th task, from 0, that the strand named `position` spawns."""

@@ -53,6 +53,8 @@ class OptionNames(TypedDict, total=False):
     lazy: bool
     live: bool
     resources: Mapping[str, float]
+    keep: bool | None
+    version: str | None
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ class Options:
     `cores` counts cores and may be a fraction, `memory` is in bytes or text, `timeout` in seconds
     for one attempt, `resources` counts pieces by name. `outputs` is the number of futures of a
     spawn. `live` releases the output of a command while it runs. `pure=True` lets equal calls share
-    one result; `pure=False` declares that the task has side effects.
+    one result; `pure=False` declares that the task has side effects. `keep=True` keeps the results
+    for later runs, `keep=False` never does. `version` stands for the code of the function itself:
+    its results stay valid until the version is another, or what it uses has changed.
     """
 
     cores: float | None = None
@@ -75,6 +79,8 @@ class Options:
     lazy: bool = False
     live: bool = False
     resources: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
+    keep: bool | None = None
+    version: str | None = None
 
     def __new__(cls, *args: Any, **options: Any) -> Options:
         """Raises TypeError for an option that does not exist, with the one probably meant."""
@@ -98,6 +104,12 @@ class Options:
             object.__setattr__(self, "memory", bytes_of(self.memory))
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise TypeError(f"name is text, not {self.name!r}")
+        if self.keep is not None and not isinstance(self.keep, bool):
+            raise TypeError(f"keep is True, False or None, not {self.keep!r}")
+        if self.version is not None and (not isinstance(self.version, str) or not self.version):
+            raise TypeError(f"version is text such as '3', not {self.version!r}")
+        if self.keep and self.pure is False:
+            raise ValueError("keep=True and pure=False: a task with side effects is never kept")
         object.__setattr__(self, "_wire", self._encoded())
 
     @property
@@ -124,7 +136,15 @@ class Options:
         limit = None if self.timeout is None else max(1, round(self.timeout * 1000))
         memory = None if self.memory is None else bytes_of(self.memory)
         wire = TaskOptions(
-            cores, memory, others, self.retries, limit, self.lazy, self.pure, self.live
+            cores,
+            memory,
+            others,
+            self.retries,
+            limit,
+            self.lazy,
+            self.pure,
+            self.live,
+            self.keep,
         )
         return None if wire == TaskOptions() else wire
 

@@ -10,6 +10,10 @@ import os
 import types
 
 
+FILES_MAX = 4096
+"""Files of which is kept whether they are the program's own."""
+
+
 @functools.cache
 def _foreign() -> tuple[str, ...]:
     """Folders of Python, of installed packages, and of this package."""
@@ -20,7 +24,17 @@ def _foreign() -> tuple[str, ...]:
     return tuple(path + os.sep for path in [*paths, os.path.dirname(os.path.abspath(__file__))])
 
 
+@functools.lru_cache(maxsize=FILES_MAX)
+def is_project_file(path: str) -> bool:
+    """Whether a file belongs to the program: not to Python, nor to an installed package."""
+    path = os.path.abspath(path)
+    inside = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
+    if any(part in path for part in inside) or path.startswith(f"{os.sep}<frozen"):
+        return False
+    return not path.startswith(_foreign())
+
+
 def is_project(module: types.ModuleType | None) -> bool:
     """Whether a module belongs to the program: not to Python, nor to an installed package."""
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and not os.path.abspath(file).startswith(_foreign())
+    return isinstance(file, str) and is_project_file(file)

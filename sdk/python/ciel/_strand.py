@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ciel._call import Call
     from ciel._future import Future
     from ciel._options import Options
+    from ciel._seen import Seen
 
 
 STEPS_FROM = 1 << 63
@@ -35,7 +36,8 @@ class Strand(ABC):
     Only the code that runs in a strand uses it; a session is used from any thread. `label` is its
     printed name, `position` the 16 bytes of its name, `step` counts its tails, `cores` is the
     number of its cores; `pure` is whether equal calls share its result; `any_thread` is whether
-    threads that run no task may use its futures; `scopes` are the open ones, the innermost last.
+    threads that run no task may use its futures; `scopes` are the open ones, the innermost last;
+    `seen` is what the audit of a worker has seen it do.
     """
 
     label: str = ""
@@ -46,6 +48,7 @@ class Strand(ABC):
     any_thread: bool = False
     scopes: Sequence[list[Future[Any]]] = ()
     generator: random.Random | None = None
+    seen: Seen | None = None
 
     @property
     def seed(self) -> int:

@@ -127,7 +127,7 @@ class Task(AnyTask, Generic[P, R]):
         return cast(R, self._tailed(args, kwargs))
 
     def options(self, **changes: Unpack[OptionNames]) -> Task[P, R]:
-        """A copy of the task with other options: cores, memory, retries, timeout, name, pure, lazy.
+        """A copy of the task with other options, such as `cores=2`; see `ciel.task`.
 
         Raises TypeError or ValueError that names the invalid option.
         """
@@ -241,8 +241,8 @@ def task(function: Any = None, /, **options: Any) -> Any:
     """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
-    outputs, lazy, resources; see `Options`. Raises TypeError for `async def`, generators and
-    options that do not exist, ValueError for wrong amounts.
+    outputs, lazy, resources, keep, version; see `Options`. Raises TypeError for `async def`,
+    generators and options that do not exist, ValueError for wrong amounts.
     """
     if function is not None:
         return Task(function, _DEFAULT)

@@ -13,17 +13,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
+from ciel._audit import NOTHING, report
 from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, WaitError, error_of
 from ciel._future import Future, Known
 from ciel._inputs import answer_in_words, changed, question_in_words
 from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
+from ciel._questions import ASKED
 from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
 if TYPE_CHECKING:
-    from ciel._native import Connection, Message, Output, Result, Resume, Start
+    from ciel._native import Audit, Connection, Message, Output, Result, Resume, Start
 
 _clock = time.monotonic
 
@@ -347,6 +349,12 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def promote(self) -> None:
         """Sends all earlier actions that the engine has not heard of."""
 
+    def audit(self) -> Audit | None:
+        """What the strand was seen to do since its start, if this process watches."""
+        if self.seen is None and ASKED.get(self.function) == ():
+            return NOTHING
+        return report(self.seen, self.function)
+
     def tidy(self) -> None:
         """Sends the output of the strand and of its commands."""
         captured = self.process.take_captured()
@@ -362,7 +370,9 @@ class Severed:
     def error(self, tag: int, failure: Failure) -> None:
         """How the strand ends is known to the engine."""
 
-    def exit(self, tag: int, outputs: Sequence[Output], keep: int) -> None:
+    def exit(
+        self, tag: int, outputs: Sequence[Output], keep: int, audit: Audit | None = None
+    ) -> None:
         """As `error`."""
 
     def __getattr__(self, name: str) -> NoReturn:

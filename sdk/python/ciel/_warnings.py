@@ -42,7 +42,7 @@ def advise(function: Callable[..., Any], code: bytes) -> None:
     _advised.add(code)
     if not isinstance(function, types.FunctionType) or not _is_suspicious(function):
         return
-    found = _findings(function)
+    found = findings(function)
     if not found or not _is_first(code):
         return
     first = found[0]
@@ -52,7 +52,8 @@ def advise(function: Callable[..., Any], code: bytes) -> None:
     warnings.warn_explicit(text, CielWarning, first.file, first.line)
 
 
-def _findings(function: types.FunctionType) -> list[Finding]:
+def findings(function: types.FunctionType) -> list[Finding]:
+    """The nondeterministic calls of a function and of what it uses in its file, by its source."""
     code = function.__code__
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     source = _parsed(text, code.co_filename)
@@ -94,7 +95,7 @@ def _is_suspicious(function: types.FunctionType) -> bool:
             return True
         for name in _names(one.__code__):
             value = one.__globals__.get(name)
-            if name in _nondeterminism.WORDS or _is_nondeterministic(value):
+            if name in _nondeterminism.WORDS or is_nondeterministic(value):
                 return True
             is_here = isinstance(value, types.FunctionType) and value.__module__ == one.__module__
             if isinstance(value, types.FunctionType) and is_here and value not in seen:
@@ -105,7 +106,7 @@ def _is_suspicious(function: types.FunctionType) -> bool:
     return False
 
 
-def _is_nondeterministic(value: Any) -> bool:
+def is_nondeterministic(value: Any) -> bool:
     """Whether a global is one of those functions under another name."""
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None)

@@ -161,7 +161,8 @@ class WorkerStrand(KeepingStrand):
             self._check_asked()
         self.tidy()
         self.process.note_end(self)
-        self.connection.exit(self.tag, said, KEEP_END if self.process.used_up else KEEP_AS_SAID)
+        keep = KEEP_END if self.process.used_up else KEEP_AS_SAID
+        self.connection.exit(self.tag, said, keep, self.audit())
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, ArgumentFailed):

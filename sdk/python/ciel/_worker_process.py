@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from greenlet import getcurrent
 
-from ciel import _native, _once, _streams, _task_files
+from ciel import _audit, _native, _once, _streams, _task_files
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
@@ -469,6 +469,7 @@ def install(process: WorkerProcess) -> None:
     process.state.take()
     signal.signal(signal.SIGUSR2, process.on_interrupt)
     process.state.install()
+    _audit.install(process)
     _once.install(process.apart)
     os._exit = process.exit
     os.register_at_fork(after_in_child=process.on_forked)

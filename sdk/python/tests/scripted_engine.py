@@ -93,6 +93,7 @@ class Engine:
         self.messages: deque[Message] = deque()
         self.logged: list[str] = []
         self.keeps: list[int] = []
+        self.audits: dict[str, Any] = {}
         self.written = bytearray()
         self.drops = 0
         self.root = self._task(_native.position_of_root(b"serial"), payload, [], [], 1, "main")
@@ -242,7 +243,7 @@ class Engine:
 
     def tail_spawn(
         self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
-        after: int, line: int, kept: Any = None,
+        after: int, line: int, kept: Any = None, audit: Any = None,
     ) -> None:  # fmt: skip
         """The successor of the task."""
         task = self.tasks[tag]
@@ -352,13 +353,14 @@ class Engine:
         for entry in self.tasks[tag].outputs:
             self._settle(entry, Failed(0, failure))
 
-    def exit(self, tag: int, outputs: Any, keep: int) -> None:
+    def exit(self, tag: int, outputs: Any, keep: int, audit: Any = None) -> None:
         """The task ended well."""
         task = self.tasks[tag]
         for number, data, form, references in outputs:
             inner = [task.table[handle] for handle in references]
             self._settle(task.outputs[number], Value(0, data, form, ()), inner)
         self.keeps.append(keep)
+        self.audits[task.label.partition("@")[0]] = audit
 
     def poll(self, timeout_ms: int = 0) -> bool:
         """Whether something waits to be heard."""
@@ -392,17 +394,22 @@ class Nothing:
 
 
 def run_in_worker(
-    body: Callable[[], Any], chance: random.Random | None = None
+    body: Callable[[], Any], chance: random.Random | None = None, watch: bool = False
 ) -> tuple[Any, Engine]:
-    """Runs `body` as the root of a worker in this process; its value, and the engine."""
+    """Runs `body` as the root of a worker in this process; its value, and the engine.
+
+    With `watch` the audit watches what tasks do, which does not end with the worker.
+    """
     import sys
 
-    from ciel import _worker_process, _streams
+    from ciel import _audit, _worker_process, _streams
     from ciel._errors import error_of
 
     engine = Engine(chance=chance)
     before = sys.stdout
     process = _worker_process.WorkerProcess(engine, Nothing())  # type: ignore[arg-type]
+    if watch:
+        _audit.install(process)
     values: list[Any] = []
     header = b"root of a test"
     process._functions[header] = lambda: values.append(body())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_native import Wire, read_frame, tag_from, vector, wire
 
 from ciel._native import Definition, TaskOptions
@@ -73,10 +74,40 @@ def test_options_of_a_definition_are_all_sent(wire: Wire) -> None:
     tag = tag_from(wire)
     options = TaskOptions(1500, 1 << 30, {"gpu": 1000}, 0, 5000, False, False, True)
     definition = Definition(
-        "python", "fib", code=b"\x01", file="job.py", outputs=2, options=options
+        "python",
+        "fib",
+        code=[("fib", "job.py", 3, b"\x01"), ("helper", "", 0, b"\x02")],
+        file="job.py",
+        outputs=2,
+        options=options,
     )
     connection.spawn(tag, definition, b"p", [1], action=0, handle=1, line=12)
     connection.flush()
     golden = vector("worker-define")
-    # As in the vector, but for its id and the code of a second function.
+    # As in the vector, but for its id.
     assert golden[golden.index(b"*\x06job.py") :] in read_frame(engine)
+
+
+@pytest.mark.parametrize(("keep", "name"), [(True, "keep"), (False, "keep-never")])
+def test_whether_results_are_kept_is_sent(wire: Wire, keep: bool, name: str) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    options = TaskOptions(keep=keep)
+    assert options.keep is keep
+    for number in range(6):
+        label = "roll" if number == 5 else "fib"
+        definition = Definition("python", label, options=options)
+        connection.spawn(tag, definition, b"", [], action=number, handle=number, line=0)
+    connection.flush()
+    assert vector(f"worker-define-{name}") in [read_frame(engine) for _ in range(12)]
+
+
+def test_what_a_task_was_seen_to_do_is_sent_with_its_successor(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    seen: tuple[list[str], list[tuple[str, int, bytes]]]
+    seen = ([], [("/srv/table.csv", 4096, bytes(range(32)))])
+    again = Definition("wordfreq", "")
+    connection.tail_spawn(tag, again, b'{"do":"collatz"}', [], after=3, line=0, audit=seen)
+    connection.flush()
+    assert [read_frame(engine), read_frame(engine)][-1] == vector("worker-tail-spawn-audit")

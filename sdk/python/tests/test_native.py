@@ -117,6 +117,16 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
         tag, Failure("TASK_ERROR", "python", "KeyError", "'tea'", [], "", False, EXCEPTION, "", "")
     ),
     "worker-exit-as-committed": lambda c, tag: c.exit(tag, [], 0),
+    "worker-exit-audit": lambda c, tag: c.exit(
+        tag,
+        [],
+        0,
+        (
+            ["opened /srv/results.txt for writing at job.py:12"],
+            [("/srv/table.csv", 4096, bytes(range(32)))],
+        ),
+    ),
+    "worker-exit-audit-empty": lambda c, tag: c.exit(tag, [], 0, ([], [])),
     "worker-exit-used-up": lambda c, tag: c.exit(tag, [(0, b"1", "json", [])], 2),
     "worker-exit": lambda c, tag: c.exit(tag, [(0, b'"done"', "json", [])], 1),
     "worker-log": lambda c, tag: c.log(tag, 2, "slow disk"),
@@ -138,7 +148,9 @@ NOT_SAID = {
     "worker-block-on-replay": "waits by replay",
     "worker-block-on-saved": "waits by a saved strand",
     "worker-construct-typed": "has the type of a value",
-    "worker-define": "has the code of two functions",
+    "worker-define": "is sent with a spawn, see test_definitions.py",
+    "worker-define-keep": "is sent with a spawn, see test_definitions.py",
+    "worker-define-keep-never": "is sent with a spawn, see test_definitions.py",
     "worker-define-lazy": "is sent with a spawn, see below",
     "worker-ended-in-place": "counts what ran in place, see test_promoter.py",
     "worker-error": "has the column of a call",
@@ -151,6 +163,7 @@ NOT_SAID = {
     "worker-spawn-begun": "is said of what runs in place, see test_promoter.py",
     "worker-spawn-released": "follows a definition, see below",
     "worker-tail-spawn": "follows a definition, see below",
+    "worker-tail-spawn-audit": "follows a definition, see test_definitions.py",
 }
 
 

@@ -34,6 +34,10 @@ def test_amount_of_memory_is_read_with_its_unit(amount: int | str, count: int) -
         ({"outputs": 10_001}, "outputs must be from 0"),
         ({"name": ""}, "name is text"),
         ({"resources": {"gpu": 0}}, "resource 'gpu' must be above 0"),
+        ({"keep": 1}, "keep is True, False or None"),
+        ({"keep": True, "pure": False}, "a task with side effects is never kept"),
+        ({"version": 3}, "version is text such as '3'"),
+        ({"kept": True}, "a task has no option 'kept': did you mean 'keep'"),
         ({"core": 2}, "a task has no option 'core': did you mean 'cores'"),
         ({"speed": 1}, "no option 'speed': the options are cores, memory, retries"),
     ],
@@ -45,7 +49,7 @@ def test_wrong_option_is_refused_by_name(options: dict[str, Any], text: str) -> 
 
 def test_default_options_tell_the_engine_nothing() -> None:
     assert Options().wire is None
-    assert Options(name="x", outputs=3).wire is None
+    assert Options(name="x", outputs=3, version="2").wire is None
 
 
 def test_options_are_told_in_small_units() -> None:

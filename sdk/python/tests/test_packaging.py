@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 VERSIONS = ["3.11", "3.12", "3.13"]
 RUNNING = "%d.%d" % sys.version_info[:2]
 # What depends most on the interpreter; the whole suite runs with the one that runs this.
-LANGUAGE_TESTS = ["test_language.py", "test_values.py", "test_worker.py"]
+LANGUAGE_TESTS = ["test_language.py", "test_values.py", "test_worker.py", "test_reached.py"]
 EXECUTOR_TESTS = "test_executor_cpython.py"
 COMMAND = "data/scripts/ciel"
 STARTS = 15

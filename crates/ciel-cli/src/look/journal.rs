@@ -146,6 +146,7 @@ fn words(act: &Act) -> String {
         Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
         Act::Lost { task, .. } => format!("{task} lost with its process"),
         Act::Recalled { task } => format!("{task} fetched the inputs of its replay"),
+        Act::ResultFound { .. } | Act::ResultMissing { .. } => looked_up(act),
         Act::RolledBack { task, to } => format!("{task} rolled back to action {to}"),
         Act::CopyLost { task } => format!("{task} lost the process that kept its state"),
         Act::CancelRequested { task } => format!("{task} is to be cancelled"),
@@ -194,6 +195,15 @@ fn waits(task: &str, awaited: &str, limit_us: Option<u64>, checkpoint: Option<u6
         format!("; its state of {} is kept", size(bytes))
     });
     format!("{task} waits for {awaited}{limit}{kept}")
+}
+
+/// What came of a lookup among kept results.
+fn looked_up(act: &Act) -> String {
+    match act {
+        Act::ResultMissing { task, reason } => format!("{task} has no kept result: {reason}"),
+        Act::ResultFound { task, .. } => format!("{task} took its kept result"),
+        _ => unreachable!("the caller has seen that it is a lookup"),
+    }
 }
 
 fn awaited(references: u64, first: bool) -> String {

@@ -62,8 +62,10 @@ fn reasons(run: &RunView, task: &TaskRecord) -> Vec<String> {
         (false, _) => task.reasons.clone(),
         (true, TaskState::Finished) => {
             let attempts = counted(u64::from(task.attempts.max(1)), "attempt");
+            let rerun = task.rerun.as_ref();
+            let because = rerun.map_or(String::new(), |reason| format!("; {reason}"));
             vec![format!(
-                "finished: it ran for {} in {attempts}",
+                "finished: it ran for {} in {attempts}{because}",
                 duration(task.ran_us)
             )]
         }

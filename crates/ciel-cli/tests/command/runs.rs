@@ -11,7 +11,7 @@ use crate::support::{Ended, Folder, Running, shows, shows_table, wait_until};
 
 /// A job that waits for its pipe and shows what comes out of it.
 const JOB: &str = "x = spawn_exec(\"stdinout\", {\"inputs\": [], \"command_line\": \
-    [\"sh\", \"-c\", \"echo $$ > begun; cat pipe\"]}, 1);\n\
+    [\"sh\", \"-c\", \"echo $$ > begun; cat pipe\"]}, 1, {\"keep\": false});\n\
     print(\"asked\");\nreturn text(x[0]);\n";
 
 /// The words that run it.

@@ -10,7 +10,7 @@ use ciel_coordinator::{Coordinator, Recorder};
 use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
-    Label, Name, Options, Pool, Resources, Site, StrandKey, TaskKey, Value,
+    Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -182,6 +182,7 @@ impl Conversation {
                 b"g".to_vec(),
             )),
             after: 0,
+            audit: None,
         });
         self.place(SUCCESSOR, 0);
         self.tell(Event::TaskFinished {
@@ -189,6 +190,7 @@ impl Conversation {
             attempt: AttemptNumber(0),
             outputs: vec![Output::Value(Value::inline(Form::Text, b"seven".to_vec()))],
             printed: true,
+            audit: None,
         });
     }
 
@@ -220,6 +222,18 @@ impl Conversation {
             task: TaskKey(2),
             attempt: AttemptNumber(0),
             failure: Box::new(failure(FailureKind::Refused)),
+        });
+        // So are these answers.
+        self.tell(Event::ResultFound {
+            task: TaskKey(2),
+            attempt: AttemptNumber(0),
+            outputs: vec![Value::inline(Form::Bytes, b"kept".to_vec())],
+            printed: true,
+        });
+        self.tell(Event::ResultMissing {
+            task: TaskKey(2),
+            attempt: AttemptNumber(0),
+            reason: Box::new(RerunReason::InputChanged("reads".into())),
         });
         // So is this step.
         self.step(Step::Release {
@@ -276,6 +290,7 @@ fn child() -> Descriptor {
             timeout_us: Some(60_000_000),
             lazy: false,
             live: true,
+            keep: Some(true),
         }),
         site: Site {
             file: "main.sw".into(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::{self as graph, Output, Step};
-use ciel_model::{ActionKey, Descriptor, Failure, Handle, Value};
+use ciel_model::{ActionKey, Audit, Descriptor, Failure, Handle, Value};
 use ciel_node::AttemptKey;
 
 use super::Attempt;
@@ -82,6 +82,19 @@ pub struct Act {
     pub first: Option<Handle>,
 }
 
+impl Act {
+    /// The same, with what the task was seen to do until then; only an end has that.
+    pub fn audited(mut self, seen: Option<Arc<Audit>>) -> Act {
+        if let Event::TurnEnded { end: Some(end), .. } = &mut self.event
+            && let graph::Event::TaskFinished { audit, .. }
+            | graph::Event::TaskTailSpawned { audit, .. } = end
+        {
+            *audit = seen;
+        }
+        self
+    }
+}
+
 impl Attempt {
     /// The task does something.
     pub fn act(&mut self, action: Action) -> Act {
@@ -123,12 +136,14 @@ impl Attempt {
                 attempt,
                 descriptor,
                 after: self.position.actions(),
+                audit: None,
             }),
             Action::Finish(outputs) => self.left_with(graph::Event::TaskFinished {
                 task,
                 attempt,
                 outputs,
                 printed: self.printed,
+                audit: None,
             }),
             Action::Fail(failure) => self.left_with(self.failed(failure)),
         };

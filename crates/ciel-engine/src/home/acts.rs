@@ -313,7 +313,9 @@ fn speaker(event: &graph::Event) -> Option<AttemptKey> {
         | Event::JobCancelled { .. }
         | Event::Ticked
         | Event::TaskRefused { .. }
-        | Event::TaskRolledBack { .. } => None,
+        | Event::TaskRolledBack { .. }
+        | Event::ResultFound { .. }
+        | Event::ResultMissing { .. } => None,
     }
 }
 

@@ -5,7 +5,7 @@
 use ciel_graph::Action;
 use ciel_node::AttemptKey;
 
-use crate::event::Effect;
+use crate::event::{Effect, ResultQuery};
 use crate::message::{Offer, ToSite};
 
 /// What comes of an action.
@@ -31,6 +31,7 @@ fn subject(action: &Action) -> Option<AttemptKey> {
         | Action::Stop { task, attempt } => (*task, *attempt),
         Action::Strand(_)
         | Action::DropObject(_)
+        | Action::FindResult { .. }
         | Action::AttemptFailed { .. }
         | Action::Ended(_)
         | Action::JobEnded(_) => return None,
@@ -96,6 +97,22 @@ pub(super) fn translate(
 fn effect_of(action: Action) -> Effect {
     match action {
         Action::DropObject(name) => Effect::DropObject(name),
+        Action::FindResult {
+            task,
+            attempt: number,
+            strand,
+            label,
+            after,
+            descriptor,
+            inputs,
+        } => Effect::FindResult(Box::new(ResultQuery {
+            attempt: AttemptKey { task, number },
+            strand,
+            label,
+            after,
+            descriptor,
+            inputs,
+        })),
         Action::AttemptFailed {
             key: _,
             task,

@@ -229,6 +229,7 @@ pub fn finished(attempt: AttemptKey) -> graph::Event {
         attempt: attempt.number,
         outputs: vec![Output::Value(Value::inline(Form::Json, b"7".as_slice()))],
         printed: false,
+        audit: None,
     }
 }
 
@@ -257,6 +258,7 @@ fn told(reply: &Reply) -> Option<String> {
 /// An effect as text; reports to the observer are left out.
 fn done(effect: &Effect) -> Option<String> {
     Some(match effect {
+        Effect::FindResult(query) => format!("look up {}", query.attempt.task.0),
         Effect::TurnOffered { attempt } => format!("offer {}", attempt.task.0),
         Effect::NextTurn { attempt } => format!("next turn {}", attempt.task.0),
         Effect::DropScript { task } => format!("drop script {}", task.0),

@@ -179,6 +179,7 @@ impl Conversation {
                 attempt,
                 outputs: rest.split("; ").map(output).collect(),
                 printed: rest.ends_with("printed"),
+                audit: None,
             },
             "tail" => {
                 let (after, _, rest) = self.count(task, rest, 0);
@@ -187,6 +188,7 @@ impl Conversation {
                     attempt,
                     descriptor: Arc::new(descriptor(rest)),
                     after,
+                    audit: None,
                 }
             }
             "fail" => {
@@ -421,6 +423,7 @@ fn print(action: &Action) -> String {
             let again = if replay_us.is_some() { " resumed" } else { "" };
             format!("offer {}{again}", run(task, attempt))
         }
+        Action::FindResult { task, attempt, .. } => format!("look up {}", run(task, attempt)),
         Action::Relabel { task, attempt, .. } => format!("relabel {}", run(task, attempt)),
         Action::Withdraw { task, attempt } => format!("withdraw {}", run(task, attempt)),
         Action::Begin(assignment) => begin(assignment),

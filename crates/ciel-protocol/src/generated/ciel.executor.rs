@@ -330,6 +330,9 @@ pub struct Options {
     /// True: the output of a command is released while it runs, not at its end.
     #[prost(bool, tag = "7")]
     pub live: bool,
+    /// Whether the result is kept for later runs.
+    #[prost(enumeration = "Retention", tag = "8")]
+    pub keep: i32,
 }
 /// One input of a task to be spawned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -341,10 +344,10 @@ pub struct Input {
     #[prost(enumeration = "InputMode", tag = "2")]
     pub mode: i32,
 }
-/// The state of the code of one function.
+/// The state of the code of one function, or of a class, constant, module or package.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FunctionCode {
-    /// The function.
+    /// The function, or what else it is.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// Where it is defined; may be absent.
@@ -368,8 +371,9 @@ pub struct Define {
     /// Label, usually the function.
     #[prost(string, tag = "3")]
     pub label: ::prost::alloc::string::String,
-    /// The code that the tasks run, the called function first; equal calls have equal code. Empty from
-    /// the engine.
+    /// The code that the tasks run, the called function first. Its digest is the same in all processes
+    /// of a run, and equal calls have equal ones. Then all else that it reaches: a kept result is valid
+    /// if all names and digests are the same. Empty from the engine.
     #[prost(message, repeated, tag = "4")]
     pub code: ::prost::alloc::vec::Vec<FunctionCode>,
     /// The file of the user's program that spawns the tasks; empty if unknown, and from the engine.
@@ -470,6 +474,9 @@ pub struct TailSpawn {
     /// After how many actions: the index that the next one would have.
     #[prost(uint64, tag = "2")]
     pub after: u64,
+    /// As in Exit.
+    #[prost(message, optional, tag = "3")]
+    pub audit: ::core::option::Option<Audit>,
 }
 /// Requests what is behind a handle. Answered by Answer.reference: at once, also if it is still a
 /// future; or, with must_block, when it is resolved, and not at all if the task ends before.
@@ -658,6 +665,30 @@ pub struct Output {
     #[prost(message, optional, tag = "2")]
     pub value: ::core::option::Option<Data>,
 }
+/// What a task was seen to do beside computing its outputs from its inputs.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Audit {
+    /// What taking a kept result would not repeat, or what another run may find otherwise: writes,
+    /// connections, processes, unrecorded inputs. Each in words, for people.
+    #[prost(string, repeated, tag = "1")]
+    pub effects: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The files that the task has read, and that are not its inputs.
+    #[prost(message, repeated, tag = "2")]
+    pub read: ::prost::alloc::vec::Vec<FileRead>,
+}
+/// A file that a task has read.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FileRead {
+    /// Absolute path.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// Length in bytes.
+    #[prost(uint64, tag = "2")]
+    pub length: u64,
+    /// BLAKE3 digest of the content in 32 bytes.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub digest: ::prost::bytes::Bytes,
+}
 /// Ends the task well. Outputs not listed are as published, committed or opened; one that is none of
 /// these is a failure of the task.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -672,6 +703,10 @@ pub struct Exit {
     /// none.
     #[prost(uint32, tag = "3")]
     pub next: u32,
+    /// What the task was seen to do, from its start to its end; absent if nobody watched it. An empty
+    /// one says that nothing was seen.
+    #[prost(message, optional, tag = "4")]
+    pub audit: ::core::option::Option<Audit>,
 }
 /// Runs a task. Its handle table begins anew: inputs are handles 0, 1, ….
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1001,6 +1036,39 @@ impl Purity {
             "PURITY_UNSPECIFIED" => Some(Self::Unspecified),
             "PURITY_PURE" => Some(Self::Pure),
             "PURITY_IMPURE" => Some(Self::Impure),
+            _ => None,
+        }
+    }
+}
+/// Whether the result of a task is kept for later runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Retention {
+    /// As the run has it.
+    Unspecified = 0,
+    /// In every run.
+    Keep = 1,
+    /// In none.
+    Never = 2,
+}
+impl Retention {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RETENTION_UNSPECIFIED",
+            Self::Keep => "RETENTION_KEEP",
+            Self::Never => "RETENTION_NEVER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RETENTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "RETENTION_KEEP" => Some(Self::Keep),
+            "RETENTION_NEVER" => Some(Self::Never),
             _ => None,
         }
     }

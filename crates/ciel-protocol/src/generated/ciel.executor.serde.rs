@@ -262,6 +262,114 @@ impl<'de> serde::Deserialize<'de> for Answer {
         deserializer.deserialize_struct("ciel.executor.Answer", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Audit {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.effects.is_empty() {
+            len += 1;
+        }
+        if !self.read.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Audit", len)?;
+        if !self.effects.is_empty() {
+            struct_ser.serialize_field("effects", &self.effects)?;
+        }
+        if !self.read.is_empty() {
+            struct_ser.serialize_field("read", &self.read)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Audit {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "effects",
+            "read",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Effects,
+            Read,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "effects" => Ok(GeneratedField::Effects),
+                            "read" => Ok(GeneratedField::Read),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Audit;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Audit")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Audit, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut effects__ = None;
+                let mut read__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Effects => {
+                            if effects__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("effects"));
+                            }
+                            effects__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Read => {
+                            if read__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("read"));
+                            }
+                            read__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Audit {
+                    effects: effects__.unwrap_or_default(),
+                    read: read__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Audit", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Awaited {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -2364,6 +2472,9 @@ impl serde::Serialize for Exit {
         if self.next != 0 {
             len += 1;
         }
+        if self.audit.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Exit", len)?;
         if !self.outputs.is_empty() {
             struct_ser.serialize_field("outputs", &self.outputs)?;
@@ -2375,6 +2486,9 @@ impl serde::Serialize for Exit {
         }
         if self.next != 0 {
             struct_ser.serialize_field("next", &self.next)?;
+        }
+        if let Some(v) = self.audit.as_ref() {
+            struct_ser.serialize_field("audit", v)?;
         }
         struct_ser.end()
     }
@@ -2389,6 +2503,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
             "outputs",
             "keep",
             "next",
+            "audit",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -2396,6 +2511,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
             Outputs,
             Keep,
             Next,
+            Audit,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2420,6 +2536,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
                             "outputs" => Ok(GeneratedField::Outputs),
                             "keep" => Ok(GeneratedField::Keep),
                             "next" => Ok(GeneratedField::Next),
+                            "audit" => Ok(GeneratedField::Audit),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -2442,6 +2559,7 @@ impl<'de> serde::Deserialize<'de> for Exit {
                 let mut outputs__ = None;
                 let mut keep__ = None;
                 let mut next__ = None;
+                let mut audit__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Outputs => {
@@ -2464,12 +2582,19 @@ impl<'de> serde::Deserialize<'de> for Exit {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Audit => {
+                            if audit__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("audit"));
+                            }
+                            audit__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(Exit {
                     outputs: outputs__.unwrap_or_default(),
                     keep: keep__.unwrap_or_default(),
                     next: next__.unwrap_or_default(),
+                    audit: audit__,
                 })
             }
         }
@@ -2819,6 +2944,139 @@ impl<'de> serde::Deserialize<'de> for FailureKind {
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for FileRead {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.path.is_empty() {
+            len += 1;
+        }
+        if self.length != 0 {
+            len += 1;
+        }
+        if !self.digest.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.FileRead", len)?;
+        if !self.path.is_empty() {
+            struct_ser.serialize_field("path", &self.path)?;
+        }
+        if self.length != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("length", ToString::to_string(&self.length).as_str())?;
+        }
+        if !self.digest.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("digest", pbjson::private::base64::encode(&self.digest).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for FileRead {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "path",
+            "length",
+            "digest",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Path,
+            Length,
+            Digest,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "path" => Ok(GeneratedField::Path),
+                            "length" => Ok(GeneratedField::Length),
+                            "digest" => Ok(GeneratedField::Digest),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = FileRead;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.FileRead")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<FileRead, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut path__ = None;
+                let mut length__ = None;
+                let mut digest__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Path => {
+                            if path__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("path"));
+                            }
+                            path__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Length => {
+                            if length__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("length"));
+                            }
+                            length__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Digest => {
+                            if digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digest"));
+                            }
+                            digest__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(FileRead {
+                    path: path__.unwrap_or_default(),
+                    length: length__.unwrap_or_default(),
+                    digest: digest__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.FileRead", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Frame {
@@ -4788,6 +5046,9 @@ impl serde::Serialize for Options {
         if self.live {
             len += 1;
         }
+        if self.keep != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Options", len)?;
         if !self.resources.is_empty() {
             let v: std::collections::HashMap<_, _> = self.resources.iter()
@@ -4813,6 +5074,11 @@ impl serde::Serialize for Options {
         if self.live {
             struct_ser.serialize_field("live", &self.live)?;
         }
+        if self.keep != 0 {
+            let v = Retention::try_from(self.keep)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.keep)))?;
+            struct_ser.serialize_field("keep", &v)?;
+        }
         struct_ser.end()
     }
 }
@@ -4830,6 +5096,7 @@ impl<'de> serde::Deserialize<'de> for Options {
             "lazy",
             "purity",
             "live",
+            "keep",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -4840,6 +5107,7 @@ impl<'de> serde::Deserialize<'de> for Options {
             Lazy,
             Purity,
             Live,
+            Keep,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4867,6 +5135,7 @@ impl<'de> serde::Deserialize<'de> for Options {
                             "lazy" => Ok(GeneratedField::Lazy),
                             "purity" => Ok(GeneratedField::Purity),
                             "live" => Ok(GeneratedField::Live),
+                            "keep" => Ok(GeneratedField::Keep),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4892,6 +5161,7 @@ impl<'de> serde::Deserialize<'de> for Options {
                 let mut lazy__ = None;
                 let mut purity__ = None;
                 let mut live__ = None;
+                let mut keep__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Resources => {
@@ -4937,6 +5207,12 @@ impl<'de> serde::Deserialize<'de> for Options {
                             }
                             live__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Keep => {
+                            if keep__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("keep"));
+                            }
+                            keep__ = Some(map_.next_value::<Retention>()? as i32);
+                        }
                     }
                 }
                 Ok(Options {
@@ -4946,6 +5222,7 @@ impl<'de> serde::Deserialize<'de> for Options {
                     lazy: lazy__.unwrap_or_default(),
                     purity: purity__.unwrap_or_default(),
                     live: live__.unwrap_or_default(),
+                    keep: keep__.unwrap_or_default(),
                 })
             }
         }
@@ -6287,6 +6564,80 @@ impl<'de> serde::Deserialize<'de> for Resume {
         deserializer.deserialize_struct("ciel.executor.Resume", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Retention {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "RETENTION_UNSPECIFIED",
+            Self::Keep => "RETENTION_KEEP",
+            Self::Never => "RETENTION_NEVER",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Retention {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "RETENTION_UNSPECIFIED",
+            "RETENTION_KEEP",
+            "RETENTION_NEVER",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Retention;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "RETENTION_UNSPECIFIED" => Ok(Retention::Unspecified),
+                    "RETENTION_KEEP" => Ok(Retention::Keep),
+                    "RETENTION_NEVER" => Ok(Retention::Never),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Saved {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -7344,6 +7695,9 @@ impl serde::Serialize for TailSpawn {
         if self.after != 0 {
             len += 1;
         }
+        if self.audit.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.TailSpawn", len)?;
         if let Some(v) = self.task.as_ref() {
             struct_ser.serialize_field("task", v)?;
@@ -7352,6 +7706,9 @@ impl serde::Serialize for TailSpawn {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("after", ToString::to_string(&self.after).as_str())?;
+        }
+        if let Some(v) = self.audit.as_ref() {
+            struct_ser.serialize_field("audit", v)?;
         }
         struct_ser.end()
     }
@@ -7365,12 +7722,14 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
         const FIELDS: &[&str] = &[
             "task",
             "after",
+            "audit",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Task,
             After,
+            Audit,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7394,6 +7753,7 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
                         match value {
                             "task" => Ok(GeneratedField::Task),
                             "after" => Ok(GeneratedField::After),
+                            "audit" => Ok(GeneratedField::Audit),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7415,6 +7775,7 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
             {
                 let mut task__ = None;
                 let mut after__ = None;
+                let mut audit__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Task => {
@@ -7431,11 +7792,18 @@ impl<'de> serde::Deserialize<'de> for TailSpawn {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Audit => {
+                            if audit__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("audit"));
+                            }
+                            audit__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(TailSpawn {
                     task: task__,
                     after: after__.unwrap_or_default(),
+                    audit: audit__,
                 })
             }
         }

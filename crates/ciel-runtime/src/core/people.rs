@@ -22,6 +22,9 @@ impl Core {
             let task = summary.label.clone();
             self.order(Order::TaskFailed { task, failure });
         }
+        if let Some(reason) = &summary.rerun {
+            self.reruns.add(&summary.label.what, reason);
+        }
         if self.history.task_ended(summary) {
             self.order(Order::WriteHistory);
         }

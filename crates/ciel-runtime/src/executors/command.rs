@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_model::{InputMode, Refused};
+use ciel_model::{InputMode, Reached, Refused};
 use serde_json::Value;
 
 use super::{Executor, Launch};
@@ -103,6 +103,10 @@ impl<C: CommandLine> Executor for Command<C> {
     }
 
     fn is_pure(&self) -> bool {
+        true
+    }
+
+    fn is_keepable(&self, _code: &Reached) -> bool {
         true
     }
 

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, InputMode, Options, Pool, Refused};
+use ciel_model::{Class, InputMode, Options, Pool, Reached, Refused};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -54,6 +54,12 @@ pub(crate) trait Executor: Send + Sync {
 
     /// Whether equal calls share one result by default.
     fn is_pure(&self) -> bool {
+        false
+    }
+
+    /// Whether results of its tasks that run this code may be kept across runs: all that determines
+    /// them is known.
+    fn is_keepable(&self, _code: &Reached) -> bool {
         false
     }
 

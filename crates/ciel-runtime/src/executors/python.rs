@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Class, Descriptor, InputMode, Options, Pool, Refused};
+use ciel_model::{Class, Descriptor, InputMode, Options, Pool, Reached, Refused};
 use ciel_view::inspect::FAILED;
 use serde_json::{Value, json};
 
@@ -56,6 +56,10 @@ impl Executor for Python {
 
     fn validate(&self, _written: &[u8]) -> Result<Value, Refused> {
         Ok(Value::Null)
+    }
+
+    fn is_keepable(&self, code: &Reached) -> bool {
+        code.digest().is_some()
     }
 
     fn launch(&self) -> Launch<'_> {

@@ -6,10 +6,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, CodeIdentity, Descriptor, Input, Options, Payload, Refused, Site};
+use ciel_model::{
+    Class, CodeIdentity, Descriptor, Input, Options, Payload, Reached, Refused, Site,
+};
 use ciel_workers::{Callee, SpawnCall};
 
 use super::{Executor, Replay};
+use crate::keep_rule::KeepRule;
 
 /// A call, as its program makes it.
 pub(crate) struct Request {
@@ -18,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) payload: Bytes,
     /// The code that it runs.
     pub(crate) code: CodeIdentity,
+    /// All code that it may reach.
+    pub(crate) reached: Reached,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: u32,
     pub(crate) options: Arc<Options>,
@@ -27,8 +32,18 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The task, in a run that is recorded or not.
-    pub(crate) fn descriptor(self, executor: &dyn Executor, recorded: bool) -> Arc<Descriptor> {
+    /// The task, in a run that is recorded or not and keeps results by that rule.
+    pub(crate) fn descriptor(
+        self,
+        executor: &dyn Executor,
+        recorded: bool,
+        rule: KeepRule,
+    ) -> Arc<Descriptor> {
+        let keeping = rule.of_task(
+            executor.is_keepable(&self.reached),
+            self.outputs,
+            (self.options.keep, self.pure),
+        );
         let replayable = match executor.replay() {
             Replay::Never => false,
             Replay::IfUseful => recorded || self.options.retries > 0,
@@ -41,6 +56,7 @@ impl Request {
             what: self.label,
             payload: Payload::new(self.payload),
             code: self.code,
+            reached: self.reached,
             inputs: self.inputs,
             outputs: self.outputs,
             options: release_early(options, &class),
@@ -49,6 +65,7 @@ impl Request {
             pure: self.pure.unwrap_or_else(|| executor.is_pure()),
             impure: self.pure == Some(false),
             replayable,
+            keeping,
         })
     }
 }
@@ -73,6 +90,7 @@ pub(crate) fn release_early(options: Arc<Options>, class: &Class) -> Arc<Options
 pub(crate) struct Called {
     pub(crate) executor: Arc<dyn Executor>,
     pub(crate) recorded: bool,
+    pub(crate) keep_rule: KeepRule,
 }
 
 impl Callee for Called {
@@ -88,6 +106,7 @@ impl Callee for Called {
         let request = Request {
             payload: executor.payload(&call.payload, &arguments),
             code: call.code,
+            reached: call.reached,
             label: label.unwrap_or_else(|| executor.name().clone()),
             inputs: inputs.collect(),
             outputs: call.outputs,
@@ -95,6 +114,6 @@ impl Callee for Called {
             pure: call.pure,
             site: call.site,
         };
-        Ok(request.descriptor(executor, self.recorded))
+        Ok(request.descriptor(executor, self.recorded, self.keep_rule))
     }
 }

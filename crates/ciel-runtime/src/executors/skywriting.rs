@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::{Class, Descriptor, InputMode};
+use ciel_model::{Class, Descriptor, InputMode, Keeping};
 use serde_json::Value;
 
 use super::coroutine::{Begun, Coroutine, Host};
@@ -73,6 +73,7 @@ impl Coroutine for Skywriting {
 pub(crate) fn root_descriptor(what: &str, recorded: bool) -> Descriptor {
     Descriptor {
         replayable: recorded,
+        keeping: Keeping::Never,
         ..Descriptor::plain(SKYWRITING, Class::Coordination, what, Vec::new())
     }
 }

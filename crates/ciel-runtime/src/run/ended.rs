@@ -101,6 +101,7 @@ impl EndedRun {
             result: self.result.map_err(Arc::new),
             failures: self.failures.into_iter().map(Arc::new).collect(),
             counts: self.counts,
+            reruns: Vec::new(),
             elapsed_us: self.elapsed_us,
             processor_us: self.processor_us,
             interrupted: false,

@@ -34,6 +34,7 @@ pub(super) fn finish(
         .expect("the threads go home when the job has ended");
     let ending = core.stopped_commands.described(ending);
     let counts = core.counts();
+    let reruns = core.reruns.all();
     let elapsed_us = engine.now();
     let processor_us = core.processor_us() + ciel_spawner::own_processor_us();
     let failure = ending
@@ -83,6 +84,7 @@ pub(super) fn finish(
         result,
         failures: ending.failures,
         counts,
+        reruns,
         elapsed_us,
         processor_us,
         interrupted: ended.interrupted,

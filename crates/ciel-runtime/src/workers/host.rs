@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
-use ciel_graph::Assignment;
-use ciel_model::{Content, Failure, Handle, Label, Name, TaskKey};
+use ciel_graph::{Assignment, Output};
+use ciel_model::{Audit, Content, Failure, Handle, Label, Name, TaskKey};
 use ciel_node::AttemptKey;
 use ciel_workers::{Callee, Failed, Host, Json, Scratch};
 
@@ -17,7 +17,7 @@ use super::Workers;
 use crate::engine::Engine;
 use crate::executors::request::Called;
 use crate::objects::{self, ObjectError, PlainError};
-use crate::{failures, ordered_files, output};
+use crate::{failures, keeper, ordered_files, output};
 
 /// The engine and the store, for a worker with that process.
 pub(super) struct WorkerHost<'a> {
@@ -74,6 +74,7 @@ impl Host for WorkerHost<'_> {
     }
 
     fn write(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) -> Failed<()> {
+        self.workers.note_printed(task, &bytes);
         let (strand, label) = (task.strand, &task.label);
         let write = |core: &mut crate::core::Core, _| core.write(strand, label, after, bytes);
         let written = self.engine().with(write);
@@ -104,7 +105,13 @@ impl Host for WorkerHost<'_> {
         Arc::new(Called {
             executor: engine.registry.find(executor),
             recorded: engine.is_recorded(),
+            keep_rule: engine.keep_rule,
         })
+    }
+
+    fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>) {
+        let text = self.workers.take_printed(task);
+        keeper::keep_watched(self.engine(), task, outputs, (text, audit));
     }
 
     fn next_tag(&mut self) -> u32 {

@@ -17,7 +17,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ciel_engine::Begun;
-use ciel_model::{Failure, FailureKind, Handle, Label, Pool, TaskKey};
+use ciel_graph::Assignment;
+use ciel_model::{AttemptNumber, Failure, FailureKind, Handle, Keeping, Label, Pool, TaskKey};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_workers::{Input, Rules};
 use rustc_hash::FxHashMap;
@@ -26,6 +27,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::host::WorkerHost;
 use crate::engine::Engine;
+use crate::kept::PRINTED_BYTES_MAX;
 use crate::spawning::Spawning;
 
 /// Starts of an executor that may fail in a row before it is not started again in this run.
@@ -73,11 +75,29 @@ pub(crate) struct Workers {
     failed_starts: RefCell<FxHashMap<Pool, FailedStarts>>,
     /// Bytes of standard error that tasks have shown, so that a replay does not show them again.
     shown: RefCell<FxHashMap<TaskKey, u64>>,
+    /// What tasks have printed whose results may be kept; none of what is too much.
+    printed: RefCell<FxHashMap<TaskKey, Printed>>,
     /// The last tag that was given to a start.
     tag: Cell<u32>,
     /// Conversations that have not ended.
     alive: Cell<usize>,
     ended: Notify,
+}
+
+/// What an attempt has printed.
+struct Printed {
+    attempt: AttemptNumber,
+    /// None if it is too much.
+    text: Option<Vec<u8>>,
+}
+
+impl Default for Printed {
+    fn default() -> Printed {
+        Printed {
+            attempt: AttemptNumber::default(),
+            text: Some(Vec::new()),
+        }
+    }
 }
 
 impl Workers {
@@ -96,6 +116,7 @@ impl Workers {
             connections: RefCell::default(),
             failed_starts: RefCell::default(),
             shown: RefCell::default(),
+            printed: RefCell::default(),
             tag: Cell::new(0),
             alive: Cell::new(0),
             ended: Notify::new(),
@@ -216,8 +237,37 @@ impl Workers {
         again
     }
 
+    /// A task has printed more.
+    pub(super) fn note_printed(&self, task: &Assignment, bytes: &[u8]) {
+        if task.descriptor.keeping == Keeping::Never {
+            return;
+        }
+        let mut printed = self.printed.borrow_mut();
+        let known = printed.entry(task.task).or_default();
+        if known.attempt != task.attempt {
+            *known = Printed {
+                attempt: task.attempt,
+                text: Some(Vec::new()),
+            };
+        }
+        let length = known.text.as_ref().map_or(0, Vec::len) + bytes.len();
+        match &mut known.text {
+            Some(text) if length as u64 <= PRINTED_BYTES_MAX => text.extend_from_slice(bytes),
+            text => *text = None,
+        }
+    }
+
+    /// All that an attempt has printed; none if that is too much.
+    pub(super) fn take_printed(&self, task: &Assignment) -> Option<Vec<u8>> {
+        match self.printed.borrow_mut().remove(&task.task) {
+            Some(printed) if printed.attempt == task.attempt => printed.text,
+            Some(_) | None => Some(Vec::new()),
+        }
+    }
+
     /// Nothing more comes of a task that is not in the graph any more.
     pub(super) fn forget_shown(&self, task: TaskKey) {
+        self.printed.borrow_mut().remove(&task);
         if self.shown.borrow().contains_key(&task)
             && self.engine.lock().graph().view(task).is_none()
         {

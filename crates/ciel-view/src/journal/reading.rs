@@ -177,6 +177,23 @@ impl Reading {
                 task: name(task),
                 to: *to,
             },
+            Event::ResultFound { .. } | Event::ResultMissing { .. } => self.looked_up(event),
+        }
+    }
+
+    /// What came of a lookup.
+    fn looked_up(&self, event: &Event) -> Act {
+        let name = |task: &TaskKey| self.name(*task);
+        match event {
+            Event::ResultFound { task, outputs, .. } => Act::ResultFound {
+                task: name(task),
+                outputs: outputs.len() as u64,
+            },
+            Event::ResultMissing { task, reason, .. } => Act::ResultMissing {
+                task: name(task),
+                reason: reason.to_string(),
+            },
+            other => unreachable!("{other:?} is no answer to a lookup"),
         }
     }
 

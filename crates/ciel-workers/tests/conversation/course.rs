@@ -3,7 +3,8 @@
 use ciel_model::TaskKey;
 use ciel_model::limits::KILL_GRACE_MS;
 use ciel_node::{Slot, WorkerKey};
-use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage};
+use ciel_protocol::wire::worker_message::Kind;
+use ciel_protocol::wire::{Audit, Exit, FileRead, Hello, PoolPolicy, TailSpawn, WorkerMessage};
 use ciel_workers::{Input, accept};
 
 use super::messages::*;
@@ -247,4 +248,55 @@ fn strand_that_is_cancelled_where_it_is_parked_cleans_up_if_its_worker_can() {
     hello.features.push("unwind".to_string());
     let seen = cancelled_while_parked(hello);
     assert_eq!(seen, "cancel 2, interrupt, cancel 1");
+}
+
+/// What a task was seen to do; the digest of what it read has so many bytes.
+fn audit(effects: &[&str], digest_bytes: usize) -> Option<Audit> {
+    let file = FileRead {
+        path: "/t".to_string(),
+        length: 7,
+        digest: vec![1; digest_bytes].into(),
+    };
+    Some(Audit {
+        effects: effects.iter().map(ToString::to_string).collect(),
+        read: vec![file],
+    })
+}
+
+fn exit_with(audit: Option<Audit>) -> Kind {
+    match exit(&[0], 0) {
+        Kind::Exit(exit) => Kind::Exit(Exit { audit, ..exit }),
+        other => other,
+    }
+}
+
+#[test]
+fn what_a_task_was_seen_to_do_comes_with_its_end() {
+    let tail = || match tail_spawn(0, 0) {
+        Kind::TailSpawn(tail) => Kind::TailSpawn(TailSpawn {
+            audit: audit(&["wrote"], 32),
+            ..tail
+        }),
+        other => other,
+    };
+    for (last, expected) in [
+        (exit_with(None), "[finished]"),
+        (
+            exit_with(Some(Audit::default())),
+            "[finished with () and read]",
+        ),
+        (
+            exit_with(audit(&["wrote"], 32)),
+            "[finished with (wrote) and read /t:7]",
+        ),
+        (
+            exit_with(audit(&[], 31)),
+            "[failed: it read /t, and sent no digest of that], [left]",
+        ),
+        (tail(), "[delegated with (wrote) and read /t:7], start 2"),
+    ] {
+        let mut world = World::running(hello());
+        world.send(0, define(0, "p", 1));
+        assert_eq!(world.send(1, last), expected);
+    }
 }

@@ -93,7 +93,8 @@ pub fn releasing(kind: Kind, released: &[u32]) -> Kind {
 
 pub fn tail_spawn(after: u64, definition: u32) -> Kind {
     let task = Some(asked(definition, &[]));
-    Kind::TailSpawn(TailSpawn { task, after })
+    let audit = None;
+    Kind::TailSpawn(TailSpawn { task, after, audit })
 }
 
 pub fn publish(action: u64, handle: u32, output: u32) -> Kind {

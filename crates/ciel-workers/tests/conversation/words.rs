@@ -2,6 +2,7 @@
 
 use ciel_engine::Event;
 use ciel_graph as graph;
+use ciel_model::Audit;
 use ciel_protocol::wire::answer::Result as Answered;
 use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::reference::State;
@@ -35,13 +36,24 @@ pub fn of_event(event: &Event) -> Option<String> {
         .to_string(),
         Told::TaskBlocked { .. } => "[blocked]".to_string(),
         Told::TaskWatched { .. } => "[watched]".to_string(),
-        Told::TaskFinished { .. } => "[finished]".to_string(),
-        Told::TaskTailSpawned { .. } => "[delegated]".to_string(),
+        Told::TaskFinished { audit, .. } => format!("[finished{}]", of_audit(audit.as_deref())),
+        Told::TaskTailSpawned { audit, .. } => format!("[delegated{}]", of_audit(audit.as_deref())),
         Told::TaskFailed { failure, .. } => format!("[failed: {}]", failure.message),
         Told::TaskLost { failure, .. } => format!("[lost: {}]", failure.message),
         Told::TaskRecalled { .. } => "[recalled]".to_string(),
         other => panic!("no worker tells {other:?}"),
     })
+}
+
+fn of_audit(audit: Option<&Audit>) -> String {
+    let Some(audit) = audit else {
+        return String::new();
+    };
+    let (effects, read) = (audit.effects.join(", "), &audit.read);
+    let read = read
+        .iter()
+        .map(|file| format!(" {}:{}", file.path, file.length));
+    format!(" with ({effects}) and read{}", read.collect::<String>())
 }
 
 pub fn of_effect(effect: &Effect) -> Option<String> {

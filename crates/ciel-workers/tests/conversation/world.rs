@@ -10,10 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Effect as Order, Engine, Event, Reply};
-use ciel_graph::{self as graph, Assignment, Policy, Step};
+use ciel_graph::{self as graph, Assignment, Output, Policy, Step};
 use ciel_model::{
-    AttemptNumber, Class, Content, Descriptor, Failure, Handle, Input as TaskInput, Label, Micros,
-    Name, Options, Pool, Refused, Resources, TaskKey,
+    AttemptNumber, Audit, Class, Content, Descriptor, Failure, Handle, Input as TaskInput, Label,
+    Micros, Name, Options, Pool, Refused, Resources, TaskKey,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage, worker_message::Kind};
@@ -111,6 +111,8 @@ impl Host for Machines {
             self.ask(event, Caller::Nobody);
         }
     }
+
+    fn keep(&mut self, _: &Assignment, _: &[Output], _: Option<&Audit>) {}
 
     fn is_stopping(&mut self, attempt: AttemptKey) -> bool {
         self.engine.is_stopping(attempt)

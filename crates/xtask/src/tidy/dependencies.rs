@@ -37,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-files", &["ciel-cio"]),
     ("ciel-files-c", &["ciel-files"]),
     ("ciel-journal", &[]),
+    ("ciel-kept", &["ciel-model"]),
     ("ciel-node", &["ciel-model"]),
     ("ciel-ordered", &["ciel-model"]),
     ("ciel-protocol", &[]),
@@ -78,6 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ciel-engine",
             "ciel-graph",
             "ciel-journal",
+            "ciel-kept",
             "ciel-model",
             "ciel-node",
             "ciel-ordered",
@@ -129,7 +131,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// What the tests of a crate may use besides: those of the command read the journals that killed
 /// runs have left, those of the workers drive a whole engine.
 const TESTS_MAY_USE: &[(&str, &[&str])] = &[
-    ("ciel-cli", &["ciel-coordinator", "ciel-journal"]),
+    (
+        "ciel-cli",
+        &["ciel-coordinator", "ciel-journal", "ciel-kept"],
+    ),
     ("ciel-workers", &["ciel-coordinator"]),
 ];
 

@@ -27,6 +27,7 @@ const OPTIONS: &[(&str, Takes)] = &[
     ("name", Takes::Text),
     ("pure", Takes::Bool),
     ("live", Takes::Bool),
+    ("keep", Takes::Bool),
     ("gpu", Takes::PositiveNumber),
 ];
 

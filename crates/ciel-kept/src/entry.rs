@@ -1,0 +1,173 @@
+//! Entries: what a task gave, and what its key is made of.
+//!
+//! Names of runs, tasks and positions are no part of a key, so equal work in another place of the
+//! program finds the same entry. It does not know how entries are stored. Read next: `store`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ciel_model::{Digest, FileRead, Form, FunctionCode, Hasher, RerunReason, Site};
+use serde::{Deserialize, Serialize};
+
+/// All that determines a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Who runs the task.
+    pub executor: Arc<str>,
+    /// What counts beside the call: settings of the run that change what it does.
+    pub surroundings: Digest,
+    /// Of all code that the task may reach, if it reaches any.
+    pub code: Option<Digest>,
+    /// That code piece by piece, to name the one that differs; may be empty.
+    pub pieces: Vec<FunctionCode>,
+    /// Of the whole payload.
+    pub payload: Digest,
+    /// Arguments in the payload by name, to name the one that differs; may be empty.
+    pub arguments: Vec<(Arc<str>, Digest)>,
+    /// What the task is given, in order, by content.
+    pub inputs: Vec<Input>,
+    /// Number of outputs.
+    pub outputs: u32,
+}
+
+/// The content of an input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// As messages name it; it does not count.
+    pub name: Arc<str>,
+    /// Of its bytes.
+    pub digest: Digest,
+    /// How its bytes are to be read.
+    pub form: Form,
+}
+
+/// One output of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptOutput {
+    /// How its bytes are to be read.
+    pub form: Form,
+    /// Its bytes.
+    pub content: KeptContent,
+}
+
+/// Where the bytes of an output are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum KeptContent {
+    /// In the entry.
+    Inline(Bytes),
+    /// In an object of the folder.
+    Object {
+        /// Of the bytes.
+        digest: Digest,
+        /// Number of bytes.
+        length: u64,
+    },
+}
+
+/// A piece of what a task prints, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Piece {
+    /// Bytes of its own.
+    Bytes(Bytes),
+    /// Here comes what the task with that key prints.
+    Child(Digest),
+}
+
+/// A kept result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What its key is made of.
+    pub parts: Parts,
+    /// The position of its task in the run that kept it, without the code.
+    pub place: Digest,
+    /// Its outputs, in order.
+    pub outputs: Vec<KeptOutput>,
+    /// What it prints.
+    pub printed: Vec<Piece>,
+    /// The code of all functions that ran beneath the task.
+    pub beneath: Vec<FunctionCode>,
+    /// Files that it has read beside its inputs; the result is of no use if one has changed.
+    pub read: Vec<FileRead>,
+    /// Microseconds that it took; 0 if that is not known.
+    pub took_us: u64,
+    /// The id of the run that kept it.
+    pub run: Arc<str>,
+    /// It was marked to be kept.
+    pub is_marked: bool,
+}
+
+impl Parts {
+    /// The key: equal for equal work.
+    pub fn key(&self) -> Digest {
+        let mut hasher = Hasher::default();
+        let mut add = |part: &[u8]| {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        };
+        add(self.executor.as_bytes());
+        add(&self.surroundings.0.to_le_bytes());
+        add(&self.code.map_or([0; 16], |code| code.0.to_le_bytes()));
+        add(&self.payload.0.to_le_bytes());
+        add(&self.outputs.to_le_bytes());
+        for input in &self.inputs {
+            add(input.form.name().as_bytes());
+            if let Form::TypedJson(of) = &input.form {
+                add(of.as_bytes());
+            }
+            add(&input.digest.0.to_le_bytes());
+        }
+        hasher.finish()
+    }
+
+    /// The first part in which `now` differs from these; none if keys are equal.
+    pub fn diff(&self, now: &Parts) -> Option<RerunReason> {
+        if self.key() == now.key() {
+            return None;
+        }
+        if self.executor != now.executor || self.surroundings != now.surroundings {
+            return Some(RerunReason::ArgumentChanged(None));
+        }
+        if self.code != now.code {
+            let piece = changed(&self.pieces, &now.pieces).unwrap_or_else(unknown);
+            return Some(RerunReason::CodeChanged(piece));
+        }
+        if self.payload != now.payload || self.outputs != now.outputs {
+            let known = |one: &&(Arc<str>, Digest)| !self.arguments.contains(one);
+            let other = now.arguments.iter().find(known);
+            return Some(RerunReason::ArgumentChanged(
+                other.map(|(name, _)| name.clone()),
+            ));
+        }
+        let before = self.inputs.iter().map(Some).chain(std::iter::repeat(None));
+        let mut pairs = before.zip(&now.inputs);
+        let other = pairs.find(|(before, now)| {
+            before.is_none_or(|before| (before.digest, &before.form) != (now.digest, &now.form))
+        });
+        Some(match other {
+            Some((_, now)) => RerunReason::InputChanged(now.name.clone()),
+            None => RerunReason::ArgumentChanged(None),
+        })
+    }
+}
+
+/// The first function whose code is another, as it is now if it exists.
+fn changed(before: &[FunctionCode], now: &[FunctionCode]) -> Option<FunctionCode> {
+    let same = |a: &FunctionCode, b: &FunctionCode| (&a.name, a.digest) == (&b.name, b.digest);
+    let is_in = |all: &[FunctionCode], one: &FunctionCode| all.iter().any(|it| same(it, one));
+    let new = now.iter().find(|one| !is_in(before, one));
+    let gone = before.iter().find(|one| !is_in(now, one));
+    let first = now
+        .iter()
+        .zip(before)
+        .find(|(now, before)| !same(now, before));
+    new.or(gone).or(first.map(|(now, _)| now)).cloned()
+}
+
+/// A piece of code of which nothing is known.
+fn unknown() -> FunctionCode {
+    FunctionCode {
+        name: "unknown".into(),
+        place: Site::default(),
+        digest: Digest(0),
+    }
+}

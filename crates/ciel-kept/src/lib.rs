@@ -1,0 +1,18 @@
+//! Results that are kept across runs, in one folder that many processes use at once.
+//!
+//! An entry says what a task gave, under a key of all that determines it; bytes that are too many
+//! for the index lie beside it as objects, files named by their digests. It does not know tasks,
+//! runs or executors: whoever keeps a result says what its key is made of. Read next: [`entry`],
+//! then [`store`].
+
+pub mod entry;
+mod error;
+mod files;
+pub mod limits;
+mod objects;
+mod schema;
+pub mod store;
+
+pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Piece};
+pub use error::KeptError;
+pub use store::{Evicted, Found, KeptResults, Usage};

@@ -1,0 +1,15 @@
+//! Every bound of this crate, with its unit.
+
+use std::time::Duration;
+
+/// How long a process waits for another one that writes to the index.
+pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Entries without a result that stay, so that a task can be told that its result was removed.
+pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
+
+/// Entries that are removed in one transaction.
+pub const EVICTED_AT_ONCE: u64 = 1_000;
+
+/// Bytes read at a time when an object is compared with its digest.
+pub const READ_BYTES: usize = 1 << 20;

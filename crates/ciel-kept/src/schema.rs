@@ -1,0 +1,74 @@
+//! The tables of the index.
+//!
+//! `entry` has a row for each key; one without a body was evicted. `holds` says which objects an
+//! entry needs, `place` which key the task at a position had last, `begun` which positions had a
+//! task that has not ended well, `file` the digests of the user's files. It does not know what a
+//! body says.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::error::KeptError;
+use crate::limits;
+
+/// The version of the tables and of the bodies in them; an index of another one is emptied.
+const FORMAT: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE entry (
+        id INTEGER PRIMARY KEY,
+        key BLOB NOT NULL UNIQUE,
+        used_s INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        marked INTEGER NOT NULL,
+        run TEXT NOT NULL,
+        check_digest BLOB NOT NULL,
+        parts BLOB NOT NULL,
+        body BLOB
+    );
+    CREATE INDEX entry_by_use ON entry (used_s) WHERE body IS NOT NULL;
+    CREATE TABLE holds (
+        digest BLOB NOT NULL,
+        entry INTEGER NOT NULL,
+        PRIMARY KEY (digest, entry)
+    ) WITHOUT ROWID;
+    CREATE INDEX held_by_entry ON holds (entry);
+    CREATE TABLE place (place BLOB PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
+    CREATE INDEX place_of_key ON place (key);
+    CREATE TABLE begun (place BLOB PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE file (path TEXT PRIMARY KEY, stamp BLOB NOT NULL, digest BLOB NOT NULL)
+        WITHOUT ROWID;
+    CREATE TABLE total (bytes INTEGER NOT NULL, entries INTEGER NOT NULL);
+    INSERT INTO total VALUES (0, 0);
+";
+
+/// Opens the index, and makes one if there is none of this format.
+pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
+    let mut index = Connection::open_with_flags(path, OpenFlags::default())?;
+    index.busy_timeout(limits::BUSY_WAIT_MAX)?;
+    // What a power failure takes is recomputed; a killed process loses nothing.
+    index.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")?;
+    index.set_prepared_statement_cache_capacity(32);
+    if format(&index)? != FORMAT {
+        make_tables(&mut index)?;
+    }
+    Ok(index)
+}
+
+fn format(index: &Connection) -> Result<i64, KeptError> {
+    Ok(index.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
+    let making = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have made them meanwhile.
+    if format(&making)? != FORMAT {
+        for table in ["entry", "holds", "place", "begun", "file", "total"] {
+            making.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
+        }
+        making.execute_batch(TABLES)?;
+        making.pragma_update(None, "user_version", FORMAT)?;
+    }
+    Ok(making.commit()?)
+}

@@ -1,0 +1,490 @@
+//! The folder of kept results.
+//!
+//! Many processes use it at once: each change is one transaction of the index, and files of objects
+//! are linked and removed inside such a transaction, so an entry never needs an object that another
+//! process has just removed. Whoever finds an entry links its objects into a place of their own;
+//! therefore nothing has to be leased. It does not know when a result may be used: that follows
+//! from its key. Read next: `entry`, `schema`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ciel_model::{Digest, RerunReason};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use crate::entry::{Entry, KeptContent, Parts};
+use crate::error::KeptError;
+use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX};
+use crate::objects::{Objects, digest_of};
+use crate::schema;
+
+/// Results that are kept in a folder.
+pub struct KeptResults {
+    index: Connection,
+    objects: Objects,
+}
+
+impl fmt::Debug for KeptResults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.objects.fmt(f)
+    }
+}
+
+/// What there is for a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// Its result.
+    Entry(Box<Entry>),
+    /// Nothing, because of this.
+    Nothing(RerunReason),
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Entries with a result.
+    pub entries: u64,
+    /// Bytes of their bodies and objects; an object of several entries counts for each.
+    pub bytes: u64,
+}
+
+/// What an eviction has removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// How many entries.
+    pub entries: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl KeptResults {
+    /// Opens the results in a folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// Those of the folder and of the index; an index that is damaged as a whole is one.
+    pub fn open(folder: &Path) -> Result<KeptResults, KeptError> {
+        let objects = Objects::open(folder.join("objects"))?;
+        let index = schema::open(&folder.join("index"))?;
+        Ok(KeptResults { index, objects })
+    }
+
+    /// What is kept for a task at `place`; the result was used at `now_s`, in seconds since 1970.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn find(&self, parts: &Parts, place: Digest, now_s: u64) -> Result<Found, KeptError> {
+        let key = parts.key();
+        let mut query = self
+            .index
+            .prepare_cached("SELECT id, used_s, check_digest, body FROM entry WHERE key = ?1")?;
+        let row = query.query_row(params![blob(key)], |row| {
+            Ok(Row {
+                id: row.get(0)?,
+                used_s: row.get(1)?,
+                check: row.get(2)?,
+                body: row.get(3)?,
+            })
+        });
+        let Some(Row {
+            id,
+            used_s,
+            check,
+            body,
+        }) = row.optional()?
+        else {
+            return Ok(Found::Nothing(self.reason(parts, place)?));
+        };
+        let Some(body) = body else {
+            return Ok(Found::Nothing(RerunReason::Evicted));
+        };
+        let entry = (check == blob(Digest::of(&body))).then(|| postcard::from_bytes(&body));
+        let Some(Ok(entry)) = entry else {
+            return Ok(Found::Nothing(RerunReason::Damaged));
+        };
+        let entry: Entry = entry;
+        if entry.parts.key() != key {
+            return Ok(Found::Nothing(RerunReason::Damaged));
+        }
+        if used_s + USE_NOTED_AFTER_S <= now_s {
+            self.note_use(id, now_s)?;
+        }
+        Ok(Found::Entry(Box::new(entry)))
+    }
+
+    fn note_use(&self, id: i64, now_s: u64) -> Result<(), KeptError> {
+        let mut note = self
+            .index
+            .prepare_cached("UPDATE entry SET used_s = ?2 WHERE id = ?1")?;
+        note.execute(params![id, now_s])?;
+        Ok(())
+    }
+
+    /// Why there is nothing under the key of a task.
+    fn reason(&self, parts: &Parts, place: Digest) -> Result<RerunReason, KeptError> {
+        let mut query = self
+            .index
+            .prepare_cached("SELECT parts FROM entry JOIN place USING (key) WHERE place = ?1")?;
+        let row = query.query_row(params![blob(place)], |row| row.get::<_, Vec<u8>>(0));
+        let before = row.optional()?;
+        let before = before.and_then(|bytes| postcard::from_bytes::<Parts>(&bytes).ok());
+        if let Some(reason) = before.and_then(|before| before.diff(parts)) {
+            return Ok(reason);
+        }
+        let mut query = self
+            .index
+            .prepare_cached("SELECT 1 FROM begun WHERE place = ?1")?;
+        Ok(match query.exists(params![blob(place)])? {
+            true => RerunReason::NeverFinished,
+            false => RerunReason::New,
+        })
+    }
+
+    /// Links an object to a path where nothing is yet. False if it is missing or damaged: then the
+    /// entry that names it is of no use.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn take(&self, digest: Digest, length: u64, target: &Path) -> Result<bool, KeptError> {
+        self.objects.take(digest, length, target)
+    }
+
+    /// The digest of a file, for those who know none.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn digest_of(path: &Path) -> Result<Digest, KeptError> {
+        digest_of(path).map_err(|source| KeptError::file("read", path, source))
+    }
+
+    /// Whether the task at a place had another key when it last ended well, or none.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn is_news(&self, place: Digest, parts: &Parts) -> Result<bool, KeptError> {
+        let mut query = self
+            .index
+            .prepare_cached("SELECT 1 FROM place WHERE place = ?1 AND key = ?2")?;
+        Ok(!query.exists(params![blob(place), blob(parts.key())])?)
+    }
+
+    /// Tasks at these places have taken the results under these keys.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn note_taken(&mut self, taken: &[(Digest, Digest)]) -> Result<(), KeptError> {
+        let change = self.change()?;
+        for (place, key) in taken {
+            put_place(&change, *place, *key)?;
+        }
+        Ok(change.commit()?)
+    }
+
+    /// Tasks at these places begin: until they are kept they count as never finished.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn begin(&mut self, places: &[Digest]) -> Result<(), KeptError> {
+        let change = self.change()?;
+        {
+            let mut add = change.prepare_cached("INSERT OR IGNORE INTO begun VALUES (?1)")?;
+            for place in places {
+                add.execute(params![blob(*place)])?;
+            }
+        }
+        Ok(change.commit()?)
+    }
+
+    /// Keeps results, all in one transaction, as used at `now_s`. Beside each entry stand the files
+    /// of its objects, in the order of its outputs.
+    ///
+    /// # Errors
+    /// Those of files and index; then none of them is kept.
+    pub fn keep(&mut self, batch: &[(Entry, Vec<PathBuf>)], now_s: u64) -> Result<(), KeptError> {
+        let objects = &self.objects;
+        let change = self
+            .index
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for (entry, files) in batch {
+            let mut files = files.iter();
+            for (digest, length) in objects_of(entry) {
+                match files.next() {
+                    Some(file) => objects.add(digest, length, file)?,
+                    None => debug_assert!(false, "each object has its file"),
+                }
+            }
+            put(&change, entry, now_s)?;
+        }
+        Ok(change.commit()?)
+    }
+
+    /// How much is kept.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn usage(&self) -> Result<Usage, KeptError> {
+        let mut query = self
+            .index
+            .prepare_cached("SELECT entries, bytes FROM total")?;
+        Ok(query.query_row([], |row| {
+            Ok(Usage {
+                entries: row.get(0)?,
+                bytes: row.get(1)?,
+            })
+        })?)
+    }
+
+    /// Removes entries, the longest unused first, until at most so many bytes are kept.
+    ///
+    /// # Errors
+    /// Those of files and index.
+    pub fn evict(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
+        let mut evicted = Evicted::default();
+        while self.usage()?.bytes > bytes_max {
+            let step = self.evict_some(bytes_max)?;
+            if step.entries == 0 {
+                break;
+            }
+            evicted.entries += step.entries;
+            evicted.bytes += step.bytes;
+        }
+        Ok(evicted)
+    }
+
+    fn evict_some(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
+        let objects = &self.objects;
+        let change = self
+            .index
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let excess: u64 = change.query_row("SELECT bytes FROM total", [], |row| row.get(0))?;
+        let mut evicted = Evicted::default();
+        for (id, bytes) in oldest(&change)? {
+            if excess.saturating_sub(evicted.bytes) <= bytes_max {
+                break;
+            }
+            drop_body(&change, objects, id)?;
+            evicted.entries += 1;
+            evicted.bytes += bytes;
+        }
+        change.execute(
+            "UPDATE total SET entries = entries - ?1, bytes = bytes - ?2",
+            params![evicted.entries, evicted.bytes],
+        )?;
+        forget_evicted(&change)?;
+        change.commit()?;
+        Ok(evicted)
+    }
+
+    /// Compares all entries and objects with their digests, and removes those that differ; gives
+    /// how many entries are gone.
+    ///
+    /// # Errors
+    /// Those of files and index.
+    pub fn verify(&mut self) -> Result<u64, KeptError> {
+        let mut query = self
+            .index
+            .prepare("SELECT key, check_digest, body FROM entry WHERE body IS NOT NULL")?;
+        let mut rows = query.query([])?;
+        let mut damaged: Vec<Vec<u8>> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (check, body): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
+            let entry = postcard::from_bytes::<Entry>(&body).ok();
+            let is_whole = check == blob(Digest::of(&body))
+                && entry.is_some_and(|entry| {
+                    let mut all = objects_of(&entry);
+                    all.all(|(digest, length)| self.objects.is_whole(digest, length))
+                });
+            if !is_whole {
+                damaged.push(row.get(0)?);
+            }
+        }
+        drop(rows);
+        drop(query);
+        for key in &damaged {
+            self.forget(key)?;
+        }
+        Ok(damaged.len() as u64)
+    }
+
+    /// Removes an entry that turned out to be damaged, by its parts.
+    ///
+    /// # Errors
+    /// Those of files and index.
+    pub fn discard(&mut self, parts: &Parts) -> Result<(), KeptError> {
+        self.forget(&blob(parts.key()))
+    }
+
+    fn forget(&mut self, key: &[u8]) -> Result<(), KeptError> {
+        let objects = &self.objects;
+        let change = self
+            .index
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let row = change.query_row(
+            "SELECT id, bytes FROM entry WHERE key = ?1 AND body IS NOT NULL",
+            params![key],
+            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, u64>(1)?)),
+        );
+        if let Some((id, bytes)) = row.optional()? {
+            drop_body(&change, objects, id)?;
+            change.execute("DELETE FROM entry WHERE id = ?1", params![id])?;
+            change.execute(
+                "UPDATE total SET entries = entries - 1, bytes = bytes - ?1",
+                params![bytes],
+            )?;
+        }
+        Ok(change.commit()?)
+    }
+
+    /// The index, for what is beside the entries.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.index
+    }
+
+    fn change(&mut self) -> Result<Transaction<'_>, KeptError> {
+        let behavior = TransactionBehavior::Immediate;
+        Ok(self.index.transaction_with_behavior(behavior)?)
+    }
+}
+
+/// An entry in the index.
+struct Row {
+    id: i64,
+    used_s: u64,
+    check: Vec<u8>,
+    /// None if it was evicted.
+    body: Option<Vec<u8>>,
+}
+
+/// Seconds after which another use of an entry is written down.
+const USE_NOTED_AFTER_S: u64 = 60;
+
+fn blob(digest: Digest) -> Vec<u8> {
+    digest.0.to_be_bytes().to_vec()
+}
+
+/// The objects that an entry needs, in the order of its outputs.
+fn objects_of(entry: &Entry) -> impl Iterator<Item = (Digest, u64)> {
+    entry
+        .outputs
+        .iter()
+        .filter_map(|output| match output.content {
+            KeptContent::Object { digest, length } => Some((digest, length)),
+            KeptContent::Inline(_) => None,
+        })
+}
+
+fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptError> {
+    let encode = "an entry in memory can be encoded";
+    let body = postcard::to_stdvec(entry).expect(encode);
+    let parts = postcard::to_stdvec(&entry.parts).expect(encode);
+    let objects: u64 = objects_of(entry).map(|(_, length)| length).sum();
+    let bytes = body.len() as u64 + objects;
+    let key = blob(entry.parts.key());
+    let mut before =
+        change.prepare_cached("SELECT id, bytes, body IS NULL FROM entry WHERE key = ?1")?;
+    let row = before.query_row(params![key], |row| {
+        Ok((
+            row.get::<_, i64>(0)?,
+            row.get::<_, u64>(1)?,
+            row.get::<_, bool>(2)?,
+        ))
+    });
+    if let Some((id, bytes, is_evicted)) = row.optional()? {
+        change
+            .prepare_cached("DELETE FROM entry WHERE id = ?1")?
+            .execute(params![id])?;
+        change
+            .prepare_cached("DELETE FROM holds WHERE entry = ?1")?
+            .execute(params![id])?;
+        if !is_evicted {
+            change.execute(
+                "UPDATE total SET entries = entries - 1, bytes = bytes - ?1",
+                params![bytes],
+            )?;
+        }
+    }
+    let mut add = change.prepare_cached(
+        "INSERT INTO entry (key, used_s, bytes, marked, run, check_digest, parts, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    let id = add.insert(params![
+        key,
+        now_s,
+        bytes,
+        entry.is_marked,
+        &*entry.run,
+        blob(Digest::of(&body)),
+        parts,
+        body
+    ])?;
+    let mut hold = change.prepare_cached("INSERT OR IGNORE INTO holds VALUES (?1, ?2)")?;
+    for (digest, _) in objects_of(entry) {
+        hold.execute(params![blob(digest), id])?;
+    }
+    put_place(change, entry.place, entry.parts.key())?;
+    change
+        .prepare_cached("UPDATE total SET entries = entries + 1, bytes = bytes + ?1")?
+        .execute(params![bytes])?;
+    Ok(())
+}
+
+/// The task at a place has ended well, with a result under that key.
+fn put_place(change: &Transaction<'_>, place: Digest, key: Digest) -> Result<(), KeptError> {
+    change
+        .prepare_cached("INSERT OR REPLACE INTO place VALUES (?1, ?2)")?
+        .execute(params![blob(place), blob(key)])?;
+    change
+        .prepare_cached("DELETE FROM begun WHERE place = ?1")?
+        .execute(params![blob(place)])?;
+    Ok(())
+}
+
+fn oldest(change: &Transaction<'_>) -> Result<Vec<(i64, u64)>, KeptError> {
+    let mut query = change.prepare_cached(
+        "SELECT id, bytes FROM entry WHERE body IS NOT NULL ORDER BY used_s, id LIMIT ?1",
+    )?;
+    let rows = query.query_map(params![EVICTED_AT_ONCE], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Takes the result out of an entry, with the objects that no other entry needs.
+fn drop_body(change: &Transaction<'_>, objects: &Objects, id: i64) -> Result<(), KeptError> {
+    let mut query = change.prepare_cached("SELECT digest FROM holds WHERE entry = ?1")?;
+    let rows = query.query_map(params![id], |row| row.get::<_, Vec<u8>>(0))?;
+    let held: Vec<Vec<u8>> = rows.collect::<Result<_, _>>()?;
+    change
+        .prepare_cached("DELETE FROM holds WHERE entry = ?1")?
+        .execute(params![id])?;
+    for digest in held {
+        let mut others = change.prepare_cached("SELECT 1 FROM holds WHERE digest = ?1")?;
+        if !others.exists(params![digest])?
+            && let Ok(bytes) = <[u8; 16]>::try_from(digest.as_slice())
+        {
+            objects.remove(Digest(u128::from_be_bytes(bytes)))?;
+        }
+    }
+    change
+        .prepare_cached("UPDATE entry SET body = NULL WHERE id = ?1")?
+        .execute(params![id])?;
+    Ok(())
+}
+
+/// Of the entries without a result only so many stay, and the places of those.
+fn forget_evicted(change: &Transaction<'_>) -> Result<(), KeptError> {
+    let mut count = change.prepare_cached("SELECT count(*) FROM entry WHERE body IS NULL")?;
+    let evicted: u64 = count.query_row([], |row| row.get(0))?;
+    let Some(excess) = evicted.checked_sub(EVICTED_ENTRIES_MAX).filter(|n| *n > 0) else {
+        return Ok(());
+    };
+    change.execute(
+        "DELETE FROM entry WHERE id IN
+         (SELECT id FROM entry WHERE body IS NULL ORDER BY used_s, id LIMIT ?1)",
+        params![excess],
+    )?;
+    change.execute(
+        "DELETE FROM place WHERE key NOT IN (SELECT key FROM entry)",
+        [],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,307 @@
+//! The folder of kept results: what is kept is found, what is damaged or removed is not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ciel_kept::{Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Piece};
+use ciel_model::{Digest, Form, FunctionCode, Reached, RerunReason, Site};
+use tempfile::TempDir;
+
+fn function(name: &str, line: u32, digest: u128) -> FunctionCode {
+    let file = "job.py".into();
+    FunctionCode {
+        name: name.into(),
+        place: Site { file, line },
+        digest: Digest(digest),
+    }
+}
+
+fn parts(number: u128) -> Parts {
+    Parts {
+        executor: "shell".into(),
+        surroundings: Digest(0),
+        code: Reached::of(vec![function("f", 3, 1)]).digest(),
+        pieces: vec![function("f", 3, 1)],
+        payload: Digest(number),
+        arguments: vec![("command".into(), Digest(number)), ("n".into(), Digest(0))],
+        inputs: vec![Input {
+            name: "reads".into(),
+            digest: Digest(5),
+            form: Form::Bytes,
+        }],
+        outputs: 1,
+    }
+}
+
+fn entry(number: u128, content: KeptContent) -> Entry {
+    Entry {
+        parts: parts(number),
+        place: Digest(number),
+        outputs: vec![KeptOutput {
+            form: Form::Bytes,
+            content,
+        }],
+        printed: vec![Piece::Bytes(Bytes::from_static(b"hello\n"))],
+        beneath: Vec::new(),
+        read: Vec::new(),
+        took_us: 7,
+        run: Arc::from("run"),
+        is_marked: false,
+    }
+}
+
+fn small(number: u128) -> (Entry, Vec<PathBuf>) {
+    let content = KeptContent::Inline(Bytes::from_static(b"result"));
+    (entry(number, content), Vec::new())
+}
+
+/// An entry with an object of so many bytes, and the run's file of it.
+fn large(folder: &Path, number: u128, length: usize) -> (Entry, Vec<PathBuf>) {
+    let bytes = vec![number as u8; length];
+    let file = folder.join(format!("file-{number}"));
+    fs::write(&file, &bytes).unwrap();
+    let digest = Digest::of(&bytes);
+    let length = length as u64;
+    (
+        entry(number, KeptContent::Object { digest, length }),
+        vec![file],
+    )
+}
+
+fn found(kept: &KeptResults, number: u128) -> Found {
+    kept.find(&parts(number), Digest(number), 100).unwrap()
+}
+
+fn object_of(entry: &Entry) -> (Digest, u64) {
+    match entry.outputs[0].content {
+        KeptContent::Object { digest, length } => (digest, length),
+        KeptContent::Inline(_) => panic!("it is an object"),
+    }
+}
+
+fn place() -> (TempDir, KeptResults) {
+    let home = tempfile::tempdir().unwrap();
+    let kept = KeptResults::open(&home.path().join("kept")).unwrap();
+    (home, kept)
+}
+
+/// The one object file of the folder.
+fn only_object(home: &TempDir) -> Option<PathBuf> {
+    let folders = fs::read_dir(home.path().join("kept/objects")).unwrap();
+    let mut files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
+    files.next().map(|file| file.unwrap().path())
+}
+
+#[test]
+fn what_is_kept_is_found_by_another_process_with_its_object() {
+    let (home, mut kept) = place();
+    let batch = [small(1), large(home.path(), 2, 5_000)];
+    kept.keep(&batch, 100).unwrap();
+    fs::remove_file(&batch[1].1[0]).unwrap();
+    drop(kept);
+    let kept = KeptResults::open(&home.path().join("kept")).unwrap();
+    for (entry, _) in &batch {
+        let number = entry.place.0;
+        assert_eq!(found(&kept, number), Found::Entry(Box::new(entry.clone())));
+    }
+    let (digest, length) = object_of(&batch[1].0);
+    let target = home.path().join("taken");
+    assert!(kept.take(digest, length, &target).unwrap());
+    assert_eq!(fs::read(target).unwrap(), vec![2; 5_000]);
+    assert_eq!(kept.usage().unwrap().entries, 2);
+}
+
+#[test]
+fn place_of_a_function_is_no_part_of_the_key_and_its_code_is() {
+    let with = |pieces: Vec<FunctionCode>| Parts {
+        code: Reached::of(pieces.clone()).digest(),
+        pieces,
+        ..parts(1)
+    };
+    assert_eq!(with(vec![function("f", 90, 1)]).key(), parts(1).key());
+    let called = with(vec![function("f", 3, 1), function("g", 8, 2)]);
+    assert_ne!(called.key(), parts(1).key());
+}
+
+#[test]
+fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
+    let (_home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    let pieces = vec![function("f", 3, 1), function("g", 9, 4)];
+    let recoded = Parts {
+        code: Reached::of(pieces.clone()).digest(),
+        pieces,
+        ..parts(1)
+    };
+    let mut refilled = parts(1);
+    refilled.inputs[0].digest = Digest(6);
+    for (now, reason) in [
+        (recoded, RerunReason::CodeChanged(function("g", 9, 4))),
+        (
+            parts(2),
+            RerunReason::ArgumentChanged(Some("command".into())),
+        ),
+        (refilled, RerunReason::InputChanged("reads".into())),
+    ] {
+        let found = kept.find(&now, Digest(1), 100).unwrap();
+        assert_eq!(found, Found::Nothing(reason));
+    }
+    assert_eq!(found(&kept, 3), Found::Nothing(RerunReason::New));
+    kept.begin(&[Digest(3)]).unwrap();
+    assert_eq!(found(&kept, 3), Found::Nothing(RerunReason::NeverFinished));
+    kept.keep(&[small(3)], 100).unwrap();
+    assert!(matches!(found(&kept, 3), Found::Entry(_)));
+}
+
+#[test]
+fn places_with_equal_keys_have_reasons_of_their_own() {
+    let (_home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    assert!(kept.is_news(Digest(7), &parts(1)).unwrap());
+    kept.note_taken(&[(Digest(7), parts(1).key())]).unwrap();
+    assert!(!kept.is_news(Digest(7), &parts(1)).unwrap());
+    for place in [Digest(1), Digest(7)] {
+        let reason = RerunReason::ArgumentChanged(Some("command".into()));
+        let found = kept.find(&parts(2), place, 100).unwrap();
+        assert_eq!(found, Found::Nothing(reason));
+    }
+}
+
+#[test]
+fn damaged_object_is_not_taken_and_leaves_no_file() {
+    let (home, mut kept) = place();
+    let (entry, files) = large(home.path(), 1, 5_000);
+    kept.keep(&[(entry.clone(), files.clone())], 100).unwrap();
+    fs::write(&files[0], vec![9; 5_000]).unwrap();
+    let (digest, length) = object_of(&entry);
+    let target = home.path().join("taken");
+    assert!(!kept.take(digest, length, &target).unwrap());
+    assert!(!target.exists());
+    assert_eq!(kept.verify().unwrap(), 1);
+    assert_eq!(only_object(&home), None);
+    assert_eq!(kept.usage().unwrap(), Default::default());
+}
+
+#[test]
+fn entry_whose_bytes_changed_is_never_used() {
+    let (home, mut kept) = place();
+    kept.keep(&[small(1), small(2)], 100).unwrap();
+    let index = rusqlite::Connection::open(home.path().join("kept/index")).unwrap();
+    let foreign = "UPDATE entry SET body = (SELECT body FROM entry WHERE id = 2) WHERE id = 1";
+    index.execute(foreign, []).unwrap();
+    assert_eq!(found(&kept, 1), Found::Nothing(RerunReason::Damaged));
+    // Also if whoever wrote it has made the digest fit: its own parts are another key's.
+    let fitting = "UPDATE entry SET check_digest =
+        (SELECT check_digest FROM entry WHERE id = 2) WHERE id = 1";
+    index.execute(fitting, []).unwrap();
+    assert_eq!(found(&kept, 1), Found::Nothing(RerunReason::Damaged));
+    assert!(matches!(found(&kept, 2), Found::Entry(_)));
+}
+
+#[test]
+fn longest_unused_results_are_evicted_first_and_leave_their_reason() {
+    let (home, mut kept) = place();
+    for number in 1..=4 {
+        let batch = [large(home.path(), number, 10_000)];
+        kept.keep(&batch, 100 * number as u64).unwrap();
+    }
+    // The first is used again, after all others.
+    kept.find(&parts(1), Digest(1), 1_000).unwrap();
+    let evicted = kept.evict(25_000).unwrap();
+    assert_eq!(evicted.entries, 2);
+    assert!(kept.usage().unwrap().bytes <= 25_000);
+    let evicted = Found::Nothing(RerunReason::Evicted);
+    for (number, is_evicted) in [(1, false), (2, true), (3, true), (4, false)] {
+        assert_eq!(found(&kept, number) == evicted, is_evicted, "{number}");
+    }
+    kept.keep(&[large(home.path(), 2, 10_000)], 2_000).unwrap();
+    assert!(matches!(found(&kept, 2), Found::Entry(_)));
+}
+
+#[test]
+fn object_of_two_entries_stays_until_both_are_gone() {
+    let (home, mut kept) = place();
+    let (first, files) = large(home.path(), 1, 10_000);
+    let second = entry(2, first.outputs[0].content.clone());
+    kept.keep(&[(first, files.clone())], 100).unwrap();
+    kept.keep(&[(second, files)], 200).unwrap();
+    kept.evict(15_000).unwrap();
+    assert!(only_object(&home).is_some());
+    kept.evict(0).unwrap();
+    assert_eq!(only_object(&home), None);
+    assert_eq!(kept.usage().unwrap(), Default::default());
+}
+
+#[test]
+fn batch_with_a_missing_file_is_not_kept_at_all() {
+    let (home, mut kept) = place();
+    let (entry, _) = large(home.path(), 2, 5_000);
+    let batch = [small(1), (entry, vec![home.path().join("nothing")])];
+    assert!(kept.keep(&batch, 100).is_err());
+    assert_eq!(found(&kept, 1), Found::Nothing(RerunReason::New));
+    kept.keep(&[small(1)], 100).unwrap();
+    assert!(matches!(found(&kept, 1), Found::Entry(_)));
+}
+
+#[test]
+fn two_processes_keep_and_take_while_a_third_evicts() {
+    let (home, kept) = place();
+    drop(kept);
+    let folder = home.path().join("kept");
+    let work = |first: u128| {
+        let mut kept = KeptResults::open(&folder).unwrap();
+        for number in (first..).step_by(2).take(60) {
+            let batch = [large(home.path(), number, 3_000)];
+            kept.keep(&batch, number as u64).unwrap();
+            let target = home.path().join(format!("taken-{number}"));
+            let (digest, length) = object_of(&batch[0].0);
+            if kept.take(digest, length, &target).unwrap() {
+                assert_eq!(fs::read(target).unwrap(), vec![number as u8; 3_000]);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| work(1));
+        scope.spawn(|| work(2));
+        let mut kept = KeptResults::open(&folder).unwrap();
+        for _ in 0..40 {
+            kept.evict(20_000).unwrap();
+        }
+    });
+    let mut kept = KeptResults::open(&folder).unwrap();
+    assert_eq!(kept.verify().unwrap(), 0);
+    kept.evict(0).unwrap();
+    assert_eq!(only_object(&home), None);
+}
+
+#[test]
+fn index_of_another_format_is_emptied() {
+    let (home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    drop(kept);
+    let index = rusqlite::Connection::open(home.path().join("kept/index")).unwrap();
+    index.pragma_update(None, "user_version", 99).unwrap();
+    let kept = KeptResults::open(&home.path().join("kept")).unwrap();
+    assert_eq!(found(&kept, 1), Found::Nothing(RerunReason::New));
+}
+
+#[test]
+fn file_is_read_once_as_long_as_it_stays_the_same() {
+    let (home, kept) = place();
+    let path = home.path().join("reads");
+    fs::write(&path, "one").unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    let digest = |kept: &KeptResults| kept.digest_of_file(&path).unwrap();
+    assert_eq!(digest(&kept), Some(Digest::of(b"one")));
+    // Changed at once, with the same length and the same times.
+    fs::write(&path, "two").unwrap();
+    fs::File::open(&path)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+    assert_eq!(digest(&kept), Some(Digest::of(b"two")));
+    assert_eq!(kept.digest_of_file(home.path()).unwrap(), None);
+    assert_eq!(kept.digest_of_file(&home.path().join("no")).unwrap(), None);
+}

@@ -1,0 +1,87 @@
+//! Why a task runs although an earlier run may have kept its result.
+//!
+//! It does not know where results are kept. Read next: `call`, for differences inside one run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::code::FunctionCode;
+
+/// Why no kept result is used for a task.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum RerunReason {
+    /// No earlier run had a task at its position.
+    New,
+    /// The code of this function is another, or is gone.
+    CodeChanged(FunctionCode),
+    /// This argument is another; unnamed if arguments cannot be told apart.
+    ArgumentChanged(Option<Arc<str>>),
+    /// The content of this input is another.
+    InputChanged(Arc<str>),
+    /// It began in an earlier run and did not end well there.
+    NeverFinished,
+    /// Its result was removed to make room.
+    Evicted,
+    /// Its result was there, and is damaged or cannot be read.
+    Damaged,
+}
+
+/// As `ciel why` shows it.
+impl fmt::Display for RerunReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RerunReason::New => f.write_str("new"),
+            RerunReason::CodeChanged(function) if function.place.file.is_empty() => {
+                write!(f, "code changed: {}", function.name)
+            }
+            RerunReason::CodeChanged(function) => write!(f, "code changed: {}", function.place),
+            RerunReason::ArgumentChanged(None) => f.write_str("arguments changed"),
+            RerunReason::ArgumentChanged(Some(name)) => write!(f, "argument changed: {name}"),
+            RerunReason::InputChanged(name) => write!(f, "input changed: {name}"),
+            RerunReason::NeverFinished => f.write_str("never finished"),
+            RerunReason::Evicted => f.write_str("evicted"),
+            RerunReason::Damaged => f.write_str("kept result damaged"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::Site;
+    use crate::digest::Digest;
+
+    #[test]
+    fn reason_names_what_changed() {
+        let file = "pipeline.py".into();
+        let function = FunctionCode {
+            name: "call".into(),
+            place: Site { file, line: 41 },
+            digest: Digest(1),
+        };
+        let unplaced = FunctionCode {
+            place: Site::default(),
+            ..function.clone()
+        };
+        for (reason, words) in [
+            (
+                RerunReason::CodeChanged(function),
+                "code changed: pipeline.py:41",
+            ),
+            (RerunReason::CodeChanged(unplaced), "code changed: call"),
+            (
+                RerunReason::ArgumentChanged(Some("command".into())),
+                "argument changed: command",
+            ),
+            (
+                RerunReason::InputChanged("reads".into()),
+                "input changed: reads",
+            ),
+            (RerunReason::NeverFinished, "never finished"),
+        ] {
+            assert_eq!(reason.to_string(), words);
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! The thread that looks up and keeps results.
+//!
+//! Lookups are answered at once; results are kept in batches, a little after they came, in one
+//! transaction. Without a usable store every lookup finds nothing. It does not know how a task
+//! ran. Read next: `ciel_kept::KeptResults`.
+
+mod parts;
+mod told;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ciel_engine::ResultQuery;
+use ciel_graph::Event;
+use ciel_kept::{Entry, Found, KeptContent, KeptError, KeptOutput, KeptResults, Parts, Piece};
+use ciel_model::{Content, Digest, FileRead, Handle, Keeping, Label, RerunReason, TaskKey, Value};
+use ciel_store::ObjectName;
+use rustc_hash::FxHashMap;
+
+use self::parts::{files_named, parts_of, surroundings};
+pub(crate) use self::told::{keep_watched, staged, tell_begun};
+use crate::choice::seconds_now;
+use crate::engine::Engine;
+use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
+use crate::output;
+
+/// How long a result may wait for others to be kept with it.
+const BATCH_WAIT: Duration = Duration::from_millis(20);
+
+/// Results that are kept in one transaction at most.
+const BATCH_ENTRIES_MAX: usize = 512;
+
+/// Answers requests until the job has ended.
+pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
+    let mut keeper = Keeper {
+        engine,
+        store: Store::Unopened,
+        surroundings: surroundings(&engine.settings),
+        begun: FxHashMap::default(),
+        places: Vec::new(),
+        taken: Vec::new(),
+        batch: Vec::new(),
+        due: None,
+    };
+    while let Some(request) = keeper.next(requests) {
+        keeper.perform(request);
+    }
+    keeper.close();
+}
+
+enum Store {
+    Unopened,
+    Open(Box<KeptResults>),
+    /// It cannot be used; that was reported.
+    Unusable,
+}
+
+struct Keeper<'a> {
+    engine: &'a Engine,
+    store: Store,
+    surroundings: Digest,
+    /// What tasks that run were given.
+    begun: FxHashMap<TaskKey, Begun>,
+    /// Positions of tasks that began and are not written down as such.
+    places: Vec<Digest>,
+    /// Places whose tasks have taken a result that was kept for another place or by another key.
+    taken: Vec<(Digest, Digest)>,
+    batch: Vec<(Entry, Vec<PathBuf>)>,
+    /// When the batch is kept at the latest.
+    due: Option<Instant>,
+}
+
+struct Begun {
+    parts: Parts,
+    label: Label,
+    is_marked: bool,
+}
+
+impl Keeper<'_> {
+    /// The next request; keeps what is due meanwhile.
+    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        loop {
+            let received = match self.due {
+                None => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(due) => requests.recv_timeout(due.saturating_duration_since(Instant::now())),
+            };
+            match received {
+                Ok(Request::Close) | Err(RecvTimeoutError::Disconnected) => return None,
+                Ok(request) => return Some(request),
+                Err(RecvTimeoutError::Timeout) => self.keep_batch(),
+            }
+        }
+    }
+
+    fn perform(&mut self, request: Request) {
+        match request {
+            Request::Find(query) => self.answer(*query),
+            Request::Begun(query) => self.begin(&query),
+            Request::Ended(ended) => self.add(*ended),
+            Request::Left(attempt) => drop(self.begun.remove(&attempt.task)),
+            Request::Close => unreachable!("the loop has ended with it"),
+        }
+        if self.batch.len() + self.places.len() + self.taken.len() >= BATCH_ENTRIES_MAX {
+            self.keep_batch();
+        }
+    }
+
+    /// What the result of a task depends on; none if that is not known any more.
+    fn parts_of(&mut self, query: &ResultQuery) -> Option<Parts> {
+        let mut parts = parts_of(self.engine, self.surroundings, query)?;
+        let files = self.with_store(|store| {
+            let digest_of = |path: &Path| store.digest_of_file(path).ok().flatten();
+            Ok(files_named(&query.descriptor, digest_of))
+        });
+        parts.inputs.extend(files?);
+        Some(parts)
+    }
+
+    /// Looks a result up and tells the graph.
+    fn answer(&mut self, query: ResultQuery) {
+        let parts = self.parts_of(&query);
+        let found = match &parts {
+            Some(parts) => self.find(parts, &query),
+            None => Err(RerunReason::New),
+        };
+        let task = query.attempt.task;
+        let attempt = query.attempt.number;
+        match found {
+            Ok((outputs, printed)) => {
+                self.engine.with(|core, now| {
+                    let is_awaited = core.graph().awaits_result(task, attempt);
+                    let has_printed = !printed.is_empty();
+                    if has_printed && is_awaited {
+                        // A result is used once, so nothing that was written differs.
+                        let printed = Vec::from(printed);
+                        let _ = core.write(query.strand, &query.label, query.after, printed);
+                    }
+                    core.tell(
+                        now,
+                        Event::ResultFound {
+                            task,
+                            attempt,
+                            outputs,
+                            printed: has_printed,
+                        },
+                    );
+                });
+                output::spill_excess(self.engine);
+            }
+            Err(reason) => {
+                if let Some(parts) = parts {
+                    self.note_begun(parts, &query);
+                }
+                let reason = Box::new(reason);
+                self.engine.with(|core, now| {
+                    core.tell(
+                        now,
+                        Event::ResultMissing {
+                            task,
+                            attempt,
+                            reason,
+                        },
+                    );
+                });
+            }
+        }
+    }
+
+    fn find(&mut self, parts: &Parts, query: &ResultQuery) -> Result<Taken, RerunReason> {
+        let place = place_of(&query.label);
+        let found = self.with_store(|store| store.find(parts, place, seconds_now()));
+        let entry = match found {
+            Some(Found::Entry(entry)) => entry,
+            Some(Found::Nothing(reason)) => return Err(reason),
+            None => return Err(RerunReason::New),
+        };
+        let changed = entry.read.iter().find(|file| !is_unchanged(file));
+        if let Some(file) = changed {
+            return Err(RerunReason::InputChanged(file.path.clone()));
+        }
+        let taken = self.take(&entry, query);
+        self.clear(place);
+        match taken {
+            None => {
+                self.with_store(|store| store.discard(parts));
+            }
+            Some(_) if self.with_store(|store| store.is_news(place, parts)) == Some(true) => {
+                self.taken.push((place, parts.key()));
+                self.expect_batch();
+            }
+            Some(_) => {}
+        }
+        taken.ok_or(RerunReason::Damaged)
+    }
+
+    /// What an entry gives to a task; none if a part of it is missing or damaged.
+    fn take(&mut self, entry: &Entry, query: &ResultQuery) -> Option<Taken> {
+        let mut outputs = Vec::with_capacity(entry.outputs.len());
+        for (index, output) in entry.outputs.iter().enumerate() {
+            let content = match &output.content {
+                KeptContent::Inline(bytes) => Content::Inline(bytes.clone()),
+                KeptContent::Object { digest, length } => {
+                    self.take_object(query, index, (*digest, *length))?
+                }
+            };
+            outputs.push(Value {
+                form: output.form.clone(),
+                content,
+                references: Vec::new(),
+            });
+        }
+        let mut printed = Vec::new();
+        for piece in &entry.printed {
+            match piece {
+                Piece::Bytes(bytes) => printed.extend_from_slice(bytes),
+                Piece::Child(_) => return None,
+            }
+        }
+        Some((outputs, printed.into()))
+    }
+
+    fn take_object(
+        &mut self,
+        query: &ResultQuery,
+        index: usize,
+        (digest, length): (Digest, u64),
+    ) -> Option<Content> {
+        let name = query.label.name.output(index as u64);
+        let scratch = self.engine.folder.scratch();
+        let path = scratch
+            .path(query.label.name.0, SPARE, &spare(index))
+            .ok()?;
+        let is_whole = self.with_store(|store| store.take(digest, length, &path));
+        if is_whole != Some(true) {
+            return None;
+        }
+        let objects = &self.engine.objects;
+        let adopted = objects.adopt_known(ObjectName(name.0), &path, digest);
+        adopted.ok().map(|object| Content::File {
+            name,
+            length: object.length,
+            digest: object.digest,
+        })
+    }
+
+    fn begin(&mut self, query: &ResultQuery) {
+        if self.begun.contains_key(&query.attempt.task) {
+            return;
+        }
+        if let Some(parts) = self.parts_of(query) {
+            self.note_begun(parts, query);
+        }
+    }
+
+    fn note_begun(&mut self, parts: Parts, query: &ResultQuery) {
+        self.places.push(place_of(&query.label));
+        self.expect_batch();
+        let takes = query.descriptor.keeping == Keeping::Takes;
+        let begun = Begun {
+            parts,
+            label: query.label.clone(),
+            is_marked: takes && !self.engine.keep_rule.takes,
+        };
+        self.begun.insert(query.attempt.task, begun);
+    }
+
+    fn expect_batch(&mut self) {
+        self.due.get_or_insert_with(|| Instant::now() + BATCH_WAIT);
+    }
+
+    fn add(&mut self, ended: EndedTask) {
+        let Some(begun) = self.begun.remove(&ended.attempt.task) else {
+            return;
+        };
+        let mut files = Vec::new();
+        let outputs = ended.outputs.into_iter();
+        let outputs: Option<Vec<KeptOutput>> = outputs
+            .map(|output| kept_output(output, &mut files))
+            .collect();
+        let Some(outputs) = outputs else {
+            return self.clear(place_of(&begun.label));
+        };
+        let printed = match ended.printed.is_empty() {
+            true => Vec::new(),
+            false => vec![Piece::Bytes(ended.printed)],
+        };
+        let entry = Entry {
+            parts: begun.parts,
+            place: place_of(&begun.label),
+            outputs,
+            printed,
+            beneath: Vec::new(),
+            read: ended.read,
+            took_us: ended.took_us,
+            run: self.engine.folder.id().into(),
+            is_marked: begun.is_marked,
+        };
+        self.batch.push((entry, files));
+        self.expect_batch();
+    }
+
+    fn keep_batch(&mut self) {
+        self.due = None;
+        let (places, batch) = (
+            std::mem::take(&mut self.places),
+            std::mem::take(&mut self.batch),
+        );
+        let ended = |place: &Digest| batch.iter().any(|(entry, _)| entry.place == *place);
+        let unended: Vec<Digest> = match batch.len() < UNENDED_LOOKED_FOR {
+            true => places.into_iter().filter(|place| !ended(place)).collect(),
+            false => places,
+        };
+        if !unended.is_empty() {
+            self.with_store(|store| store.begin(&unended));
+        }
+        if !batch.is_empty() {
+            self.with_store(|store| store.keep(&batch, seconds_now()));
+        }
+        for (entry, _) in &batch {
+            self.clear(entry.place);
+        }
+        let taken = std::mem::take(&mut self.taken);
+        if !taken.is_empty() {
+            self.with_store(|store| store.note_taken(&taken));
+        }
+    }
+
+    /// Removes the spare names of files of a task.
+    fn clear(&self, place: Digest) {
+        // What cannot be removed now goes with the run's folder.
+        let _ = self.engine.folder.scratch().clear(place.0, SPARE);
+    }
+
+    fn close(&mut self) {
+        self.keep_batch();
+        let bytes_max = self.engine.settings.keep_bytes;
+        if let Store::Open(_) = self.store {
+            self.with_store(|store| store.evict(bytes_max));
+        }
+    }
+
+    /// Does something with the store; none if it cannot be used.
+    fn with_store<T>(
+        &mut self,
+        act: impl FnOnce(&mut KeptResults) -> Result<T, KeptError>,
+    ) -> Option<T> {
+        if let Store::Unopened = self.store {
+            let folder = self.engine.settings.state.join(FOLDER);
+            self.store = match KeptResults::open(&folder) {
+                Ok(store) => Store::Open(Box::new(store)),
+                Err(error) => self.give_up(&error),
+            };
+        }
+        let Store::Open(store) = &mut self.store else {
+            return None;
+        };
+        match act(store) {
+            Ok(result) => Some(result),
+            Err(error) => {
+                self.store = self.give_up(&error);
+                None
+            }
+        }
+    }
+
+    fn give_up(&self, error: &KeptError) -> Store {
+        let message = format!("no results are kept or taken from now on: {error}");
+        self.engine.warn(None, &message);
+        Store::Unusable
+    }
+}
+
+/// As the number of an attempt: its files are those of results on their way.
+const SPARE: u32 = u32::MAX;
+
+/// What such a file is for.
+fn spare(output: usize) -> String {
+    format!("kept.{output}")
+}
+
+/// The folder of kept results in a state folder.
+const FOLDER: &str = "kept";
+
+/// Results in a batch up to which it is looked whether those that began with it are among them.
+const UNENDED_LOOKED_FOR: usize = 64;
+
+/// Outputs of a kept result, and what it prints.
+type Taken = (Vec<Value<Handle>>, Bytes);
+
+/// Whether a file still has the content that a task has read.
+fn is_unchanged(file: &FileRead) -> bool {
+    let path = Path::new(&*file.path);
+    let length = std::fs::metadata(path).map(|found| found.len()).ok();
+    length == Some(file.length)
+        && KeptResults::digest_of(path).is_ok_and(|digest| digest == file.digest)
+}
+
+fn place_of(label: &Label) -> Digest {
+    Digest(label.name.0)
+}
+
+/// An output as an entry has it; its file is added to `files`. None if that cannot be read.
+fn kept_output(output: StagedOutput, files: &mut Vec<PathBuf>) -> Option<KeptOutput> {
+    let content = match output.content {
+        StagedContent::Inline(bytes) => KeptContent::Inline(bytes),
+        StagedContent::File {
+            path,
+            length,
+            digest,
+        } => {
+            files.push(path.clone());
+            let digest = digest.or_else(|| KeptResults::digest_of(&path).ok())?;
+            KeptContent::Object { digest, length }
+        }
+    };
+    let form = output.form;
+    Some(KeptOutput { form, content })
+}

@@ -1,0 +1,150 @@
+//! What the key of a task is made of.
+//!
+//! It reads payloads only to name what changed. Read next: `ciel_kept::Parts`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ciel_engine::ResultQuery;
+use ciel_kept::{Input, KeptResults, Parts};
+use ciel_model::{Class, Content, Descriptor, Digest, Form, Hasher, Reached};
+use ciel_store::ObjectName;
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::executors::words;
+use crate::settings::Settings;
+
+/// What counts beside a call: settings that change what a command does, the interpreter of Python
+/// tasks, and the current folder.
+pub(super) fn surroundings(settings: &Settings) -> Digest {
+    let mut hasher = Hasher::default();
+    hasher.update(&[u8::from(settings.strict_shell)]);
+    if let Some(python) = &settings.python {
+        hasher.update(python.interpreter.as_os_str().as_bytes());
+    }
+    let folder = std::env::current_dir().unwrap_or_default();
+    hasher.update(folder.as_os_str().as_bytes());
+    hasher.finish()
+}
+
+/// What the result of a task depends on; none if an input cannot be read any more.
+pub(super) fn parts_of(
+    engine: &Engine,
+    surroundings: Digest,
+    query: &ResultQuery,
+) -> Option<Parts> {
+    let descriptor = &query.descriptor;
+    let code = match descriptor.reached.digest() {
+        Some(_) => descriptor.reached.clone(),
+        None => Reached::of(descriptor.code.functions().to_vec()),
+    };
+    let arguments: Option<Value> = serde_json::from_slice(&descriptor.payload).ok();
+    let names = arguments.as_ref().map(input_names).unwrap_or_default();
+    let inputs = query.inputs.iter().enumerate();
+    let inputs: Option<Vec<Input>> = inputs
+        .map(|(index, (form, content))| {
+            let name = names.get(&index).cloned();
+            Some(Input {
+                name: name.unwrap_or_else(|| (index + 1).to_string().into()),
+                digest: digest_of(engine, content)?,
+                form: form.clone(),
+            })
+        })
+        .collect();
+    Some(Parts {
+        executor: descriptor.executor.clone(),
+        surroundings,
+        code: code.digest(),
+        pieces: code.pieces().to_vec(),
+        payload: descriptor.payload.digest(),
+        arguments: arguments.as_ref().map(members).unwrap_or_default(),
+        inputs: inputs?,
+        outputs: descriptor.outputs,
+    })
+}
+
+fn digest_of(engine: &Engine, content: &Content) -> Option<Digest> {
+    match content {
+        Content::Inline(bytes) => Some(Digest::of(bytes)),
+        Content::File {
+            digest: Some(digest),
+            ..
+        } => Some(*digest),
+        Content::File { name, .. } => {
+            let path = engine.objects.share(ObjectName(name.0)).ok()?;
+            KeptResults::digest_of(&path).ok()
+        }
+    }
+}
+
+fn members(arguments: &Value) -> Vec<(Arc<str>, Digest)> {
+    let members = arguments.as_object().into_iter().flatten();
+    members
+        .map(|(name, value)| {
+            (
+                name.as_str().into(),
+                Digest::of(value.to_string().as_bytes()),
+            )
+        })
+        .collect()
+}
+
+/// Words in the arguments of a command that are looked at.
+const WORDS_MAX: usize = 256;
+
+/// The files that the arguments of a command name, in its text or as values, by their content: it
+/// probably reads them.
+pub(super) fn files_named(
+    descriptor: &Descriptor,
+    digest_of: impl Fn(&Path) -> Option<Digest>,
+) -> Vec<Input> {
+    if descriptor.class != Class::Process {
+        return Vec::new();
+    }
+    let arguments: Value = serde_json::from_slice(&descriptor.payload).unwrap_or_default();
+    let folder = arguments.get("folder").and_then(Value::as_str);
+    let current = std::env::current_dir().unwrap_or_default();
+    let folder = folder.map_or(current.clone(), |folder| current.join(folder));
+    let mut words = BTreeSet::new();
+    add_words(&arguments, &mut words);
+    let file = |word: &&str| {
+        let path = folder.join(word);
+        path.is_file().then(|| (word.to_string(), path))
+    };
+    let files = words.iter().take(WORDS_MAX).filter_map(file);
+    let input = |(name, path): (String, PathBuf)| {
+        Some(Input {
+            digest: digest_of(&path)?,
+            name: name.into(),
+            form: Form::Bytes,
+        })
+    };
+    files.filter_map(input).collect()
+}
+
+/// The words of all texts in a value.
+fn add_words<'a>(value: &'a Value, words: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::String(text) => {
+            words.insert(text);
+            let is_between = |c: char| c.is_whitespace() || "\"'`;|&<>()=${}".contains(c);
+            words.extend(text.split(is_between).filter(|word| !word.is_empty()));
+        }
+        Value::Array(values) => values.iter().for_each(|value| add_words(value, words)),
+        Value::Object(values) => values.values().for_each(|value| add_words(value, words)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The names of inputs, by their numbers.
+fn input_names(arguments: &Value) -> BTreeMap<usize, Arc<str>> {
+    let named = words::named_inputs(arguments).into_iter();
+    let numbered = |(name, value): (String, &Value)| {
+        let number = value.get("$ref")?.as_u64()?;
+        Some((number as usize, name.into()))
+    };
+    named.filter_map(numbered).collect()
+}

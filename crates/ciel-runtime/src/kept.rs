@@ -1,0 +1,61 @@
+//! Results that are kept across runs: requests to the thread that looks them up and keeps them.
+//!
+//! That thread alone uses the store; who holds the machines only sends it requests. It does not
+//! know what an entry looks like. Read next: `keeper`, then `ciel-kept`.
+
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+use bytes::Bytes;
+use ciel_engine::ResultQuery;
+use ciel_model::{Digest, FileRead, Form};
+use ciel_node::AttemptKey;
+
+/// Bytes of what a task prints that are kept; one that prints more runs in each run.
+pub(crate) const PRINTED_BYTES_MAX: u64 = 1 << 20;
+
+/// A request to the thread of kept results.
+pub(crate) enum Request {
+    /// Look a result up, and tell the graph.
+    Find(Box<ResultQuery>),
+    /// A task begins whose result may be kept: what it is given is still there.
+    Begun(Box<ResultQuery>),
+    /// That task has ended well.
+    Ended(Box<EndedTask>),
+    /// That attempt has not ended well.
+    Left(AttemptKey),
+    /// The job has ended.
+    Close,
+}
+
+/// What a task gave that ended well.
+pub(crate) struct EndedTask {
+    pub(crate) attempt: AttemptKey,
+    pub(crate) outputs: Vec<StagedOutput>,
+    pub(crate) printed: Bytes,
+    /// Files that it has read beside its inputs.
+    pub(crate) read: Vec<FileRead>,
+    pub(crate) took_us: u64,
+}
+
+/// One output of such a task.
+pub(crate) struct StagedOutput {
+    pub(crate) form: Form,
+    pub(crate) content: StagedContent,
+}
+
+/// Its bytes, wherever they go in the run.
+pub(crate) enum StagedContent {
+    Inline(Bytes),
+    /// In a file that nobody else removes.
+    File {
+        path: PathBuf,
+        length: u64,
+        digest: Option<Digest>,
+    },
+}
+
+/// The receiver is gone only when the run is over; then nothing is looked up or kept any more.
+pub(crate) fn send(kept: &Sender<Request>, request: Request) {
+    let _ = kept.send(request);
+}

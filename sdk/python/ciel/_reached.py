@@ -1,0 +1,330 @@
+"""All code that a function reaches: what its results depend on, as named pieces with digests.
+
+A piece is a function, a class, a constant, a whole module, or an installed package by its version.
+A function leads to what it names, captures and has as defaults; a class to its bases and methods; a
+container to what is in it. Each piece is looked at once in a process, and knows only what it leads
+to by name, so a change shows in the piece that has changed. Code that computes names leads to all
+of its module. It runs no code of the program but properties of its values. Read next: `_values.py`,
+`_bytecode.py`; docs/reference/python.md, "What counts as the code of a task".
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ciel._bytecode import Names, Noted, Path, names_of, parts_of
+from ciel._call import Definition, TaskFunction
+from ciel._classes import parts_of_class
+from ciel._libraries import version_of
+from ciel._project import is_project_file
+from ciel._sources import Module, Source, source_of, whole_module
+from ciel._values import Values
+
+DIGEST_BYTES = 16
+
+
+class Piece(NamedTuple):
+    """Code that a function reaches, or a value: its name, file, line, and digest in 16 bytes."""
+
+    name: str
+    file: str
+    line: int
+    digest: bytes
+
+
+class Local(NamedTuple):
+    """A piece, and what it leads to."""
+
+    piece: Piece
+    leads_to: tuple[Any, ...]
+
+
+class Constant(NamedTuple):
+    """A global variable that is no function, class or module."""
+
+    namespace: dict[str, Any]
+    name: str
+
+
+_MISSING = object()
+_LOCAL: dict[Any, tuple[Any, Local]] = {}
+"""By key, with the object itself, so that no other gets its address."""
+
+
+def reached(function: Callable[..., Any], version: str | None = None) -> list[Piece]:
+    """The pieces that a function reaches, itself first, the others by name; equal in any process.
+
+    `version` stands for the code of the function itself.
+    """
+    first = _local(function)
+    piece = first.piece
+    if version is not None:
+        piece = piece._replace(digest=digest_of([b"version", version.encode()]))
+    seen, waiting, found = {_key(function)}, [*first.leads_to], {}
+    for target in waiting:  # which grows meanwhile
+        key = _key(target)
+        if key in seen:
+            continue
+        seen.add(key)
+        local = _local(target)
+        found[(local.piece.name, local.piece.file, local.piece.digest)] = local.piece
+        waiting += local.leads_to
+    return [piece, *(found[key] for key in sorted(found))]
+
+
+def functions_reached(function: Callable[..., Any]) -> Iterator[types.FunctionType]:
+    """The functions of the program that a function reaches, itself first."""
+    seen, waiting = set(), [function]
+    for target in waiting:  # which grows meanwhile
+        key = _key(target)
+        if key in seen:
+            continue
+        seen.add(key)
+        inner = target.function if isinstance(target, TaskFunction) else target
+        if isinstance(inner, types.FunctionType) and _is_of_project(inner):
+            yield inner
+        waiting += _local(target).leads_to
+
+
+def forget() -> None:
+    """Functions or classes were defined again: nothing that was found holds any more."""
+    _LOCAL.clear()
+
+
+def digest_of(parts: Iterable[bytes]) -> bytes:
+    """A digest of parts, which are told apart."""
+    hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for part in parts:
+        hasher.update(len(part).to_bytes(8, "big") + part)
+    return hasher.digest()
+
+
+def _key(target: Any) -> Any:
+    if isinstance(target, Constant):
+        return (id(target.namespace), target.name)
+    return target if isinstance(target, Module) else id(target)
+
+
+def _local(target: Any) -> Local:
+    key = _key(target)
+    found = _LOCAL.get(key)
+    if found is None:
+        found = _LOCAL[key] = (target, _made(target))
+    return found[1]
+
+
+def _made(target: Any) -> Local:
+    if isinstance(target, TaskFunction):
+        return _task(target)
+    if isinstance(target, types.FunctionType):
+        return _function(target)
+    if isinstance(target, Module):
+        return _module(target.name)
+    if isinstance(target, Constant):
+        return _constant(target)
+    if isinstance(target, type):
+        return _class(target)
+    return _foreign(getattr(target, "__module__", None) or type(target).__module__, ())
+
+
+def _task(task: TaskFunction) -> Local:
+    local = _local(task.function)
+    version = task.options_now.version
+    if version is None:
+        return local
+    digest = digest_of([b"version", version.encode()])
+    return local._replace(piece=local.piece._replace(digest=digest))
+
+
+def _function(function: types.FunctionType) -> Local:
+    code = function.__code__
+    captured = [value for _, value in _captured(function)]
+    if not _is_of_project(function):
+        return _foreign(function.__globals__.get("__name__") or "", captured)
+    noted = Noted()
+    names = names_of(code, noted)
+    values = Values(_home(function))
+    parts = [*parts_of(code, noted)]
+    parts.append(values.digest((function.__defaults__, function.__kwdefaults__)))
+    for name, value in _captured(function):
+        parts += [name.encode(), values.digest(value)]
+    wrapped = getattr(function, "__wrapped__", None)
+    if wrapped is not None:
+        values.digest(wrapped)
+    leads_to = [*values.leads_to]
+    for target, text in _named(names, function.__globals__):
+        parts.append(text)
+        leads_to.append(target)
+    leads_to += _imported(names, function.__globals__)
+    if names.computes:
+        leads_to += _all_of(function.__globals__)
+    line = code.co_firstlineno
+    piece = Piece(function.__qualname__, code.co_filename, line, digest_of(parts))
+    return Local(piece, tuple(leads_to))
+
+
+def _home(function: Any) -> Module | None:
+    name = function.__globals__.get("__name__")
+    return Module(name) if name in sys.modules else None
+
+
+def _is_of_project(function: types.FunctionType) -> bool:
+    file = function.__code__.co_filename
+    if file.startswith("<"):  # made from text, as by `dataclass`, or in a notebook
+        file = function.__globals__.get("__file__") or ""
+        return not file or is_project_file(file)
+    return is_project_file(file)
+
+
+def _captured(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+
+
+def _named(names: Names, namespace: dict[str, Any]) -> Iterator[tuple[Any, bytes]]:
+    """What paths of names lead to, each with a text that says which that is."""
+    for path in names.paths:
+        value = namespace.get(path[0], _MISSING)
+        if value is _MISSING:  # a built-in name, or assigned later
+            continue
+        target = _at(path, value, namespace)
+        if target is not None:
+            yield target, ".".join(path).encode() + b"=" + _title(target)
+
+
+def _at(path: Path, value: Any, namespace: dict[str, Any]) -> Any:
+    """The target at the end of a path: attributes are followed through modules of the program."""
+    name = path[0]
+    for attribute in path[1:]:
+        if not isinstance(value, types.ModuleType) or not _is_project_module(value):
+            break
+        namespace, name = value.__dict__, attribute
+        if attribute not in namespace:  # made when it is asked for, or a module not imported yet
+            return Module(value.__name__)
+        value = namespace[attribute]
+    return _target(value, namespace, name)
+
+
+def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
+    if isinstance(value, types.ModuleType):
+        return Module(value.__name__)
+    if isinstance(value, Definition) and not isinstance(value, TaskFunction):
+        return value.function
+    if isinstance(value, (types.FunctionType, type, TaskFunction)):
+        return value
+    if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+        return Module(getattr(value, "__module__", None) or "builtins")
+    return Constant(namespace, name)
+
+
+def _title(target: Any) -> bytes:
+    if isinstance(target, (Constant, Module)):
+        return target.name.encode()
+    inner = target.function if isinstance(target, TaskFunction) else target
+    return f"{inner.__module__}.{inner.__qualname__}".encode()
+
+
+def _is_project_module(module: types.ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    if module.__name__ == "__main__":
+        return True
+    if file is None:
+        return bool(getattr(module, "__path__", None))  # a folder without a file of its own
+    return is_project_file(file)
+
+
+def _imported(names: Names, namespace: dict[str, Any]) -> Iterator[Module]:
+    package = namespace.get("__package__") or ""
+    for level, module, taken in names.imports:
+        if level:
+            parts = package.split(".")
+            base = ".".join(parts[: len(parts) - level + 1])
+            module = f"{base}.{module}" if module else base
+        yield Module(module)
+        for name in taken:
+            if f"{module}.{name}" in sys.modules:
+                yield Module(f"{module}.{name}")
+
+
+def _all_of(namespace: dict[str, Any]) -> Iterator[Any]:
+    """All of the module with these globals; one without a file is all that it has."""
+    name = namespace.get("__name__") or ""
+    if source_of(name) is not None:
+        yield Module(name)
+        return
+    for name, value in sorted(namespace.items()):
+        if not name.startswith("__") and not isinstance(value, types.ModuleType):
+            yield _target(value, namespace, name)
+
+
+def _class(found: type) -> Local:
+    file = getattr(sys.modules.get(found.__module__), "__file__", None)
+    in_project = found.__module__ == "__main__" or file is not None and is_project_file(file)
+    if not in_project:
+        return _foreign(found.__module__, ())
+    source = source_of(found.__module__)
+    values = Values(Module(found.__module__) if source is not None else None)
+    parts = [*parts_of_class(found, values)]
+    line = source.line_of_class(found.__qualname__) if source is not None else 0
+    piece = Piece(found.__qualname__, file or "", line, digest_of(parts))
+    return Local(piece, tuple(values.leads_to))
+
+
+def _constant(constant: Constant) -> Local:
+    namespace, name = constant
+    module = namespace.get("__name__") or ""
+    source = source_of(module)
+    place = _place_of_constant(name, namespace[name], source)
+    values = Values(Module(module) if source is not None else None)
+    piece = Piece(name, *place, digest_of([values.digest(namespace[name])]))
+    return Local(piece, tuple(values.leads_to))
+
+
+def _place_of_constant(name: str, value: Any, source: Source | None) -> tuple[str, int]:
+    """File and line of the assignment, which may be in another module of the program."""
+    if source is None:
+        return "", 0
+    line = source.line_of_variable(name)
+    if line:
+        return source.file, line
+    for other in [*sys.modules.values()]:
+        if getattr(other, "__dict__", {}).get(name, _MISSING) is value:
+            found = source_of(other.__name__) if _is_project_module(other) else None
+            line = found.line_of_variable(name) if found is not None else 0
+            if found is not None and line:
+                return found.file, line
+    return source.file, 0
+
+
+def _module(name: str) -> Local:
+    source = source_of(name)
+    if source is None:
+        return _foreign(name, ())
+    parts, imports = whole_module(name, source)
+    targets = [Module(target) for target in imports]
+    piece = Piece(f"module {name}", source.file, 1, digest_of(parts))
+    return Local(piece, tuple(targets))
+
+
+def _foreign(module: str, captured: Iterable[Any]) -> Local:
+    """A package by its version; what one of its functions captures may be of the program."""
+    package, version = _version(module)
+    values = Values(None)
+    for value in captured:
+        values.digest(value)
+    piece = Piece(f"{package} {version}".strip(), "", 0, digest_of([version.encode()]))
+    return Local(piece, tuple(values.leads_to))
+
+
+@functools.cache
+def _version(module: str) -> tuple[str, str]:
+    return version_of(module)

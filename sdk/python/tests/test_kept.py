@@ -1,0 +1,139 @@
+"""Results of Python tasks that are kept across runs, by the command.
+
+Each task tells on standard error that it ran, which no result depends on.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+JOB = '''
+import sys
+
+import ciel
+
+from parts import helper
+
+FACTOR = 2
+
+
+@ciel.task
+def scaled(n: int) -> int:
+    print("ran scaled", n, file=sys.stderr)
+    print("scaling", n)
+    return helper(n) * FACTOR
+
+
+@ciel.task
+def long(n: int) -> bytes:
+    print("ran long", n, file=sys.stderr)
+    return b"x" * 5000 + str(n).encode()
+
+
+@ciel.task
+def read() -> str:
+    print("ran read", file=sys.stderr)
+    with open("data.txt") as file:
+        return file.read()
+
+
+@ciel.task
+def written() -> int:
+    print("ran written", file=sys.stderr)
+    with open("log.txt", "w") as file:
+        return file.write("one")
+
+
+def main() -> list[object]:
+    numbers = [scaled.spawn(n) for n in range(3)]
+    longs = [long.spawn(n) for n in range(2)]
+    others = [read.spawn(), written.spawn()]
+    return [future.result() for future in [*numbers, *longs, *others]][:3]
+'''
+
+PARTS = '''
+def helper(n: int) -> int:
+    """Helps."""
+    return n + 1
+'''
+
+ALL = [
+    "long 0",
+    "long 1",
+    "read",
+    "scaled 0",
+    "scaled 1",
+    "scaled 2",
+    "written",
+]
+
+
+def project(folder: Path) -> None:
+    (folder / "job.py").write_text(JOB)
+    (folder / "parts.py").write_text(PARTS)
+    (folder / "data.txt").write_text("data")
+
+
+def run(folder: Path, *options: str) -> tuple[list[str], str, str]:
+    """What ran, standard output, and standard error."""
+    command = os.environ.get("CIEL_COMMAND") or shutil.which("ciel")
+    if command is None:
+        pytest.skip("the command ciel is not installed")
+    words = [command, "run", "--python", sys.executable, *options, "job.py"]
+    ended = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stderr.splitlines()
+    ran = sorted(line.split("] ran ")[1] for line in lines if "] ran " in line)
+    return ran, ended.stdout, ended.stderr
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def test_edit_of_one_thing_reruns_what_reaches_it_and_says_why(tmp_path: Path) -> None:
+    project(tmp_path)
+    ran, printed, _ = run(tmp_path)
+    assert ran == ALL
+    job, parts, data = tmp_path / "job.py", tmp_path / "parts.py", tmp_path / "data.txt"
+    scaled = ["scaled 0", "scaled 1", "scaled 2", "written"]
+    for path, before, after, expected, reason in [
+        (data, "data", "data", ["written"], ""),
+        (job, "FACTOR = 2", "# Twice.\n\nFACTOR = 2", ["written"], ""),
+        (parts, "Helps.", "It helps.", ["written"], ""),
+        (parts, "n + 1", "1 + n + 0", scaled, "parts.py:2"),
+        (job, "FACTOR = 2", "FACTOR = 3", scaled, "job.py"),
+        (job, 'x" * 5000', 'x" * 6000', ["long 0", "long 1", "written"], "job.py"),
+        (data, "data", "other", ["read", "written"], "input changed"),
+    ]:
+        edit(path, before, after)
+        ran, now, told = run(tmp_path, "--kept")
+        assert ran == expected, (after, told)
+        assert reason in told
+        assert now.splitlines()[:3] == printed.splitlines()[:3]
+
+
+def test_task_that_was_seen_to_write_runs_in_each_run(tmp_path: Path) -> None:
+    project(tmp_path)
+    run(tmp_path)
+    (tmp_path / "log.txt").unlink()
+    ran, _, _ = run(tmp_path, "--kept")
+    assert ran == ["written"]
+    assert (tmp_path / "log.txt").read_text() == "one"
+
+
+def test_marked_task_is_taken_after_a_run_that_ended_well(tmp_path: Path) -> None:
+    project(tmp_path)
+    edit(tmp_path / "job.py", "@ciel.task\ndef long", "@ciel.task(keep=True)\ndef long")
+    edit(tmp_path / "job.py", "@ciel.task\ndef read", "@ciel.task(keep=False)\ndef read")
+    assert run(tmp_path)[0] == ALL
+    assert run(tmp_path)[0] == [name for name in ALL if not name.startswith("long")]
+    assert run(tmp_path, "--kept")[0] == ["read", "written"]

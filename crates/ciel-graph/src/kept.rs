@@ -42,6 +42,11 @@ impl Graph {
         self.lookups -= u64::from(self.tasks[&key].state == State::LookedUp);
     }
 
+    /// Whether a task has spawned anything; one that is over has not.
+    pub fn has_spawned(&self, key: TaskKey) -> bool {
+        self.tasks.get(&key).is_some_and(|task| task.spawned)
+    }
+
     /// Whether the result of any task is being looked up.
     pub fn awaits_results(&self) -> bool {
         self.lookups > 0

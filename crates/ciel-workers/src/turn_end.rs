@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ciel_engine::{Action, Kept, Reply};
-use ciel_graph::{Output, Until, Wait};
+use ciel_graph::{Entry, Output, Until, Wait};
 use ciel_model::{Audit, Content, Digest, FileRead, Form, Handle, Keeping, Refused, Value};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self, Reference, SavedContinuation};
@@ -48,7 +48,9 @@ pub(crate) fn exit(
     let outputs: Vec<Output> = outputs.into_iter().map(published).collect();
     let audit = audit(task, message.audit)?;
     let assignment = &task.assignment;
-    let has_acted = task.attempt.actions() > assignment.next_action;
+    // What it has spawned would have to print again, and what it has asked may be answered otherwise.
+    let has_waited = !matches!(assignment.entry, Entry::Start(_));
+    let has_acted = has_waited || task.attempt.actions() > assignment.next_action;
     if assignment.descriptor.keeping != Keeping::Never && !has_acted {
         turn.host.keep(assignment, &outputs, audit.as_deref());
     }

@@ -137,3 +137,42 @@ def test_marked_task_is_taken_after_a_run_that_ended_well(tmp_path: Path) -> Non
     assert run(tmp_path)[0] == ALL
     assert run(tmp_path)[0] == [name for name in ALL if not name.startswith("long")]
     assert run(tmp_path, "--kept")[0] == ["read", "written"]
+
+
+TREE = '''
+import sys
+
+import ciel
+
+
+@ciel.task
+def leaf(n: int) -> int:
+    print("leaf", n)
+    print("ran leaf", n, file=sys.stderr)
+    return n
+
+
+@ciel.task(keep=True)
+def parent(n: int) -> int:
+    print("begin", n)
+    leaves = [leaf.spawn(n + k) for k in range(3)]
+    total = sum(leaf.result() for leaf in leaves)
+    print("end", n)
+    return total
+
+
+def main() -> list[int]:
+    return [parent.spawn(10).result(), *(f.result() for f in [parent.spawn(20), parent.spawn(30)])]
+'''
+
+
+@pytest.mark.parametrize("cores", ["-j1", "-j2"])
+def test_output_of_children_is_printed_although_their_parent_is_marked(
+    tmp_path: Path, cores: str
+) -> None:
+    """A parent whose children had begun inside it was kept once without what they print."""
+    (tmp_path / "job.py").write_text(TREE)
+    _, first, _ = run(tmp_path, cores)
+    assert first.count("leaf") == 9
+    for _ in range(2):
+        assert run(tmp_path, cores, "--kept")[1] == first

@@ -61,6 +61,9 @@ pub(crate) fn keep_watched(
     let Some(text) = text.filter(|_| has_promised || is_harmless) else {
         return;
     };
+    if engine.lock().graph().has_spawned(assignment.task) {
+        return;
+    }
     let Some(outputs) = staged(engine, assignment, outputs) else {
         return;
     };

@@ -378,6 +378,8 @@ fn recorded(facts: &Facts<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use ciel_graph::Moment;
     use ciel_view::records::{RunRecord, TaskRecord};
 
@@ -399,6 +401,7 @@ mod tests {
             counts: None,
             tasks,
             left_out: 0,
+            waiting: BTreeMap::new(),
             end: None,
         }
     }

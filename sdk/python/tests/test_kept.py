@@ -176,3 +176,38 @@ def test_output_of_children_is_printed_although_their_parent_is_marked(
     assert first.count("leaf") == 9
     for _ in range(2):
         assert run(tmp_path, cores, "--kept")[1] == first
+
+
+LOGGED = '''
+import sys
+
+import ciel
+
+
+@ciel.task(keep=True)
+def logged(n: int) -> int:
+    print("ran logged", n, file=sys.stderr)
+    with ciel.open("log", "serial-append") as log:
+        print("line", n, file=log)
+    return n
+
+
+@ciel.task(keep=True)
+def silent(n: int) -> int:
+    print("ran silent", n, file=sys.stderr)
+    return n
+
+
+def main() -> list[int]:
+    return [each.spawn(n).result() for n in range(2) for each in (logged, silent)]
+'''
+
+
+def test_task_that_has_written_to_an_ordered_file_runs_in_each_run(tmp_path: Path) -> None:
+    """A kept result is taken without running the task, whose lines would be missing in the file."""
+    (tmp_path / "job.py").write_text(LOGGED)
+    run(tmp_path)
+    (tmp_path / "log").unlink()
+    ran, _, _ = run(tmp_path)
+    assert ran == ["logged 0", "logged 1"]
+    assert (tmp_path / "log").read_text() == "line 0\nline 1\n"

@@ -90,6 +90,7 @@ impl Host for WorkerHost<'_> {
         after: u64,
         bytes: Vec<u8>,
     ) -> Failed<()> {
+        self.workers.note_file(task);
         ordered_files::write(self.engine(), task, file, after, bytes.into())
     }
 

@@ -87,7 +87,7 @@ pub(crate) struct Workers {
 /// What an attempt has printed.
 struct Printed {
     attempt: AttemptNumber,
-    /// None if it is too much.
+    /// None if it is too much, or if the attempt has written elsewhere, too.
     text: Option<Vec<u8>>,
 }
 
@@ -257,7 +257,19 @@ impl Workers {
         }
     }
 
-    /// All that an attempt has printed; none if that is too much.
+    /// A task has written to an ordered file, which is not part of a kept result.
+    pub(super) fn note_file(&self, task: &Assignment) {
+        if task.descriptor.keeping == Keeping::Never {
+            return;
+        }
+        let written = Printed {
+            attempt: task.attempt,
+            text: None,
+        };
+        self.printed.borrow_mut().insert(task.task, written);
+    }
+
+    /// All that an attempt has printed; none if that is too much, or not all that it has written.
     pub(super) fn take_printed(&self, task: &Assignment) -> Option<Vec<u8>> {
         match self.printed.borrow_mut().remove(&task.task) {
             Some(printed) if printed.attempt == task.attempt => printed.text,

@@ -48,7 +48,7 @@ pub(crate) fn exit(
     let outputs: Vec<Output> = outputs.into_iter().map(published).collect();
     let audit = audit(task, message.audit)?;
     let assignment = &task.assignment;
-    // What it has spawned would have to print again, and what it has asked may be answered otherwise.
+    // What it has spawned would have to print again; what it has asked may be answered otherwise.
     let has_waited = !matches!(assignment.entry, Entry::Start(_));
     let has_acted = has_waited || task.attempt.actions() > assignment.next_action;
     if assignment.descriptor.keeping != Keeping::Never && !has_acted {

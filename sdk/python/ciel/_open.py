@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias, cast, overload
 
 from ciel._ordered_files import OrderedBytes, OrderedText, open_free
 from ciel._task_files import OrderedFile, is_in_task, open_in_task
@@ -28,7 +28,7 @@ def open(  # noqa: A001
     encoding: str = "utf-8",
     errors: str = "strict",
     exists: bool = False,
-) -> OrderedText | OrderedFile: ...
+) -> OrderedText: ...
 
 
 @overload
@@ -39,7 +39,7 @@ def open(  # noqa: A001
     encoding: None,
     errors: str = "strict",
     exists: bool = False,
-) -> OrderedBytes | OrderedFile: ...
+) -> OrderedBytes: ...
 
 
 def open(  # noqa: A001
@@ -49,7 +49,7 @@ def open(  # noqa: A001
     encoding: str | None = "utf-8",
     errors: str = "strict",
     exists: bool = False,
-) -> OrderedText | OrderedBytes | OrderedFile:
+) -> OrderedText | OrderedBytes:
     """Opens a file that a parallel program writes as the serial program would.
 
     In a task of a job, the file receives what the serial program would write there, whatever runs
@@ -78,7 +78,8 @@ def open(  # noqa: A001
         known = ", ".join(repr(one) for one in MODES)
         raise ValueError(f"mode of {os.fsdecode(path)!r} is {mode!r}; the modes are {known}")
     if is_in_task():
-        return _open_in_task(os.fsdecode(path), mode, encoding, errors, exists)
+        # It has the methods of both, as far as a file that is only appended to can have them.
+        return cast(OrderedText, _open_in_task(os.fsdecode(path), mode, encoding, errors, exists))
     if encoding is None:
         return open_free(path, mode, exists)
     # An encoding that cannot be used is found before the file is emptied.

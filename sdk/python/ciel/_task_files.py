@@ -115,6 +115,11 @@ class OrderedFile(io.TextIOBase):
         self._check_open()
         self._pass_on(b"", True)
 
+    def dup(self) -> OrderedFile:
+        """Another handle of the same file."""
+        self._check_open()
+        return OrderedFile(self._path)
+
     def writable(self) -> bool:
         """Always."""
         return True

@@ -79,5 +79,7 @@ def test_programs_show_the_same_whenever_children_become_tasks(slots: str, tmp_p
         assert len(never) < len(sometimes) < len(always)
 
 
-def test_killed_programs_show_the_same_whenever_children_become_tasks(tmp_path: Path) -> None:
-    soak_killed(_job(tmp_path, SOMETIMES), 5)
+def test_killed_programs_show_the_same_whenever_children_become_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soak_killed(_job(tmp_path, SOMETIMES), 5, monkeypatch)

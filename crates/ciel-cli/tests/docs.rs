@@ -4,7 +4,7 @@
 //! standard output. `skywriting fails` and `python fails` mark a program whose job fails. Each is
 //! run in a folder of its own, on every core and once more with `--serial`. A block such as
 //! `python using joblib` is a program for another tool, and is run by that where it is installed;
-//! `python using threads` is a program of its own, without a job.
+//! `python using threads` and `sh using ciel` are programs of their own, without a job.
 //! This file does not know what the programs mean; the pages are `README.md` and all of `docs/`.
 
 mod support;
@@ -41,6 +41,8 @@ enum Tool {
     Package(&'static str),
     Snakemake,
     Parallel,
+    /// A shell that finds the command.
+    Shell,
 }
 
 impl Tool {
@@ -53,6 +55,7 @@ impl Tool {
             "python using ray" => Some(Tool::Package("ray")),
             "snakefile using snakemake" => Some(Tool::Snakemake),
             "sh using parallel" => Some(Tool::Parallel),
+            "sh using ciel" => Some(Tool::Shell),
             _ => None,
         }
     }
@@ -62,6 +65,7 @@ impl Tool {
         let module = match self {
             Tool::Package(name) => name,
             Tool::Snakemake => "snakemake",
+            Tool::Shell => return None,
             Tool::Parallel => {
                 let tried = Command::new("parallel").arg("--version").output();
                 let is_installed = tried.is_ok_and(|output| output.status.success());
@@ -77,7 +81,7 @@ impl Tool {
         let (program, words): (PathBuf, &[&str]) = match self {
             Tool::Package(_) => (python(), &[]),
             Tool::Snakemake => (python(), &SNAKEMAKE),
-            Tool::Parallel => ("sh".into(), &[]),
+            Tool::Parallel | Tool::Shell => ("sh".into(), &[]),
         };
         let mut command = Command::new(program);
         command.args(words).arg(file);
@@ -102,7 +106,7 @@ impl Language {
             Language::Skywriting => "program.sw",
             Language::Python | Language::For(Tool::Package(_)) => "program.py",
             Language::For(Tool::Snakemake) => "Snakefile",
-            Language::For(Tool::Parallel) => "program.sh",
+            Language::For(Tool::Parallel | Tool::Shell) => "program.sh",
         }
     }
 }
@@ -210,8 +214,11 @@ fn run(example: &Example, options: &[&str]) -> Output {
             command
         }
     };
+    let beside = Path::new(env!("CARGO_BIN_EXE_ciel")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
     command
         .env("CIEL_PYTHON", python())
+        .env("PATH", format!("{}:{path}", beside.display()))
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .output()

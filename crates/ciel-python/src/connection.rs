@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use rustix::io::Errno;
 
 use crate::definitions::{Definition, Received as Definitions, Sent};
+use crate::durations::duration;
 use crate::engine_messages;
 use crate::failure::Failure;
 use crate::incoming::{Incoming, ReceiveError, Received};
@@ -459,12 +460,11 @@ impl Connection {
 
     /// Writes to a stream of the task, after so many actions: 0 standard output, 1 standard error.
     fn write(&self, py: Python<'_>, tag: u32, sink: i32, data: &[u8], after: u64) -> PyResult<()> {
-        let sink = messages::known::<wire::Sink>(sink, "stream")?;
         let write = wire::Write {
-            sink,
+            sink: messages::known::<wire::Sink>(sink, "stream")?,
             data: Bytes::copy_from_slice(data),
             after,
-            ..Default::default()
+            file: String::new(),
         };
         self.say(py, tag, write)
     }
@@ -474,15 +474,16 @@ impl Connection {
         &self,
         py: Python<'_>,
         tag: u32,
-        path: &str,
+        file: String,
         data: &[u8],
         after: u64,
     ) -> PyResult<()> {
+        let (sink, data) = (0, Bytes::copy_from_slice(data));
         let write = wire::Write {
-            data: Bytes::copy_from_slice(data),
+            sink,
+            data,
             after,
-            file: path.to_string(),
-            ..Default::default()
+            file,
         };
         self.say(py, tag, write)
     }
@@ -585,12 +586,6 @@ impl Drop for Connection {
         self.watch.end();
         self.ends.outgoing.end();
     }
-}
-
-/// Raises ValueError for what is no length of time.
-pub(crate) fn duration(seconds: f64) -> PyResult<Duration> {
-    let found = Duration::try_from_secs_f64(seconds);
-    found.map_err(|error| PyValueError::new_err(format!("{seconds} s: {error}")))
 }
 
 fn os_error(error: Errno) -> PyErr {

@@ -15,6 +15,7 @@
 
 mod connection;
 mod definitions;
+mod durations;
 mod engine_messages;
 mod environment;
 mod failure;

@@ -10,8 +10,9 @@ use std::time::Duration;
 use ciel_protocol::wire::{Spawn, WorkerMessage};
 use pyo3::prelude::*;
 
-use crate::connection::{Connection, duration};
+use crate::connection::Connection;
 use crate::definitions::Definition;
+use crate::durations::duration;
 use crate::idle::IdleCores;
 use crate::levels::Levels;
 use crate::long_turns::Ends;

@@ -396,8 +396,7 @@ fn conclude(
             left_count,
         } => {
             warn_of_left(engine, label, &left, left_count);
-            let mut core = engine.lock();
-            core.history.process_ended(label, exit.resident_bytes_max);
+            note_memory(engine, label, &exit);
             exit.status
         }
         ProcessEnd::Lost => {
@@ -512,6 +511,11 @@ fn gather(
         }));
     }
     Ok(outputs)
+}
+
+fn note_memory(engine: &Engine, label: &Label, exit: &Exit) {
+    let mut core = engine.lock();
+    core.history.process_ended(label, exit.resident_bytes_max);
 }
 
 fn warn_of_left(engine: &Engine, label: &Label, left: &[Left], count: u32) {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STDERR = 2
 PARKED_STRANDS_MAX = 1_000_000
-FEATURES = "parked timeouts no_scratch interrupt ahead unwind begun later files".split()
+FEATURES: list[str] = "parked timeouts no_scratch interrupt ahead unwind begun later files".split()
 
 
 def main() -> None:

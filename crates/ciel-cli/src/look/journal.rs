@@ -103,11 +103,7 @@ fn words(act: &Act) -> String {
             fail_fast,
             ordered_errors,
         } => began([*keep_going, *fail_fast, *ordered_errors]),
-        Act::TakenUp { lost: 0 } => "the run was resumed by another process".to_string(),
-        Act::TakenUp { lost } => {
-            let lost = counted(*lost, "object");
-            format!("the run was resumed by another process; {lost} lost")
-        }
+        Act::TakenUp { lost } => taken_up(*lost),
         Act::Submitted { task, executor } => format!("{task} submitted, for {executor}"),
         Act::Placed { task, attempt: 0 } => format!("{task} got a slot"),
         Act::Placed { task, attempt } => format!("{task} got a slot, attempt {}", attempt + 1),
@@ -161,6 +157,14 @@ fn words(act: &Act) -> String {
             beginning,
         } => wrote(task, stream, *length, beginning),
         Act::Unfinished => "bytes at the end are not a complete record".to_string(),
+    }
+}
+
+fn taken_up(lost: u64) -> String {
+    let resumed = "the run was resumed by another process";
+    match lost {
+        0 => resumed.to_string(),
+        _ => format!("{resumed}; {} lost", counted(lost, "object")),
     }
 }
 

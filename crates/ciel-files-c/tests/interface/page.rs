@@ -1,4 +1,4 @@
-//! The programs on the page `docs/reference/ordered-c.md` do what the page says.
+//! The programs in C and C++ on the pages do what the pages say.
 
 use std::fs;
 
@@ -7,8 +7,14 @@ use crate::support::{Place, can_compile, repository};
 /// A block of code: its language and its text.
 type Block = (String, String);
 
-fn blocks() -> Vec<Block> {
-    let page = fs::read_to_string(repository().join("docs/reference/ordered-c.md")).unwrap();
+/// The pages that have such programs, and how many.
+const PAGES: [(&str, usize); 2] = [
+    ("docs/reference/ordered-c.md", 3),
+    ("docs/concepts/serial-append.md", 1),
+];
+
+fn blocks(page: &str) -> Vec<Block> {
+    let page = fs::read_to_string(repository().join(page)).unwrap();
     let parts = page.split("```").skip(1).step_by(2);
     let blocks = parts.map(|block| {
         let (language, text) = block.split_once('\n').unwrap();
@@ -18,11 +24,18 @@ fn blocks() -> Vec<Block> {
 }
 
 #[test]
-fn programs_of_the_page_write_what_the_page_says() {
+fn programs_of_the_pages_write_what_the_pages_say() {
     if !can_compile() {
         return;
     }
-    let blocks = blocks();
+    for (page, programs) in PAGES {
+        assert_eq!(run_programs(page), programs, "{page}");
+    }
+}
+
+/// Runs the programs of a page, and counts them.
+fn run_programs(page: &str) -> usize {
+    let blocks = blocks(page);
     let mut programs = 0;
     for pair in blocks.windows(2) {
         let [(language, code), (kind, expected)] = pair else {
@@ -40,5 +53,5 @@ fn programs_of_the_page_write_what_the_page_says() {
         assert_eq!(place.text("log"), *expected);
         programs += 1;
     }
-    assert_eq!(programs, 3);
+    programs
 }

@@ -37,11 +37,8 @@ pub(super) fn finish(
     let reruns = core.reruns.all();
     let elapsed_us = engine.now();
     let processor_us = core.processor_us() + ciel_spawner::own_processor_us();
-    let failure = ending
-        .result
-        .as_ref()
-        .err()
-        .map(|failure| failure.to_string());
+    let failure = ending.result.as_ref().err();
+    let failure = failure.map(|failure| failure.to_string());
     drop(core);
     let end = EndRecord {
         failure: failure.clone(),

@@ -389,9 +389,16 @@ fn kept(outcome: &Outcome) -> String {
         return String::new();
     }
     let mut parts = vec![format!("{kept} of {} kept", kept + ran)];
+    // Files of the job are named as from its folder.
+    let here = std::env::current_dir().map(|folder| format!("{}/", folder.display()));
+    let here = here.unwrap_or_default();
     for (reason, count) in outcome.reruns.iter().take(REASONS_SHOWN) {
+        let reason = match here.is_empty() {
+            true => reason.clone(),
+            false => reason.replace(&here, ""),
+        };
         parts.push(match count {
-            1 => reason.clone(),
+            1 => reason,
             count => format!("{reason} ({count} tasks)"),
         });
     }

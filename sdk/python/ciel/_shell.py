@@ -23,7 +23,8 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
 _PREFIX = "out."
 _ONLY = "out"
 _INPUT = "in."
-_OPTIONS = frozenset(OptionNames.__annotations__)
+# The code of a command is its text, for which no version can stand.
+_OPTIONS = frozenset(OptionNames.__annotations__) - {"version"}
 _SURROUNDINGS = frozenset({"shell", "conda", "container"})
 _ARGUMENTS = frozenset({"stdin", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
 
@@ -142,6 +143,11 @@ def spawn_command(
     _check_options(changes, used)
     asked = (options if options is not None else Options()).changed(**changes)
     asked = asked.changed(live=True) if live else asked
+    if asked.version is not None:
+        raise CielError(
+            "version stands for the code of a function; the code of a command is its text",
+            hint="give the command a variable that counts, as env={'TOOL_VERSION': '3'}",
+        )
     arguments: dict[str, Any] = {
         "command": command,
         "inputs": {name: _word(strand, name, value) for name, value in inputs.items()},

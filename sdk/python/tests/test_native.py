@@ -141,6 +141,7 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
     "worker-open-reference": lambda c, tag: c.open_reference(tag, 1, 1 << 31, False),
     "worker-open-reference-must-block": lambda c, tag: c.open_reference(tag, 6, 2, True),
     "worker-write": lambda c, tag: c.write(tag, 0, b"a line\n", 3),
+    "worker-write-file": lambda c, tag: c.write_file(tag, "/home/you/log", b"a line\n", 3),
     "worker-write-stderr": lambda c, tag: c.write(tag, 1, b"\xff\x00", 3),
 }
 NOT_SAID = {

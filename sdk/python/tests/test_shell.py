@@ -159,7 +159,9 @@ def test_placeholder_with_the_name_of_an_option_is_an_input(session: ciel.Sessio
     [
         ({"timout": 1}, "no option 'timout' hint: did you mean 'timeout'?"),
         ({"sourse": "a"}, "no option 'sourse' hint: did you mean 'source'?"),
-        ({"speed": 1}, "no option 'speed' hint: options: conda, container, cores, cwd, env, lazy,"),
+        ({"speed": 1}, "no option 'speed' hint: options: conda, container, cores, cwd, env, keep,"),
+        ({"version": "3"}, "no option 'version'"),
+        ({"options": ciel.Options(version="3")}, "version stands for the code of a function"),
     ],
 )
 def test_word_that_is_neither_input_nor_option_is_refused(

@@ -3,6 +3,8 @@
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+pub use ciel_view::words::{shortened, size};
+
 use crate::cli_error::{CliError, JOB_FAILED};
 
 /// Prints data on standard output; a closed pipe is no error.
@@ -48,15 +50,6 @@ pub fn roughly(microseconds: u64) -> String {
     }
 }
 
-/// Bytes: `812 bytes`, `1.5 GiB`.
-pub fn size(bytes: u64) -> String {
-    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    match units.iter().find(|(_, shift)| bytes >> shift > 0) {
-        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64),
-        None => format!("{bytes} bytes"),
-    }
-}
-
 /// `1 task`, `2 tasks`.
 pub fn counted(count: u64, noun: &str) -> String {
     match count {
@@ -82,15 +75,6 @@ pub fn columns(rows: &[Vec<String>], indent: &str) -> Vec<String> {
         format!("{indent}{}", joined.trim_end())
     };
     rows.iter().map(line).collect()
-}
-
-/// A text on one line, at most `length_max` characters long.
-pub fn shortened(text: &str, length_max: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    match line.chars().count() <= length_max {
-        true => line,
-        false => line.chars().take(length_max - 1).chain(['…']).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,12 @@ impl Course<'_> {
         )
     }
 
+    /// Whether it took the result that an earlier run kept.
+    pub fn was_kept(&self) -> bool {
+        let mut story = self.record.story.iter();
+        story.any(|(_, words)| words == Moment::Kept.words())
+    }
+
     /// The phases in which it ran.
     pub fn runs(&self) -> impl Iterator<Item = &Phase> {
         self.phases.iter().filter(|phase| phase.doing == Doing::Run)

@@ -21,6 +21,10 @@ pub struct Function {
     pub ran_us: Vec<u64>,
     /// For how long recorded tasks waited for a slot, in microseconds.
     pub queued_us: u64,
+    /// Recorded tasks that took the result that an earlier run kept.
+    pub kept: u64,
+    /// Why recorded tasks took none though one was looked up, with how many of them did so.
+    pub reruns: BTreeMap<String, u64>,
     /// The most memory that the process of a recorded task had, in bytes; 0 if that is not known.
     pub memory_bytes: u64,
 }
@@ -96,6 +100,10 @@ fn add(function: &mut Function, course: &Course<'_>) {
         function.ran_us.push(record.ran_us);
     }
     function.memory_bytes = function.memory_bytes.max(record.memory_bytes.unwrap_or(0));
+    function.kept += u64::from(course.was_kept());
+    if let Some(reason) = &record.rerun {
+        *function.reruns.entry(reason.clone()).or_default() += 1;
+    }
     let queued = course.phases.iter();
     let queued = queued.filter(|phase| phase.doing == Doing::Queue);
     function.queued_us += queued.map(|phase| phase.length()).sum::<u64>();

@@ -268,17 +268,22 @@ fn path(facts: &Facts<'_>) -> String {
     format!(
         "<h2>Critical path</h2>\n<p>The chain of tasks that led to the end of the run: to make the \
          run shorter, make one of these shorter. Grey is a wait for a slot, which more cores would \
-         end. The run took {end}; if every task had run as soon as it was ready, it would have \
-         taken about {unlimited}.</p>\n{drawing}\n{table}\n"
+         end, or for a worker to start. The run took {end}; if every task had run as soon as it \
+         was ready, it would have taken about {unlimited}.</p>\n{drawing}\n{table}\n"
     )
 }
 
 fn functions(facts: &Facts<'_>) -> String {
     let table = tables::functions(&facts.functions);
+    let reruns = match tables::reruns(&facts.functions) {
+        table if table.is_empty() => table,
+        table => format!("<h2>Why tasks ran</h2>\n{table}\n"),
+    };
     format!(
         "<h2>Functions</h2>\n<p class=\"soft\">The number of tasks is exact; times are those of \
          the recorded tasks, without their waits. In place: calls that ran inside the task that \
-         spawned them; their time is part of that task's.</p>\n{table}\n"
+         spawned them; their time is part of that task's. Kept: tasks that took the result of an \
+         earlier run.</p>\n{table}\n{reruns}"
     )
 }
 

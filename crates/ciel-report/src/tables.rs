@@ -40,8 +40,9 @@ pub fn functions(functions: &Functions) -> String {
     let total: u64 = functions.all.iter().map(Function::total_us).sum();
     let mut table = String::from(
         "<div class=\"scroll\"><table><tr><th>function</th><th class=\"number\">tasks</th>\
-         <th class=\"number\">in place</th><th class=\"number\">failed</th>\
-         <th class=\"number\">ran, in all</th><th class=\"number\">share</th>\
+         <th class=\"number\">in place</th><th class=\"number\">kept</th>\
+         <th class=\"number\">failed</th><th class=\"number\">ran, in all</th>\
+         <th class=\"number\">share</th>\
          <th class=\"number\">median</th><th class=\"number\">95 %</th>\
          <th class=\"number\">longest</th><th class=\"number\">queued</th>\
          <th class=\"number\">memory</th><th>distribution of running times</th></tr>",
@@ -72,6 +73,7 @@ fn function_row(place: usize, function: &Function, total: u64) -> String {
     let numbers = [
         grouped(counts.spawned.max(recorded)),
         or_blank(function.counts.in_place),
+        or_blank(function.kept),
         or_blank(failed),
         duration(function.total_us()),
         format!("{share:.0} %"),
@@ -115,6 +117,34 @@ fn or_blank(number: u64) -> String {
         0 => String::new(),
         _ => grouped(number),
     }
+}
+
+/// Why tasks ran though a kept result was looked up; empty if none was.
+pub fn reruns(functions: &Functions) -> String {
+    let with_reasons = functions.all.iter().flat_map(|function| {
+        let reasons = function.reruns.iter();
+        reasons.map(|(reason, count)| (*count, &function.what, reason))
+    });
+    let mut rows: Vec<(u64, &String, &String)> = with_reasons.collect();
+    rows.sort_by_key(|(count, what, reason)| (std::cmp::Reverse(*count), *what, *reason));
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = String::from(
+        "<table><tr><th>function</th><th class=\"number\">tasks</th>\
+         <th class=\"wide\">why they ran</th></tr>",
+    );
+    for (count, what, reason) in rows.into_iter().take(FUNCTIONS_MAX) {
+        let name = escaped(&shortened(what, NAME_CHARACTERS_MAX));
+        table.push_str(&format!(
+            "<tr><td class=\"name\">{name}</td><td class=\"number\">{}</td>\
+             <td class=\"wide\">{}</td></tr>",
+            grouped(count),
+            escaped(reason),
+        ));
+    }
+    table.push_str("</table>");
+    table
 }
 
 /// A small square in a colour.
@@ -271,6 +301,28 @@ mod tests {
         assert_eq!(kept.chars().count(), TEXT_CHARACTERS_MAX);
         assert!(kept.ends_with("é end"));
         assert_eq!(last_of(""), "");
+    }
+
+    #[test]
+    fn kept_results_and_reasons_are_counted_by_function() {
+        let kept = [
+            (0, Moment::Spawned),
+            (1, Moment::Kept),
+            (1, Moment::Finished),
+        ];
+        let mut tasks = vec![task("part", 1, None, &kept), task("part", 2, None, &kept)];
+        for number in 3..6 {
+            let mut ran = run("part", number, None, 0, 5);
+            ran.rerun = Some("input changed: <a>".to_string());
+            tasks.push(ran);
+        }
+        let courses = courses(&tasks, 9);
+        let functions = Functions::new(&courses, None);
+        assert_eq!(functions.all[0].kept, 2);
+        let table = reruns(&functions);
+        let row = "<td class=\"number\">3</td><td class=\"wide\">input changed: &lt;a&gt;</td>";
+        assert!(table.contains(row), "{table}");
+        assert_eq!(reruns(&Functions::new(&[], None)), "");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Numbers and texts as the page shows them.
 //!
-//! It does not know the page.
+//! It does not know the page. Read next: `ciel_view::words`.
+
+pub use ciel_view::words::{shortened, size};
 
 /// A text as part of HTML or of an attribute in double quotes. Characters that a page cannot hold
 /// are replaced.
@@ -33,15 +35,6 @@ pub fn duration(us: u64) -> String {
     }
 }
 
-/// Bytes: `812 bytes`, `1.5 GiB`.
-pub fn size(bytes: u64) -> String {
-    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    match units.iter().find(|(_, shift)| bytes >> shift > 0) {
-        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64),
-        None => format!("{bytes} bytes"),
-    }
-}
-
 /// `1 task`, `12,345 tasks`.
 pub fn counted(count: u64, noun: &str) -> String {
     match count {
@@ -61,15 +54,6 @@ pub fn grouped(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
-}
-
-/// The beginning of a text, on one line.
-pub fn shortened(text: &str, characters_max: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    match line.chars().count() <= characters_max {
-        true => line,
-        false => line.chars().take(characters_max - 1).chain(['…']).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -345,7 +345,11 @@ async fn watch(
                     return Some(ProcessEnd::Refused(refusal));
                 }
                 Some(ProcessEvent::Report(Report::Exited { exit, left, left_count, .. })) => {
-                    engine.lock().spent(attempt.task, exit.user_us + exit.system_us);
+                    let mut core = engine.lock();
+                    core.spent(attempt.task, exit.user_us + exit.system_us);
+                    let most = exit.resident_bytes_max;
+                    core.history.process_ended(&assignment.label, most);
+                    drop(core);
                     return match (stopped, too_large) {
                         (true, _) => None,
                         (false, Some(bytes)) => Some(ProcessEnd::TooLarge { bytes }),
@@ -396,7 +400,6 @@ fn conclude(
             left_count,
         } => {
             warn_of_left(engine, label, &left, left_count);
-            note_memory(engine, label, &exit);
             exit.status
         }
         ProcessEnd::Lost => {
@@ -511,11 +514,6 @@ fn gather(
         }));
     }
     Ok(outputs)
-}
-
-fn note_memory(engine: &Engine, label: &Label, exit: &Exit) {
-    let mut core = engine.lock();
-    core.history.process_ended(label, exit.resident_bytes_max);
 }
 
 fn warn_of_left(engine: &Engine, label: &Label, left: &[Left], count: u32) {

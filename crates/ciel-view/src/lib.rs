@@ -14,6 +14,7 @@ pub mod listing;
 pub mod records;
 pub mod socket;
 pub mod trace;
+pub mod words;
 
 pub use description::{Durable, GivenOptions, RunDescription, RunEndRecord};
 pub use error::ViewError;

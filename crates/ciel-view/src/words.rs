@@ -1,0 +1,38 @@
+//! Amounts and texts as people read them, the same on a terminal and on a page.
+//!
+//! It does not know what they are amounts of.
+
+/// Bytes: `812 bytes`, `1.5 GiB`.
+pub fn size(bytes: u64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.iter().find(|(_, shift)| bytes >> shift > 0) {
+        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// A text on one line, at most `length_max` characters long.
+pub fn shortened(text: &str, length_max: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    match line.chars().count() <= length_max {
+        true => line,
+        false => line.chars().take(length_max - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_the_largest_unit_of_which_there_is_one() {
+        let sizes = [0, 1023, 1024, 1536 << 20].map(size);
+        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 GiB"]);
+    }
+
+    #[test]
+    fn long_text_ends_in_an_ellipsis() {
+        assert_eq!(shortened("a\n b", 3), "a b");
+        assert_eq!(shortened("ab cd", 4), "ab …");
+    }
+}

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 STDERR = 2
 PARKED_STRANDS_MAX = 1_000_000
-FEATURES: list[str] = "parked timeouts no_scratch interrupt ahead unwind begun later files".split()
+FEATURES = [
+    "parked",
+    "timeouts",
+    "no_scratch",
+    "interrupt",
+    "ahead",
+    "unwind",
+    "begun",
+    "later",
+    "files",
+]
 
 
 def main() -> None:

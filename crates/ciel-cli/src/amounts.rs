@@ -11,6 +11,8 @@ use ciel_skywriting::amounts;
 /// Bytes of the smallest heap that a script can do anything with.
 const HEAP_BYTES_MIN: u64 = 64 << 10;
 
+const SECONDS_OF_A_DAY: f64 = 86_400.0;
+
 /// Cores that a run may use.
 const CORES_MAX: u32 = 4096;
 
@@ -36,6 +38,22 @@ pub fn parse_disk_size(text: &str) -> Result<u64, String> {
         "0" => Ok(0),
         _ => amounts::bytes(text).ok_or_else(wrong),
     }
+}
+
+/// Seconds of `30s`, `5m`, `12h`, `7d` or `2w`.
+pub fn parse_age(text: &str) -> Result<u64, String> {
+    let wrong = || "expected an age like 30m, 12h, 7d or 2w".to_string();
+    let days = |text: &str, each: f64| {
+        let number = text.parse::<f64>().ok()?;
+        let seconds = number * each * SECONDS_OF_A_DAY;
+        (0.0..=1e12).contains(&seconds).then_some(seconds as u64)
+    };
+    let age = match (text.strip_suffix('d'), text.strip_suffix('w')) {
+        (Some(number), _) => days(number, 1.0),
+        (None, Some(number)) => days(number, 7.0),
+        (None, None) => amounts::microseconds(text).map(|age_us| age_us.div_ceil(1_000_000)),
+    };
+    age.ok_or_else(wrong)
 }
 
 /// Number of cores, at most [`CORES_MAX`].
@@ -98,6 +116,20 @@ mod tests {
         assert_eq!(parse_disk_size("0"), Ok(0));
         assert_eq!(parse_disk_size("2G"), Ok(2 << 30));
         assert!(parse_disk_size("much").is_err_and(|told| told.contains("500M")));
+    }
+
+    #[test]
+    fn ages_have_days_and_weeks_too() {
+        assert_eq!(parse_age("7d"), Ok(604_800));
+        assert_eq!(parse_age("0d"), Ok(0));
+        assert_eq!(parse_age("1.5w"), Ok(907_200));
+        assert_eq!(parse_age("2h"), Ok(7_200));
+        for text in ["", "d", "-1d", "old"] {
+            assert!(
+                parse_age(text).is_err_and(|told| told.contains("7d")),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::amounts::{
-    parse_disk_size, parse_duration, parse_jobs, parse_package, parse_resource, parse_retries,
-    parse_size,
+    parse_age, parse_disk_size, parse_duration, parse_jobs, parse_package, parse_resource,
+    parse_retries, parse_size,
 };
 use crate::cli_error::CliError;
 use crate::paint::Colour;
@@ -146,10 +146,13 @@ pub enum Command {
     /// final. Exits with the status of the command; 125 if ciel fails, 126 or 127 if the command
     /// cannot be started.
     Ordered(OrderedOptions),
-    /// Remove the state of runs that have ended
+    /// Remove the state of runs that have ended, or kept results
     ///
-    /// Keeps live runs and runs that can be resumed. Converts a state folder of another version to
-    /// this version if no run remains in it. Removes only files that ciel created.
+    /// With --older, --run, --task or --keep-size only what all of these options mean is removed,
+    /// kept results included; else all ended runs, and no kept results. Results that a live run
+    /// has used or kept stay. Keeps live runs and runs that can be resumed. Converts a state folder
+    /// of another version to this version if no run remains in it. Removes only files that ciel
+    /// created.
     Clean(CleanOptions),
     /// Check that this machine has everything that jobs need
     Doctor(JsonOption),
@@ -182,7 +185,8 @@ impl Command {
             Command::Lint(options) => options.json,
             Command::Replay(_) | Command::Report(_) | Command::Ordered(_) => false,
             Command::Cat(_) | Command::Flatten(_) | Command::Tail(_) => false,
-            Command::Clean(_) | Command::Completions { .. } | Command::Man => false,
+            Command::Clean(options) => options.json,
+            Command::Completions { .. } | Command::Man => false,
         }
     }
 }
@@ -410,6 +414,24 @@ pub struct CleanOptions {
     /// Also remove interrupted runs that can be resumed
     #[arg(long)]
     pub all: bool,
+    /// Only what was begun or used longer ago than this, e.g. 12h, 7d, 2w
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub older: Option<u64>,
+    /// Only this run (id, or its first digits) and results that it has kept
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// Only kept results of the function or command of this name
+    #[arg(long, value_name = "NAME")]
+    pub task: Option<String>,
+    /// Only kept results beyond this size in all, those not used for longest first
+    #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
+    pub keep_size: Option<u64>,
+    /// Show what would be removed, and remove nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The events after which a run can be resumed.

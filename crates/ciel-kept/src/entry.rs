@@ -80,6 +80,8 @@ pub struct Entry {
     pub parts: Parts,
     /// The position of its task in the run that kept it, without the code.
     pub place: Digest,
+    /// The name of its task that messages show: the function or command.
+    pub task: Arc<str>,
     /// Its outputs, in order.
     pub outputs: Vec<KeptOutput>,
     /// What it prints.

@@ -11,8 +11,10 @@ mod files;
 pub mod limits;
 mod objects;
 mod schema;
+pub mod selection;
 pub mod store;
 
 pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Piece};
 pub use error::KeptError;
+pub use selection::{Chosen, Selection};
 pub use store::{Evicted, Found, KeptResults, Usage};

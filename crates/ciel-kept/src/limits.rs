@@ -11,5 +11,8 @@ pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
 /// Entries that are removed in one transaction.
 pub const EVICTED_AT_ONCE: u64 = 1_000;
 
+/// Seconds after which another use of an entry is written down.
+pub const USE_NOTED_AFTER_S: u64 = 60;
+
 /// Bytes read at a time when an object is compared with its digest.
 pub const READ_BYTES: usize = 1 << 20;

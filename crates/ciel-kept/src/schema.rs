@@ -13,7 +13,7 @@ use crate::error::KeptError;
 use crate::limits;
 
 /// The version of the tables and of the bodies in them; an index of another one is emptied.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE entry (
@@ -23,6 +23,7 @@ const TABLES: &str = "
         bytes INTEGER NOT NULL,
         marked INTEGER NOT NULL,
         run TEXT NOT NULL,
+        task TEXT NOT NULL,
         check_digest BLOB NOT NULL,
         parts BLOB NOT NULL,
         body BLOB

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::entry::{Entry, KeptContent, Parts};
 use crate::error::KeptError;
-use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX};
+use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX, USE_NOTED_AFTER_S};
 use crate::objects::{Objects, digest_of};
 use crate::schema;
 
@@ -255,21 +255,26 @@ impl KeptResults {
         let change = self
             .index
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let excess: u64 = change.query_row("SELECT bytes FROM total", [], |row| row.get(0))?;
-        let mut evicted = Evicted::default();
-        for (id, bytes) in oldest(&change)? {
-            if excess.saturating_sub(evicted.bytes) <= bytes_max {
-                break;
-            }
-            drop_body(&change, objects, id)?;
-            evicted.entries += 1;
-            evicted.bytes += bytes;
-        }
-        change.execute(
-            "UPDATE total SET entries = entries - ?1, bytes = bytes - ?2",
-            params![evicted.entries, evicted.bytes],
-        )?;
-        forget_evicted(&change)?;
+        let held: u64 = change.query_row("SELECT bytes FROM total", [], |row| row.get(0))?;
+        let mut excess = held.saturating_sub(bytes_max);
+        let mut chosen = oldest(&change)?;
+        chosen.retain(|(_, bytes)| {
+            let is_excess = excess > 0;
+            excess = excess.saturating_sub(*bytes);
+            is_excess
+        });
+        let evicted = drop_bodies(&change, objects, &chosen)?;
+        change.commit()?;
+        Ok(evicted)
+    }
+
+    /// Removes the results of these entries, by their numbers and bytes, in one transaction.
+    pub(crate) fn evict_these(&mut self, chosen: &[(i64, u64)]) -> Result<Evicted, KeptError> {
+        let objects = &self.objects;
+        let change = self
+            .index
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let evicted = drop_bodies(&change, objects, chosen)?;
         change.commit()?;
         Ok(evicted)
     }
@@ -354,9 +359,6 @@ struct Row {
     body: Option<Vec<u8>>,
 }
 
-/// Seconds after which another use of an entry is written down.
-const USE_NOTED_AFTER_S: u64 = 60;
-
 fn blob(digest: Digest) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }
@@ -403,8 +405,8 @@ fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptEr
         }
     }
     let mut add = change.prepare_cached(
-        "INSERT INTO entry (key, used_s, bytes, marked, run, check_digest, parts, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;
     let id = add.insert(params![
         key,
@@ -412,6 +414,7 @@ fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptEr
         bytes,
         entry.is_marked,
         &*entry.run,
+        &*entry.task,
         blob(Digest::of(&body)),
         parts,
         body
@@ -446,6 +449,30 @@ fn oldest(change: &Transaction<'_>) -> Result<Vec<(i64, u64)>, KeptError> {
         Ok((row.get(0)?, row.get(1)?))
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Takes the results out of entries that have one, and notes how much is kept then.
+fn drop_bodies(
+    change: &Transaction<'_>,
+    objects: &Objects,
+    chosen: &[(i64, u64)],
+) -> Result<Evicted, KeptError> {
+    let mut evicted = Evicted::default();
+    for (id, bytes) in chosen {
+        let mut query =
+            change.prepare_cached("SELECT 1 FROM entry WHERE id = ?1 AND body IS NOT NULL")?;
+        if query.exists(params![id])? {
+            drop_body(change, objects, *id)?;
+            evicted.entries += 1;
+            evicted.bytes += bytes;
+        }
+    }
+    change.execute(
+        "UPDATE total SET entries = entries - ?1, bytes = bytes - ?2",
+        params![evicted.entries, evicted.bytes],
+    )?;
+    forget_evicted(change)?;
+    Ok(evicted)
 }
 
 /// Takes the result out of an entry, with the objects that no other entry needs.

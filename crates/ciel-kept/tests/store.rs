@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_kept::{Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Piece};
+use ciel_kept::{
+    Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Piece, Selection,
+};
 use ciel_model::{Digest, Form, FunctionCode, Reached, RerunReason, Site};
 use tempfile::TempDir;
 
@@ -39,6 +41,12 @@ fn entry(number: u128, content: KeptContent) -> Entry {
     Entry {
         parts: parts(number),
         place: Digest(number),
+        task: if number.is_multiple_of(2) {
+            "even"
+        } else {
+            "odd"
+        }
+        .into(),
         outputs: vec![KeptOutput {
             form: Form::Bytes,
             content,
@@ -304,4 +312,78 @@ fn file_is_read_once_as_long_as_it_stays_the_same() {
     assert_eq!(digest(&kept), Some(Digest::of(b"two")));
     assert_eq!(kept.digest_of_file(home.path()).unwrap(), None);
     assert_eq!(kept.digest_of_file(&home.path().join("no")).unwrap(), None);
+}
+
+#[test]
+fn selection_means_what_all_of_its_conditions_mean() {
+    let (home, mut kept) = place();
+    for number in 1..=4 {
+        kept.keep(&[small(number)], 100 * number as u64).unwrap();
+    }
+    let mut other = small(5);
+    other.0.run = "other".into();
+    kept.keep(&[other], 500).unwrap();
+    let used = |kept: &KeptResults, selection: Selection| {
+        let chosen = kept.select(&selection).unwrap();
+        chosen.iter().map(|one| one.used_s).collect::<Vec<u64>>()
+    };
+    let none = Selection::default;
+    let older = Selection {
+        used_before_s: Some(300),
+        ..none()
+    };
+    let even = Selection {
+        task: Some("even".into()),
+        ..none()
+    };
+    let both = Selection {
+        used_before_s: Some(300),
+        ..even.clone()
+    };
+    let of_run = Selection {
+        run: Some("other".into()),
+        ..none()
+    };
+    let spared = Selection {
+        spared_since_s: Some(200),
+        ..none()
+    };
+    let each = kept.usage().unwrap().bytes / 5;
+    let beyond = Selection {
+        bytes_max: Some(each * 3 + 5),
+        ..none()
+    };
+    let cases = [
+        (none(), vec![100, 200, 300, 400, 500]),
+        (older, vec![100, 200]),
+        (even.clone(), vec![200, 400]),
+        (both, vec![200]),
+        (of_run, vec![500]),
+        (spared, vec![100]),
+        (beyond, vec![100, 200]),
+    ];
+    for (selection, expected) in cases {
+        assert_eq!(used(&kept, selection.clone()), expected, "{selection:?}");
+    }
+    drop(home);
+}
+
+#[test]
+fn removed_selection_leaves_the_rest_and_says_evicted() {
+    let (home, mut kept) = place();
+    kept.keep(&[small(1), large(home.path(), 2, 5_000)], 100)
+        .unwrap();
+    let even = Selection {
+        task: Some("even".into()),
+        ..Selection::default()
+    };
+    let chosen = kept.select(&even).unwrap();
+    let removed = kept.remove(&chosen).unwrap();
+    assert_eq!((removed.entries, removed.bytes > 5_000), (1, true));
+    assert_eq!(only_object(&home), None);
+    assert!(matches!(found(&kept, 1), Found::Entry(_)));
+    assert_eq!(found(&kept, 2), Found::Nothing(RerunReason::Evicted));
+    assert_eq!(kept.usage_by_run().unwrap()["run"], kept.usage().unwrap());
+    // What is gone already is not counted again.
+    assert_eq!(kept.remove(&chosen).unwrap().entries, 0);
 }

@@ -24,6 +24,7 @@ pub(crate) use self::told::{keep_watched, staged, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
+use crate::layout::KEPT;
 use crate::output;
 
 /// How long a result may wait for others to be kept with it.
@@ -289,6 +290,7 @@ impl Keeper<'_> {
         let entry = Entry {
             parts: begun.parts,
             place: place_of(&begun.label),
+            task: begun.label.what.clone(),
             outputs,
             printed,
             beneath: Vec::new(),
@@ -347,7 +349,7 @@ impl Keeper<'_> {
         act: impl FnOnce(&mut KeptResults) -> Result<T, KeptError>,
     ) -> Option<T> {
         if let Store::Unopened = self.store {
-            let folder = self.engine.settings.state.join(FOLDER);
+            let folder = self.engine.settings.state.join(KEPT);
             self.store = match KeptResults::open(&folder) {
                 Ok(store) => Store::Open(Box::new(store)),
                 Err(error) => self.give_up(&error),
@@ -379,9 +381,6 @@ const SPARE: u32 = u32::MAX;
 fn spare(output: usize) -> String {
     format!("kept.{output}")
 }
-
-/// The folder of kept results in a state folder.
-const FOLDER: &str = "kept";
 
 /// Results in a batch up to which it is looked whether those that began with it are among them.
 const UNENDED_LOOKED_FOR: usize = 64;

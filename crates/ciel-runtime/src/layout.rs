@@ -24,6 +24,9 @@ pub(crate) const THREAD_VARIABLES: [&str; 5] = [
 /// The folder of a run in which its tasks work.
 pub(crate) const SCRATCH: &str = "scratch";
 
+/// The folder of kept results in a state folder.
+pub(crate) const KEPT: &str = "kept";
+
 /// The folder below which the code of a Python job is found: that of its file, or the one that has
 /// the outermost package of its module.
 pub(crate) fn code_folder(settings: &Settings) -> PathBuf {

@@ -34,6 +34,7 @@ mod job;
 mod keep_rule;
 mod keeper;
 mod kept;
+pub mod kept_results;
 mod key;
 mod last_resort;
 mod layout;

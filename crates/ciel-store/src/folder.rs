@@ -206,7 +206,12 @@ impl StateFolder {
 
     /// Removes those of these runs that have ended, and returns them; others are not changed.
     pub fn remove(&self, ids: &[String]) -> Result<Cleaned, StoreError> {
-        self.remove_where(Cleaning::Ended, |id| ids.iter().any(|other| other == id))
+        self.clean_these(Cleaning::Ended, ids)
+    }
+
+    /// Removes those of these runs whose processes are dead, as far as that cleaning takes them.
+    pub fn clean_these(&self, cleaning: Cleaning, ids: &[String]) -> Result<Cleaned, StoreError> {
+        self.remove_where(cleaning, |id| ids.iter().any(|other| other == id))
     }
 
     /// Removes the folders of processes that died before their run had begun: without an end, a

@@ -2,8 +2,9 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `random`.
+//! `support`; then `cleaning`, `random`.
 
+mod cleaning;
 mod random;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,0 +1,118 @@
+//! Which kept results are meant: by their last use, run, task, or what exceeds a size.
+//!
+//! It does not know runs that live; whoever cleans says from when on results are spared. Read next:
+//! `store`.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+
+use crate::error::KeptError;
+use crate::limits::EVICTED_AT_ONCE;
+use crate::store::{Evicted, KeptResults, Usage};
+
+/// Conditions on kept results; all that are given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Last used before then, in seconds since 1970.
+    pub used_before_s: Option<u64>,
+    /// Kept by the run with this id.
+    pub run: Option<String>,
+    /// Of the function or command of this name.
+    pub task: Option<String>,
+    /// Those that were not used for longest, until at most so many bytes are kept in all.
+    pub bytes_max: Option<u64>,
+    /// Whatever was used from then on is not meant, in seconds since 1970: a run may need it.
+    pub spared_since_s: Option<u64>,
+}
+
+/// An entry that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Its number in the index.
+    id: i64,
+    /// The function or command.
+    pub task: String,
+    /// The run that kept it.
+    pub run: String,
+    /// When it was used last, in seconds since 1970; uses within a minute count as one.
+    pub used_s: u64,
+    /// Bytes of it and its objects.
+    pub bytes: u64,
+}
+
+impl KeptResults {
+    /// The entries that are meant, those that were not used for longest first.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn select(&self, selection: &Selection) -> Result<Vec<Chosen>, KeptError> {
+        let mut query = self.connection().prepare_cached(
+            "SELECT id, task, run, used_s, bytes FROM entry
+             WHERE body IS NOT NULL
+               AND (?1 IS NULL OR used_s < ?1)
+               AND (?2 IS NULL OR run = ?2)
+               AND (?3 IS NULL OR task = ?3)
+               AND (?4 IS NULL OR used_s < ?4)
+             ORDER BY used_s, id",
+        )?;
+        let Selection {
+            used_before_s,
+            run,
+            task,
+            bytes_max,
+            spared_since_s,
+        } = selection;
+        let conditions = params![used_before_s, run, task, spared_since_s];
+        let rows = query.query_map(conditions, |row| {
+            Ok(Chosen {
+                id: row.get(0)?,
+                task: row.get(1)?,
+                run: row.get(2)?,
+                used_s: row.get(3)?,
+                bytes: row.get(4)?,
+            })
+        })?;
+        let mut chosen: Vec<Chosen> = rows.collect::<Result<_, _>>()?;
+        if let Some(bytes_max) = bytes_max {
+            let mut excess = self.usage()?.bytes.saturating_sub(*bytes_max);
+            chosen.retain(|one| {
+                let is_excess = excess > 0;
+                excess = excess.saturating_sub(one.bytes);
+                is_excess
+            });
+        }
+        Ok(chosen)
+    }
+
+    /// Removes these results; those that another process has removed or replaced meanwhile are left
+    /// out.
+    ///
+    /// # Errors
+    /// Those of files and index.
+    pub fn remove(&mut self, chosen: &[Chosen]) -> Result<Evicted, KeptError> {
+        let mut removed = Evicted::default();
+        for some in chosen.chunks(EVICTED_AT_ONCE as usize) {
+            let some: Vec<(i64, u64)> = some.iter().map(|one| (one.id, one.bytes)).collect();
+            let step = self.evict_these(&some)?;
+            removed.entries += step.entries;
+            removed.bytes += step.bytes;
+        }
+        Ok(removed)
+    }
+
+    /// How much each run has kept that is still there, by its id.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn usage_by_run(&self) -> Result<BTreeMap<String, Usage>, KeptError> {
+        let mut query = self.connection().prepare_cached(
+            "SELECT run, count(*), sum(bytes) FROM entry WHERE body IS NOT NULL GROUP BY run",
+        )?;
+        let rows = query.query_map([], |row| {
+            let (entries, bytes) = (row.get(1)?, row.get(2)?);
+            Ok((row.get(0)?, Usage { entries, bytes }))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}

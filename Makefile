@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench ordered peers soak doc generate clean setup
+.PHONY: help install-c build demo test check bench growth ordered peers soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -77,6 +77,10 @@ bench: build ## measure machines, then whole processes, then Python; GROUPS="...
 	@cargo bench --workspace --locked --bench '*'
 	@cargo run --release --locked --quiet -p ciel-bench -- --ciel $(VENV)/bin/ciel $(GROUPS)
 	@$(PYTHON) bench/python/measure.py
+
+growth: build $(READY) ## predict how jobs grow with cores from measured costs, and check that on real runs
+	@cargo build --release --locked --quiet -p ciel-sim --example growth
+	@$(WITH_PYTHON) $(PYTHON) bench/growth/growth.py --rounds $(ROUNDS)
 
 ordered: ## what ordered output costs in programs of their own, beside what people use: PAIRS=30
 	@cargo build --release --locked --quiet -p ciel-files --examples

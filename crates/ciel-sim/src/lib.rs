@@ -17,6 +17,7 @@ pub mod driver;
 mod entry;
 mod faults;
 pub mod generate;
+pub mod growth;
 mod in_place;
 pub mod judge;
 mod kept;

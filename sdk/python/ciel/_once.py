@@ -3,7 +3,7 @@
 A value belongs to the process, not to the task that happens to make it: `make` runs outside of any
 task, what it prints is talk, and nothing about it is recorded. Values are dropped when memory is
 short. This module knows neither the engine nor how a worker gives turns. Read next:
-`_worker_process.py`, which calls `relieve`.
+`_once_of.py` for values of inputs; `_worker_process.py`, which calls `relieve`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
 from ciel._call import Definition, named
@@ -25,7 +25,11 @@ from ciel._code import find
 from ciel._freeze import by_value
 from ciel._strand import here
 
+if TYPE_CHECKING:
+    from ciel._future import Future
+
 T = TypeVar("T")
+U = TypeVar("U")
 
 VALUES_MAX = 256
 """Values that a process keeps; beyond, the one that was used least recently is dropped."""
@@ -103,7 +107,11 @@ class Once(Definition, Generic[T]):
         return (_adopt, (self._key, self.function))
 
 
-def once(make: Callable[[], T]) -> Once[T]:
+@overload
+def once(make: Callable[[], T]) -> Once[T]: ...
+@overload
+def once(make: Callable[[U], T], input: Future[U]) -> T: ...
+def once(make: Any, input: Future[Any] | None = None) -> Any:
     """A value that is made once in each worker process, at its first use there.
 
     ```python
@@ -117,8 +125,17 @@ def once(make: Callable[[], T]) -> Once[T]:
     that needed the value, and the next one tries again. Values are dropped when memory is short,
     see docs/reference/python.md, and by `model.drop()`. Raises TypeError if `make` cannot be called
     without arguments.
+
+    `ciel.once(make, input)` returns, in a task, what `make` gives for the value behind the future
+    `input`: it is made once in each process for each function and object, also if other tasks name
+    the object by futures of their own. Waits for `input`, and raises its failure; raises TypeError
+    if it is no future.
     """
-    return Once(make)
+    if input is None:
+        return Once(make)
+    from ciel._once_of import once_of
+
+    return once_of(make, input)
 
 
 _kept: OrderedDict[Once[Any], None] = OrderedDict()
@@ -191,6 +208,18 @@ def _check(make: Any) -> None:
     except TypeError:
         raise TypeError(
             f"{_name(make)} has required arguments: ciel.once takes a function without arguments"
+        ) from None
+    except ValueError:  # some built-in functions have no signature
+        pass
+
+
+def check_takes_one(make: Any) -> None:
+    """Raises TypeError if `make` cannot be called with one argument."""
+    try:
+        inspect.signature(make).bind(None)
+    except TypeError:
+        raise TypeError(
+            f"{_name(make)} cannot be called with the value of the input alone"
         ) from None
     except ValueError:  # some built-in functions have no signature
         pass

@@ -278,3 +278,77 @@ def test_value_of_the_program_itself_is_one_in_each_worker(tmp_path: Path) -> No
         "[(True, 1), (True, 2), (True, 3)] True",
         "(True, 3)",
     ]
+
+
+SEEN: list[int] = []
+
+
+def total(values: list[int]) -> list[int]:
+    """Notes each time that it is called."""
+    SEEN.append(1)
+    return [sum(values), len(SEEN)]
+
+
+@ciel.task(keep=False)
+def add(values: ciel.Future[list[int]], number: int) -> tuple[int, int]:
+    """The total with a number, and how often this process has made a total."""
+    made = ciel.once(total, values)
+    return made[0] + number, made[1]
+
+
+@ciel.task(keep=False)
+def numbers(count: int) -> list[int]:
+    """So many numbers."""
+    return list(range(count))
+
+
+def sums(counts: list[int]) -> list[tuple[int, int]]:
+    """Three tasks for each of some lists."""
+    lists = [numbers.spawn(count) for count in counts]
+    found = [add.spawn(one, number) for one in lists for number in range(3)]
+    return ciel.gather(found)
+
+
+@pytest.mark.parametrize("count", [10, 100_000])
+def test_value_of_an_input_is_made_once_in_each_process(count: int, tmp_path: Path) -> None:
+    with ciel.Session(jobs=1, state=tmp_path) as session:
+        found = session.submit(sums, [count, count + 1]).result()
+    first, second = (sum(range(length)) for length in (count, count + 1))
+    assert [value for value, _ in found] == [
+        *(first + number for number in range(3)),
+        *(second + number for number in range(3)),
+    ]
+    assert max(times for _, times in found) <= 2
+
+
+def test_serial_program_has_the_same_values_of_inputs() -> None:
+    SEEN.clear()
+    found = testing.run(sums, [10])
+    assert [value for value, _ in found] == [45, 46, 47]
+
+
+@ciel.task(keep=False)
+def misuse(values: list[int]) -> Any:
+    """Gives the value instead of the reference."""
+    return ciel.once(total, values)  # type: ignore[call-overload]
+
+
+def test_input_that_is_no_future_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"ciel\.once takes a Future as its input, not list"):
+        testing.run(lambda: misuse.spawn([1]).result())
+
+
+def no_arguments() -> int:
+    """Takes nothing."""
+    return 1
+
+
+@ciel.task(keep=False)
+def mistaken(values: ciel.Future[list[int]]) -> Any:
+    """A function that does not take the input."""
+    return ciel.once(no_arguments, values)  # type: ignore[arg-type]
+
+
+def test_function_that_does_not_take_the_input_is_refused() -> None:
+    with pytest.raises(TypeError, match="no_arguments cannot be called with the value"):
+        testing.run(lambda: mistaken.spawn(numbers.spawn(3).later).result())

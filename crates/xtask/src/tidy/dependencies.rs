@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
     ("ciel-store", &["ciel-model"]),
+    ("ciel-streams", &["ciel-model"]),
     ("ciel-unmodified", &["ciel-ordered"]),
     (
         "ciel-view",

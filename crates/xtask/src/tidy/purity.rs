@@ -19,6 +19,7 @@ pub const PURE: &[&str] = &[
     "ciel-protocol",
     "ciel-sim",
     "ciel-skywriting",
+    "ciel-streams",
     "ciel-workers",
 ];
 

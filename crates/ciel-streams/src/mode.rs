@@ -1,0 +1,166 @@
+//! The modes of a stream, and how one is chosen from the flags of both ends.
+//!
+//! Table 2 of ciel-programming-models §6.1. It does not know the state of any stream: that a direct
+//! one had to fall back is known to `stream`. Read next: `event`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The way that the bytes take from a producer to a consumer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Mode {
+    /// The object is written whole, transferred whole, then read.
+    NoStream,
+    /// The object is written whole; it is read while it is transferred.
+    Overlap,
+    /// The growing object is transferred in pieces; the consumer reads its growing copy.
+    IndirectFile,
+    /// As [`Mode::IndirectFile`], but the copy is pushed into a pipe, in which a consumer blocks.
+    IndirectPipe,
+    /// The growing object is pushed from the producer's store into the consumer's socket; the
+    /// consumer's store has no copy.
+    IndirectTcp,
+    /// The producer writes into the consumer's pipe, ring or socket; nothing is stored.
+    Direct,
+}
+
+/// What a producer declares of an output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProducerFlags {
+    /// The output may be read before it is complete.
+    pub may_stream: bool,
+    /// There is one consumer, and the producer may be held by it.
+    pub single_consumer: bool,
+}
+
+/// What a consumer declares of an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ConsumerFlags {
+    /// The input may be read before it is complete.
+    pub may_stream: bool,
+    /// A read must block until there are bytes, as in a pipe.
+    pub must_block: bool,
+    /// The consumer's store need not keep a copy.
+    pub no_store: bool,
+}
+
+/// What a consumer wishes: the mode that follows from the flags of both ends, or one by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wish {
+    /// The mode that [`Mode::choose`] gives.
+    Flags(ConsumerFlags),
+    /// This mode, whatever the flags are.
+    Named(Mode),
+}
+
+impl Wish {
+    /// The mode that is wished for of an output that was declared with `producer`.
+    pub fn mode(self, producer: ProducerFlags) -> Mode {
+        match self {
+            Wish::Flags(consumer) => Mode::choose(producer, consumer),
+            Wish::Named(mode) => mode,
+        }
+    }
+}
+
+/// A name that no mode has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no mode of streams is named {name:?}; the modes are {modes}", modes = known())]
+pub struct UnknownMode {
+    /// The name.
+    pub name: String,
+}
+
+fn known() -> String {
+    Mode::ALL.map(Mode::name).join(", ")
+}
+
+impl Mode {
+    /// All modes, from the most careful one to the quickest.
+    pub const ALL: [Mode; 6] = [
+        Mode::NoStream,
+        Mode::Overlap,
+        Mode::IndirectFile,
+        Mode::IndirectPipe,
+        Mode::IndirectTcp,
+        Mode::Direct,
+    ];
+
+    /// The mode for these two ends: the quickest that both allow. A flag without the one that it
+    /// builds on has no effect: without `may_stream` of the consumer nothing streams.
+    pub fn choose(producer: ProducerFlags, consumer: ConsumerFlags) -> Mode {
+        if !consumer.may_stream {
+            return Mode::NoStream;
+        }
+        if !producer.may_stream {
+            return Mode::Overlap;
+        }
+        match (
+            consumer.no_store,
+            producer.single_consumer,
+            consumer.must_block,
+        ) {
+            (true, true, _) => Mode::Direct,
+            (true, false, _) => Mode::IndirectTcp,
+            (false, _, true) => Mode::IndirectPipe,
+            (false, _, false) => Mode::IndirectFile,
+        }
+    }
+
+    /// The name, as in the papers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::NoStream => "no_stream",
+            Mode::Overlap => "overlap",
+            Mode::IndirectFile => "indirect_file",
+            Mode::IndirectPipe => "indirect_pipe",
+            Mode::IndirectTcp => "indirect_tcp",
+            Mode::Direct => "direct",
+        }
+    }
+
+    /// Whether the consumer may read before the producer has ended.
+    pub fn follows_production(self) -> bool {
+        !matches!(self, Mode::NoStream | Mode::Overlap)
+    }
+
+    /// Whether the consumer may read a copy before all of it has arrived.
+    pub fn follows_transfer(self) -> bool {
+        self != Mode::NoStream
+    }
+
+    /// Whether the producer's store has the object afterwards.
+    pub fn stores_at_producer(self) -> bool {
+        self != Mode::Direct
+    }
+
+    /// Whether the store of a consumer on another machine has a copy afterwards.
+    pub fn stores_at_consumer(self) -> bool {
+        !matches!(self, Mode::IndirectTcp | Mode::Direct)
+    }
+
+    /// The mode that serves the same consumer when the bytes are stored after all.
+    pub fn stored(self) -> Mode {
+        match self {
+            Mode::Direct => Mode::IndirectTcp,
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(name: &str) -> Result<Mode, UnknownMode> {
+        let known = Mode::ALL.into_iter().find(|mode| mode.name() == name);
+        known.ok_or_else(|| UnknownMode {
+            name: name.to_owned(),
+        })
+    }
+}

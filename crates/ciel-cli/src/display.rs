@@ -50,6 +50,14 @@ pub fn roughly(microseconds: u64) -> String {
     }
 }
 
+/// A text in which files of the current folder are named as from it.
+pub fn from_here(text: &str) -> String {
+    match std::env::current_dir() {
+        Ok(folder) => text.replace(&format!("{}/", folder.display()), ""),
+        Err(_) => text.to_string(),
+    }
+}
+
 /// `1 task`, `2 tasks`.
 pub fn counted(count: u64, noun: &str) -> String {
     match count {

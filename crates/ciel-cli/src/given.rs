@@ -48,6 +48,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         },
         keep: given.keep_bytes,
         kept: given.kept,
+        dry_run: false,
         trace: told.trace.clone(),
         new: false,
         json: told.json,

@@ -8,8 +8,10 @@
 mod amounts;
 mod clean;
 mod cli_error;
+mod code_now;
 mod display;
 mod doctor;
+mod dry_run;
 mod failures;
 mod generate;
 mod given;
@@ -91,6 +93,7 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Journal(options) => look::journal::show(&shared, &options),
         Command::Ps(options) => look::ps::show(&shared, &options),
         Command::Why(options) => look::why::show(&shared, &options),
+        Command::Diff(options) => look::diff::show(&shared, &options),
         Command::Logs(options) => look::logs::show(&shared, &options),
         Command::Report(options) => look::report::write(&shared, &options),
         Command::Tail(options) => tail::follow(&options),

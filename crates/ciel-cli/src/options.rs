@@ -105,6 +105,11 @@ pub enum Command {
     Ps(PsOptions),
     /// Explain a task's state and show its history
     Why(TaskOptions),
+    /// Show what differs between two runs of a job: what differed first, and what followed from it
+    ///
+    /// Tasks are compared by their code, arguments, inputs and results. Tasks that take no part in
+    /// kept results are left out.
+    Diff(DiffOptions),
     /// Show what a task wrote apart from the job's output, such as its standard error
     Logs(TaskOptions),
     /// Write a page about a run: where its time went, what failed, what would make it faster
@@ -179,6 +184,7 @@ impl Command {
             Command::Why(options) | Command::Logs(options) | Command::Cancel(options) => {
                 options.output.json
             }
+            Command::Diff(options) => options.output.json,
             Command::Doctor(options) | Command::Runs(options) => options.json,
             Command::Resume(options) => options.json,
             Command::Journal(options) => options.json,
@@ -215,6 +221,12 @@ pub struct RunOptions {
     /// Declare an extra resource of this machine that tasks can require, e.g. gpu=1
     #[arg(long, value_name = "NAME=COUNT", value_parser = parse_resource)]
     pub resource: Vec<(String, u32)>,
+    /// Show what would run and why, from the last run of the job, and run no task
+    ///
+    /// Python jobs are imported, as that tells what their functions are now. What tasks that run
+    /// would spawn is not known.
+    #[arg(short = 'n', long, conflicts_with_all = ["serial", "trace"])]
+    pub dry_run: bool,
     /// Take results that earlier runs kept, even if the last run ended well
     #[arg(long, conflicts_with = "serial")]
     pub kept: bool,
@@ -485,6 +497,18 @@ pub struct TaskOptions {
     /// Task label (fib@3f9c12ab), function or command, or the first digits of its id
     #[arg(value_name = "TASK")]
     pub task: String,
+    #[command(flatten)]
+    pub output: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffOptions {
+    /// Id of the earlier run, or its first digits
+    #[arg(value_name = "RUN")]
+    pub before: String,
+    /// Id of the later run, or its first digits
+    #[arg(value_name = "RUN")]
+    pub now: String,
     #[command(flatten)]
     pub output: JsonOption,
 }

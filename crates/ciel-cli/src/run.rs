@@ -13,7 +13,7 @@ use crate::observer::CommandObserver;
 use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, given, paint, python, script, trace};
+use crate::{SPAWNER, dry_run, given, paint, python, script, trace};
 
 /// Exit code of an interrupted job, as shells report it.
 const INTERRUPTED: u8 = 130;
@@ -37,19 +37,37 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
 pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<ExitCode, CliError> {
     let given = JobFiles::of(&options)?;
     let opened = script::open(&given.script)?;
+    if options.dry_run {
+        return foretell(shared, &options, (given, &opened), resume);
+    }
     let sources = given.sources();
     let paint = paint::paint_errors(shared.colour);
     let observer = Arc::new(CommandObserver::new(&options, paint, &sources)?);
     tell_of_place(shared, &*observer);
     let settings = settings(shared, &options, given, resume)?;
-    let job = match &opened {
-        Opened::Skywriting(program) => Job::Script(program),
-        Opened::Python if settings.python.is_none() => return Err(python::missing()),
-        Opened::Python => Job::Python,
-    };
+    let job = job(&opened, &settings)?;
     let ended = ciel_runtime::run(settings, job, observer.clone());
     observer.clear();
     conclude(&observer, ended)
+}
+
+/// Tells what a run would do, and does nothing.
+fn foretell(
+    shared: &Shared,
+    options: &RunOptions,
+    (given, opened): (JobFiles, &Opened),
+    resume: Resume,
+) -> Result<ExitCode, CliError> {
+    let settings = settings(shared, options, given, resume)?;
+    dry_run::show(&settings, &job(opened, &settings)?, options.json)
+}
+
+fn job<'a>(opened: &'a Opened, settings: &Settings) -> Result<Job<'a>, CliError> {
+    match opened {
+        Opened::Skywriting(program) => Ok(Job::Script(program)),
+        Opened::Python if settings.python.is_none() => Err(python::missing()),
+        Opened::Python => Ok(Job::Python),
+    }
 }
 
 /// Prints where the state is, if it is not in the usual folder.

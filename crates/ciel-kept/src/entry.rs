@@ -140,15 +140,29 @@ impl Parts {
                 other.map(|(name, _)| name.clone()),
             ));
         }
-        let before = self.inputs.iter().map(Some).chain(std::iter::repeat(None));
-        let mut pairs = before.zip(&now.inputs);
-        let other = pairs.find(|(before, now)| {
-            before.is_none_or(|before| (before.digest, &before.form) != (now.digest, &now.form))
-        });
-        Some(match other {
-            Some((_, now)) => RerunReason::InputChanged(now.name.clone()),
+        Some(match self.changed_input(now) {
+            Some(input) => RerunReason::InputChanged(input.name.clone()),
             None => RerunReason::ArgumentChanged(None),
         })
+    }
+
+    /// The first input of `now` whose content is not that of the same input of these, or the first
+    /// of these that `now` lacks.
+    pub fn changed_input<'a>(&'a self, now: &'a Parts) -> Option<&'a Input> {
+        let is_same =
+            |before: &Input, now: &Input| (before.digest, &before.form) == (now.digest, &now.form);
+        if self.inputs.len() == now.inputs.len() {
+            let mut pairs = self.inputs.iter().zip(&now.inputs);
+            let other = pairs.find(|(before, now)| !is_same(before, now));
+            return other.map(|(_, now)| now);
+        }
+        // Files that a command names come and go, so that numbers tell nothing.
+        let is_in = |all: &[Input], one: &Input| {
+            all.iter()
+                .any(|other| other.name == one.name && is_same(other, one))
+        };
+        let new = now.inputs.iter().find(|one| !is_in(&self.inputs, one));
+        new.or_else(|| self.inputs.iter().find(|one| !is_in(&now.inputs, one)))
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod entry;
 mod error;
 mod files;
+pub mod identities;
 pub mod limits;
 mod objects;
 mod schema;
@@ -16,5 +17,6 @@ pub mod store;
 
 pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Piece};
 pub use error::KeptError;
+pub use identities::{Identities, IdentityNote, IdentityWriter, TaskIdentity};
 pub use selection::{Chosen, Selection};
 pub use store::{Evicted, Found, KeptResults, Usage};

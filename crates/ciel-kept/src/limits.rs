@@ -16,3 +16,6 @@ pub const USE_NOTED_AFTER_S: u64 = 60;
 
 /// Bytes read at a time when an object is compared with its digest.
 pub const READ_BYTES: usize = 1 << 20;
+
+/// Bytes of the identities of one run's tasks; those of later tasks are not written down.
+pub const IDENTITIES_BYTES_MAX: u64 = 16 << 20;

@@ -73,6 +73,18 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn find(&self, parts: &Parts, place: Digest, now_s: u64) -> Result<Found, KeptError> {
+        self.look(parts, place, Some(now_s))
+    }
+
+    /// The same for who does not use the result: no use is noted.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn peek(&self, parts: &Parts, place: Digest) -> Result<Found, KeptError> {
+        self.look(parts, place, None)
+    }
+
+    fn look(&self, parts: &Parts, place: Digest, now_s: Option<u64>) -> Result<Found, KeptError> {
         let key = parts.key();
         let mut query = self
             .index
@@ -105,7 +117,7 @@ impl KeptResults {
         if entry.parts.key() != key {
             return Ok(Found::Nothing(RerunReason::Damaged));
         }
-        if used_s + USE_NOTED_AFTER_S <= now_s {
+        if let Some(now_s) = now_s.filter(|now_s| used_s + USE_NOTED_AFTER_S <= *now_s) {
             self.note_use(id, now_s)?;
         }
         Ok(Found::Entry(Box::new(entry)))

@@ -4,6 +4,7 @@
 //! transaction. Without a usable store every lookup finds nothing. It does not know how a task
 //! ran. Read next: `ciel_kept::KeptResults`.
 
+mod noted;
 mod parts;
 mod told;
 
@@ -14,8 +15,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::Event;
-use ciel_kept::{Entry, Found, KeptContent, KeptError, KeptOutput, KeptResults, Parts, Piece};
-use ciel_model::{Content, Digest, FileRead, Handle, Keeping, Label, RerunReason, TaskKey, Value};
+use ciel_kept::{
+    Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts, Piece,
+};
+use ciel_model::{Content, Digest, FileRead, Handle, Label, RerunReason, TaskKey, Value};
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
@@ -24,7 +27,7 @@ pub(crate) use self::told::{keep_watched, staged, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
-use crate::layout::KEPT;
+use crate::layout::{IDENTITIES, KEPT};
 use crate::output;
 
 /// How long a result may wait for others to be kept with it.
@@ -43,6 +46,7 @@ pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
         places: Vec::new(),
         taken: Vec::new(),
         batch: Vec::new(),
+        identities: IdentityWriter::new(engine.folder.history_path().join(IDENTITIES)),
         due: None,
     };
     while let Some(request) = keeper.next(requests) {
@@ -69,6 +73,8 @@ struct Keeper<'a> {
     /// Places whose tasks have taken a result that was kept for another place or by another key.
     taken: Vec<(Digest, Digest)>,
     batch: Vec<(Entry, Vec<PathBuf>)>,
+    /// What the tasks of this run are given and give.
+    identities: IdentityWriter,
     /// When the batch is kept at the latest.
     due: Option<Instant>,
 }
@@ -101,6 +107,7 @@ impl Keeper<'_> {
             Request::Begun(query) => self.begin(&query),
             Request::Ended(ended) => self.add(*ended),
             Request::Left(attempt) => drop(self.begun.remove(&attempt.task)),
+            Request::Read(path, digest) => self.note_read(&path, digest),
             Request::Close => unreachable!("the loop has ended with it"),
         }
         if self.batch.len() + self.places.len() + self.taken.len() >= BATCH_ENTRIES_MAX {
@@ -122,6 +129,9 @@ impl Keeper<'_> {
     /// Looks a result up and tells the graph.
     fn answer(&mut self, query: ResultQuery) {
         let parts = self.parts_of(&query);
+        if let Some(parts) = &parts {
+            self.note_given(parts, &query);
+        }
         let found = match &parts {
             Some(parts) => self.find(parts, &query),
             None => Err(RerunReason::New),
@@ -182,6 +192,9 @@ impl Keeper<'_> {
             return Err(RerunReason::InputChanged(file.path.clone()));
         }
         let taken = self.take(&entry, query);
+        if taken.is_some() {
+            self.note_gave(place, &entry.outputs, entry.read, true);
+        }
         self.clear(place);
         match taken {
             None => {
@@ -251,6 +264,7 @@ impl Keeper<'_> {
             return;
         }
         if let Some(parts) = self.parts_of(query) {
+            self.note_given(&parts, query);
             self.note_begun(parts, query);
         }
     }
@@ -258,11 +272,10 @@ impl Keeper<'_> {
     fn note_begun(&mut self, parts: Parts, query: &ResultQuery) {
         self.places.push(place_of(&query.label));
         self.expect_batch();
-        let takes = query.descriptor.keeping == Keeping::Takes;
         let begun = Begun {
             parts,
             label: query.label.clone(),
-            is_marked: takes && !self.engine.keep_rule.takes,
+            is_marked: self.is_marked(query),
         };
         self.begun.insert(query.attempt.task, begun);
     }
@@ -283,6 +296,7 @@ impl Keeper<'_> {
         let Some(outputs) = outputs else {
             return self.clear(place_of(&begun.label));
         };
+        self.note_gave(place_of(&begun.label), &outputs, ended.read.clone(), false);
         let printed = match ended.printed.is_empty() {
             true => Vec::new(),
             false => vec![Piece::Bytes(ended.printed)],
@@ -305,6 +319,8 @@ impl Keeper<'_> {
 
     fn keep_batch(&mut self) {
         self.due = None;
+        // Without them later runs only know less of this one.
+        let _ = self.identities.flush();
         let (places, batch) = (
             std::mem::take(&mut self.places),
             std::mem::take(&mut self.batch),

@@ -24,6 +24,8 @@ pub(crate) enum Request {
     Ended(Box<EndedTask>),
     /// That attempt has not ended well.
     Left(AttemptKey),
+    /// The run has read a file of the user's, whose content has that digest if it is known.
+    Read(PathBuf, Option<Digest>),
     /// The job has ended.
     Close,
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use ciel_kept::{Chosen, Evicted, KeptError, Selection, Usage};
+pub use ciel_kept::{Identities, TaskIdentity};
 use ciel_kept::{KeptResults, limits::USE_NOTED_AFTER_S};
 use ciel_store::{RunEntry, RunState};
 use ciel_view::RunDescription;
 
-use crate::layout::KEPT;
+use crate::layout::{IDENTITIES, KEPT};
 
 /// How much each run has kept in that state folder that is still there, by its id.
 ///
@@ -49,8 +50,16 @@ pub fn spared_since_s(runs: &[RunEntry]) -> Option<u64> {
     Some(first.saturating_sub(USE_NOTED_AFTER_S))
 }
 
+/// What the tasks of a run were given and gave; nothing if that was not written down.
+///
+/// # Errors
+/// Those of reading the file in the run's folder, `run`.
+pub fn identities(run: &Path) -> std::io::Result<Identities> {
+    Identities::read(&run.join("history").join(IDENTITIES))
+}
+
 /// The results of a state folder, if any were ever kept in it: looking makes nothing.
-fn open(state: &Path) -> Result<Option<KeptResults>, KeptError> {
+pub(crate) fn open(state: &Path) -> Result<Option<KeptResults>, KeptError> {
     let folder = state.join(KEPT);
     match folder.join("index").is_file() {
         true => KeptResults::open(&folder).map(Some),

@@ -27,6 +27,9 @@ pub(crate) const SCRATCH: &str = "scratch";
 /// The folder of kept results in a state folder.
 pub(crate) const KEPT: &str = "kept";
 
+/// The file of a run's history with what its tasks were given and gave.
+pub(crate) const IDENTITIES: &str = "identities";
+
 /// The folder below which the code of a Python job is found: that of its file, or the one that has
 /// the outermost package of its module.
 pub(crate) fn code_folder(settings: &Settings) -> PathBuf {

@@ -14,6 +14,8 @@ mod command_failure;
 mod control;
 mod core;
 mod death;
+pub mod difference;
+pub mod dry_run;
 mod engine;
 mod error;
 mod executors;

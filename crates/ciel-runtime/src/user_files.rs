@@ -8,12 +8,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ciel_graph::Assignment;
-use ciel_model::{Content, Failure, FailureKind, Form, Handle, Name, Value, limits};
+use ciel_model::{Content, Digest, Failure, FailureKind, Form, Handle, Name, Value, limits};
 use ciel_store::StoreError;
 use serde_json::json;
 
 use crate::engine::Engine;
 use crate::file_stamp::FileStamp;
+use crate::kept::{Request, send};
 use crate::objects::{self, ObjectError};
 use crate::settings::Package;
 
@@ -128,6 +129,11 @@ fn copy_in(
         }
         false => copy_large(engine, name, &mut file, stamp)?,
     };
+    let digest = match &content {
+        Content::Inline(bytes) => Some(Digest::of(bytes)),
+        Content::File { digest, .. } => *digest,
+    };
+    send(&engine.kept, Request::Read(path.to_path_buf(), digest));
     Ok(Value {
         form: Form::Bytes,
         content,

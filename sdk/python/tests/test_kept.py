@@ -3,6 +3,7 @@
 Each task tells on standard error that it ran, which no result depends on.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -137,6 +138,48 @@ def test_marked_task_is_taken_after_a_run_that_ended_well(tmp_path: Path) -> Non
     assert run(tmp_path)[0] == ALL
     assert run(tmp_path)[0] == [name for name in ALL if not name.startswith("long")]
     assert run(tmp_path, "--kept")[0] == ["read", "written"]
+
+
+def foretold(folder: Path, *options: str) -> dict[str, list[str]]:
+    """What `ciel run -n` tells of each function: fates and reasons of its tasks."""
+    command = os.environ.get("CIEL_COMMAND") or shutil.which("ciel")
+    if command is None:
+        pytest.skip("the command ciel is not installed")
+    words = [command, "run", "-n", "--json", "--python", sys.executable, *options, "job.py"]
+    ended = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    fates: dict[str, list[str]] = {}
+    for task in told["tasks"]:
+        name = task["task"].split("@")[0]
+        fates.setdefault(name, []).append(f"{task['fate']} {task['reason']}".strip())
+    return fates
+
+
+def test_dry_run_imports_the_program_and_names_the_line_that_changed(tmp_path: Path) -> None:
+    project(tmp_path)
+    run(tmp_path)
+    fates = foretold(tmp_path, "--kept")
+    assert fates["scaled"] == ["taken"] * 3
+    assert fates["long"] == ["taken"] * 2
+    assert "written" not in fates
+    edit(tmp_path / "parts.py", "n + 1", "n + 2")
+    (tmp_path / "data.txt").write_text("other")
+    fates = foretold(tmp_path, "--kept")
+    assert {fate.split(" (")[0] for fate in fates["scaled"]} == {"runs code changed: parts.py:2"}
+    assert fates["long"] == ["taken"] * 2
+    assert fates["read"][0].startswith("runs input changed")
+    ran, _, told = run(tmp_path, "--kept")
+    assert ran == ["read", "scaled 0", "scaled 1", "scaled 2", "written"], told
+
+
+def test_dry_run_of_a_program_that_cannot_be_imported_says_so(tmp_path: Path) -> None:
+    project(tmp_path)
+    run(tmp_path)
+    (tmp_path / "parts.py").write_text("helper = 1 / 0")
+    assert foretold(tmp_path, "--kept")["scaled"] == ["unknown its code cannot be looked at"] * 3
 
 
 TREE = '''

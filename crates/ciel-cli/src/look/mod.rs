@@ -3,6 +3,7 @@
 //! `ciel-view` brings the records, of live and of ended runs alike; here they are only shown.
 
 pub mod cancel;
+pub mod diff;
 pub mod journal;
 pub mod logs;
 pub mod ps;

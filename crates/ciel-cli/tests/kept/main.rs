@@ -2,9 +2,10 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `cleaning`, `random`.
+//! `support`; then `cleaning`, `compared`, `random`.
 
 mod cleaning;
+mod compared;
 mod random;
 #[path = "../support/mod.rs"]
 mod support;

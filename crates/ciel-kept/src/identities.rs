@@ -1,0 +1,210 @@
+//! The identities of a run's tasks: what each was given and gave, by digests, in a file of the run.
+//!
+//! Two runs are compared by them, and a later run is foretold. The file is appended to while the
+//! run continues and bounded in bytes; what a killed process left incomplete at its end does not
+//! count. It does not know why tasks differ. Read next: `entry`.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ciel_model::{Digest, FileRead};
+use serde::{Deserialize, Serialize};
+
+use crate::entry::Parts;
+use crate::limits::IDENTITIES_BYTES_MAX;
+
+/// One record of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum IdentityNote {
+    /// A task was given this.
+    Given(GivenTask),
+    /// A task ended well.
+    Gave(GaveTask),
+    /// The run has read a file of the user's.
+    File {
+        /// Its absolute path.
+        path: Arc<str>,
+        /// Of its content.
+        digest: Digest,
+    },
+}
+
+/// What a task was given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GivenTask {
+    /// The name of its position.
+    pub name: u128,
+    /// The function or command, as messages show it.
+    pub what: Arc<str>,
+    /// What its result depends on; pieces are left out if the file has them already.
+    pub parts: Parts,
+    /// It takes kept results in each run.
+    pub is_marked: bool,
+}
+
+/// What a task gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GaveTask {
+    /// The name of its position.
+    pub name: u128,
+    /// Its outputs, in order.
+    pub outputs: Vec<Digest>,
+    /// Files that it has read beside its inputs.
+    pub read: Vec<FileRead>,
+    /// It took a kept result.
+    pub is_taken: bool,
+}
+
+/// Appends records to the file of a run.
+#[derive(Debug)]
+pub struct IdentityWriter {
+    path: PathBuf,
+    gathered: Vec<u8>,
+    bytes: u64,
+    /// Codes whose pieces are in the file.
+    codes: HashSet<Digest>,
+}
+
+impl IdentityWriter {
+    /// Continues the file at `path`, which need not exist.
+    pub fn new(path: PathBuf) -> IdentityWriter {
+        let bytes = std::fs::metadata(&path).map_or(0, |found| found.len());
+        IdentityWriter {
+            path,
+            gathered: Vec::new(),
+            bytes,
+            codes: HashSet::new(),
+        }
+    }
+
+    /// A task is given this.
+    pub fn given(&mut self, name: u128, what: Arc<str>, parts: &Parts, is_marked: bool) {
+        let is_known = parts.code.is_some_and(|code| !self.codes.insert(code));
+        let parts = Parts {
+            pieces: match is_known {
+                true => Vec::new(),
+                false => parts.pieces.clone(),
+            },
+            executor: parts.executor.clone(),
+            arguments: parts.arguments.clone(),
+            inputs: parts.inputs.clone(),
+            ..*parts
+        };
+        self.add(&IdentityNote::Given(GivenTask {
+            name,
+            what,
+            parts,
+            is_marked,
+        }));
+    }
+
+    /// Adds a record, which reaches the file with [`IdentityWriter::flush`]; beyond the bound of
+    /// the file it is left out.
+    pub fn add(&mut self, note: &IdentityNote) {
+        let record = postcard::to_stdvec(note).expect("a record in memory can be encoded");
+        let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
+        if self.bytes + u64::from(length) > IDENTITIES_BYTES_MAX {
+            return;
+        }
+        self.bytes += u64::from(length) + 4;
+        self.gathered.extend_from_slice(&length.to_le_bytes());
+        self.gathered.extend_from_slice(&record);
+    }
+
+    /// Hands all records to the system.
+    ///
+    /// # Errors
+    /// Those of the file; the records are lost then.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let gathered = std::mem::take(&mut self.gathered);
+        if gathered.is_empty() {
+            return Ok(());
+        }
+        let mut options = OpenOptions::new();
+        let mut file: File = options.append(true).create(true).open(&self.path)?;
+        file.write_all(&gathered)
+    }
+}
+
+/// A task, by all that the file says of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskIdentity {
+    /// What it was given.
+    pub given: GivenTask,
+    /// What it gave; none if it did not end well.
+    pub gave: Option<GaveTask>,
+}
+
+/// All that the file of a run says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Identities {
+    /// Tasks in the order in which they were first given something.
+    pub tasks: Vec<TaskIdentity>,
+    /// Files of the user's that the run has read, by path, with the digests of their contents.
+    pub files: Vec<(Arc<str>, Digest)>,
+    /// The file is full, so that later tasks may be missing.
+    pub is_cut: bool,
+}
+
+impl Identities {
+    /// Reads the file of a run; nothing if there is none.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read(path: &Path) -> io::Result<Identities> {
+        let bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        let mut all = Identities {
+            is_cut: bytes.len() as u64 > IDENTITIES_BYTES_MAX - NEARLY_FULL_BYTES,
+            ..Identities::default()
+        };
+        let mut positions = std::collections::HashMap::new();
+        let mut pieces = std::collections::HashMap::new();
+        for note in notes(&bytes) {
+            match note {
+                IdentityNote::Given(mut given) => {
+                    if let Some(code) = given.parts.code {
+                        match given.parts.pieces.is_empty() {
+                            true => {
+                                given.parts.pieces = pieces.get(&code).cloned().unwrap_or_default()
+                            }
+                            false => drop(pieces.insert(code, given.parts.pieces.clone())),
+                        }
+                    }
+                    let at = *positions.entry(given.name).or_insert(all.tasks.len());
+                    let task = TaskIdentity { given, gave: None };
+                    match all.tasks.get_mut(at) {
+                        // A later attempt, or a later process of the run.
+                        Some(known) => *known = task,
+                        None => all.tasks.push(task),
+                    }
+                }
+                IdentityNote::Gave(gave) => {
+                    if let Some(at) = positions.get(&gave.name) {
+                        all.tasks[*at].gave = Some(gave);
+                    }
+                }
+                IdentityNote::File { path, digest } => all.files.push((path, digest)),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// So near its bound a file may lack records.
+const NEARLY_FULL_BYTES: u64 = 64 << 10;
+
+/// The records that are complete.
+fn notes(mut bytes: &[u8]) -> impl Iterator<Item = IdentityNote> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let record = rest.get(..u32::from_le_bytes(*length) as usize)?;
+        bytes = &rest[record.len()..];
+        postcard::from_bytes(record).ok()
+    })
+}

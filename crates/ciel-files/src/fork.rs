@@ -46,11 +46,16 @@ pub fn fork() -> Strand {
 pub(crate) fn fork_in(scope: u64) -> Strand {
     let next = Node::new();
     let state = thread::current_or_root(|own| {
-        let node = Node::new();
         let pointers = own.pointers.clone();
         let behind = State::forked(own.root, pointers.clone(), Some(next.clone()));
+        let before = std::mem::replace(own, *behind);
+        // Where the caller has written nothing since its last fork, the child takes its place.
+        if before.is_vacant() {
+            return Box::new(before);
+        }
+        let node = Node::new();
         let child = State::forked(own.root, pointers, Some(node.clone()));
-        node.end_before(Box::new(std::mem::replace(own, *behind)));
+        node.end_before(Box::new(before));
         child
     });
     Strand {

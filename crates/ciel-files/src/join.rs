@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::host;
 use crate::strand::{Node, Pointer, State};
 use crate::thread::{self, Forking, Standing};
 
@@ -26,9 +27,30 @@ where
     RA: Send,
     RB: Send,
 {
-    match thread::is_in_pool() {
-        true => join_here(a, b),
-        false => in_pool(|| join_here(a, b)),
+    match thread::plain() {
+        Some(root) => join_as(root, NoPointers, a, b),
+        None => join_elsewhere(a, b),
+    }
+}
+
+/// The same where anything is not as usual.
+#[cold]
+fn join_elsewhere<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    if !thread::is_in_pool() {
+        return in_pool(|| join_elsewhere(a, b));
+    }
+    match thread::forking() {
+        None => host::join(a, b),
+        Some(Forking { root, has_pointers }) => match has_pointers {
+            true => join_as(root, pointers(), a, b),
+            false => join_as(root, NoPointers, a, b),
+        },
     }
 }
 
@@ -36,7 +58,7 @@ where
 pub(crate) fn in_pool<R: Send>(act: impl FnOnce() -> R + Send) -> R {
     thread::forking();
     let mut own = thread::replace(Standing::default());
-    let result = rayon::scope(|_| {
+    let result = host::scope(|_| {
         let before = thread::replace(std::mem::take(&mut own));
         let result = catch_unwind(AssertUnwindSafe(act));
         own = thread::replace(before);
@@ -46,24 +68,59 @@ pub(crate) fn in_pool<R: Send>(act: impl FnOnce() -> R + Send) -> R {
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
+/// The pointers of a strand when it forks.
+trait Pointers: Sync {
+    /// Moves those of the strand that runs here to where they were then.
+    fn rewind(&self);
+
+    /// Those with which a strand begins that another thread runs.
+    fn copied(&self) -> Vec<Pointer>;
+}
+
+/// A strand that has none, as nearly all.
+struct NoPointers;
+
+impl Pointers for NoPointers {
+    #[inline]
+    fn rewind(&self) {}
+
+    fn copied(&self) -> Vec<Pointer> {
+        Vec::new()
+    }
+}
+
+impl Pointers for Box<[Pointer]> {
+    #[cold]
+    fn rewind(&self) {
+        thread::change_pointers(|pointers| {
+            pointers.clear();
+            pointers.extend_from_slice(self);
+        });
+    }
+
+    fn copied(&self) -> Vec<Pointer> {
+        self.to_vec()
+    }
+}
+
+/// Runs two closures as a strand of this root, on a thread of the pool.
 #[inline]
-fn join_here<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn join_as<P, A, B, RA, RB>(root: u64, pointers: P, a: A, b: B) -> (RA, RB)
 where
+    P: Pointers,
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let Some(Forking { root, has_pointers }) = thread::forking() else {
-        return rayon::join(a, b);
-    };
     let frame = Frame {
-        pointers: has_pointers.then(pointers),
+        root,
+        pointers,
         stolen: OnceLock::new(),
         first_panicked: AtomicBool::new(false),
     };
     let rejoin = Rejoin(&frame);
-    let results = rayon::join_context(
+    let results = host::join_context(
         |_| {
             let mut first = First {
                 frame: &frame,
@@ -74,15 +131,21 @@ where
             result
         },
         |context| match context.migrated() {
-            true => frame.run_stolen(root, b),
+            true => frame.run_stolen(b),
             false => {
                 thread::unpark();
-                frame.rewind();
+                frame.pointers.rewind();
                 b()
             }
         },
     );
-    drop(rejoin);
+    // The frame belongs to this function alone now, so that it is looked at once.
+    std::mem::forget(rejoin);
+    match frame.stolen.into_inner() {
+        None => thread::unpark(),
+        Some(node) => rejoin_at(&node, false),
+    }
+    frame.pointers.rewind();
     results
 }
 
@@ -90,34 +153,27 @@ where
 #[cold]
 fn pointers() -> Box<[Pointer]> {
     let pointers = thread::current(|own| own.pointers.clone());
-    pointers
-        .expect("a strand that forks runs here")
-        .into_boxed_slice()
+    let pointers = pointers.expect("a strand that forks runs here");
+    pointers.into_boxed_slice()
 }
 
 /// What the two closures of a join share.
-struct Frame {
-    /// The pointers at the fork, if there were any.
-    pointers: Option<Box<[Pointer]>>,
+struct Frame<P> {
+    /// The thread from whose first open the strand descends.
+    root: u64,
+    /// The pointers at the fork.
+    pointers: P,
     /// The node before the second closure, if another thread has taken it.
     stolen: OnceLock<Arc<Node>>,
     /// The first closure has panicked, so the serial elision does not run the second one.
     first_panicked: AtomicBool,
 }
 
-impl Frame {
-    /// Moves the pointers to where they were at the fork.
-    #[inline]
-    fn rewind(&self) {
-        if let Some(at_fork) = &self.pointers {
-            rewind(at_fork);
-        }
-    }
-
-    fn run_stolen<R>(&self, root: u64, b: impl FnOnce() -> R) -> R {
+impl<P: Pointers> Frame<P> {
+    #[cold]
+    fn run_stolen<R>(&self, b: impl FnOnce() -> R) -> R {
         let node = self.stolen.get_or_init(Node::new);
-        let pointers = self.pointers.as_deref().unwrap_or_default().to_vec();
-        let own = State::forked(root, pointers, Some(node.clone()));
+        let own = State::forked(self.root, self.pointers.copied(), Some(node.clone()));
         let _second = Second {
             node,
             before: thread::replace(Standing::of(own)),
@@ -126,21 +182,13 @@ impl Frame {
     }
 }
 
-#[cold]
-fn rewind(at_fork: &[Pointer]) {
-    thread::change_pointers(|pointers| {
-        pointers.clear();
-        pointers.extend_from_slice(at_fork);
-    });
-}
-
 /// The first closure of a join, while it runs.
-struct First<'a> {
-    frame: &'a Frame,
+struct First<'a, P> {
+    frame: &'a Frame<P>,
     is_whole: bool,
 }
 
-impl Drop for First<'_> {
+impl<P> Drop for First<'_, P> {
     /// The strand waits. If the second closure runs elsewhere, its turn may come from now on,
     /// unless the first one has panicked.
     #[inline]
@@ -176,23 +224,23 @@ impl Drop for Second<'_> {
     }
 }
 
-/// After a join, or when it is left by a panic: the strand continues.
-struct Rejoin<'a>(&'a Frame);
+/// When a join is left by a panic: the strand continues.
+struct Rejoin<'a, P: Pointers>(&'a Frame<P>);
 
-impl Drop for Rejoin<'_> {
-    #[inline]
+impl<P: Pointers> Drop for Rejoin<'_, P> {
+    #[cold]
     fn drop(&mut self) {
         match self.0.stolen.get() {
             None => thread::unpark(),
-            Some(node) => rejoin(node, self.0.first_panicked.load(Ordering::Relaxed)),
+            Some(node) => rejoin_at(node, self.0.first_panicked.load(Ordering::Relaxed)),
         }
-        self.0.rewind();
+        self.0.pointers.rewind();
     }
 }
 
 /// Puts the strand that waits at a node, or is parked here, on its thread again.
 #[cold]
-fn rejoin(node: &Arc<Node>, first_panicked: bool) {
+fn rejoin_at(node: &Arc<Node>, first_panicked: bool) {
     let here = thread::replace(Standing::default());
     let mut own = node
         .take_waiting()

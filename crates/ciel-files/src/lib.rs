@@ -47,6 +47,7 @@ mod flat;
 mod fork;
 mod form;
 mod gauges;
+mod host;
 mod iter;
 mod join;
 mod line;

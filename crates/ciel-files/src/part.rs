@@ -4,10 +4,12 @@
 //! other strand writes beyond a buffer is spilled. Parts of strands that follow one another are
 //! joined in constant time but for the last buffer. It does not know which strand leads.
 
+use std::collections::LinkedList;
 use std::io;
 use std::sync::Arc;
 
 use crate::extent::{Extent, SPILLED_BYTES_MAX};
+use crate::gauges;
 use crate::target::Target;
 
 /// Bytes that a strand gathers before it writes them; also what two parts may copy when they are
@@ -20,8 +22,9 @@ pub(crate) struct Part {
     pub(crate) target: Arc<Target>,
     /// Everything before this part is in the file.
     leads: bool,
-    /// What precedes the buffer; nothing if it leads.
-    spilled: Vec<Extent>,
+    /// What precedes the buffer; nothing if it leads. A list, since two of them are joined in
+    /// constant time, and each piece is long or the last of a strand.
+    spilled: LinkedList<Extent>,
     buffer: Vec<u8>,
 }
 
@@ -31,7 +34,7 @@ impl Part {
         Part {
             target,
             leads,
-            spilled: Vec::new(),
+            spilled: LinkedList::new(),
             buffer: Vec::new(),
         }
     }
@@ -84,10 +87,8 @@ impl Part {
     /// A write failed.
     pub(crate) fn lead(&mut self) -> io::Result<()> {
         self.leads = true;
-        for extent in self.spilled.drain(..) {
-            self.target.append_spilled(extent)?;
-        }
-        Ok(())
+        let spilled = std::mem::take(&mut self.spilled);
+        self.append(spilled)
     }
 
     /// Leaves nothing in the buffer.
@@ -118,10 +119,19 @@ impl Part {
 
     /// Adds a piece; neighbours in the spill file are one.
     fn note(&mut self, extent: Extent) {
-        let last = self.spilled.last_mut();
+        let last = self.spilled.back_mut();
         if !last.is_some_and(|last| last.join(extent)) {
-            self.spilled.push(extent);
+            gauges::extent_kept();
+            self.spilled.push_back(extent);
         }
+    }
+
+    /// Everything before these pieces is in the file.
+    fn append(&self, extents: LinkedList<Extent>) -> io::Result<()> {
+        extents.into_iter().try_for_each(|extent| {
+            gauges::extent_appended();
+            self.target.append_spilled(extent)
+        })
     }
 
     /// Appends the part of a strand that follows this one.
@@ -137,24 +147,12 @@ impl Part {
             return Ok(());
         }
         self.empty_buffer()?;
-        if self.spilled.is_empty() && !self.leads {
-            self.spilled = next.spilled;
-        } else {
-            next.spilled
-                .into_iter()
-                .try_for_each(|extent| self.take(extent))?;
+        let mut behind = next.spilled;
+        match self.leads {
+            true => self.append(behind)?,
+            false => self.spilled.append(&mut behind),
         }
         self.buffer = next.buffer;
         Ok(())
-    }
-
-    fn take(&mut self, extent: Extent) -> io::Result<()> {
-        match self.leads {
-            true => self.target.append_spilled(extent),
-            false => {
-                self.note(extent);
-                Ok(())
-            }
-        }
     }
 }

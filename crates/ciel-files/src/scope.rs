@@ -1,11 +1,12 @@
 //! Closures of a scope, and closures that are spawned for ever.
 //!
-//! Each is a strand that was forked by hand, so it has two nodes whether it migrates or not. It
-//! does not know how a file is written. Read next: `fork`.
+//! Each is a strand that was forked by hand, so it has a node whether it migrates or not. It does
+//! not know how a file is written. Read next: `fork`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fork::{NO_SCOPE, Strand, fork, fork_in};
+use crate::host;
 use crate::join::in_pool;
 use crate::thread;
 
@@ -13,7 +14,7 @@ static SCOPES: AtomicU64 = AtomicU64::new(NO_SCOPE + 1);
 
 /// Closures that may run at the same time as the one that spawns them; see [`scope`].
 pub struct Scope<'a, 'scope> {
-    rayon: &'a rayon::Scope<'scope>,
+    rayon: &'a host::Scope<'scope>,
     id: u64,
 }
 
@@ -41,7 +42,7 @@ pub fn scope<'scope, R: Send>(act: impl FnOnce(&Scope<'_, 'scope>) -> R + Send) 
 fn scope_here<'scope, R: Send>(act: impl FnOnce(&Scope<'_, 'scope>) -> R + Send) -> R {
     let waiting = Waiting::new();
     let id = waiting.scope;
-    rayon::scope(|rayon| {
+    host::scope(|rayon| {
         let _aside = Park;
         act(&Scope { rayon, id })
     })
@@ -123,5 +124,5 @@ impl Drop for Park {
 /// writes from now on. A file can be closed when it has ended.
 pub fn spawn(act: impl FnOnce() + Send + 'static) {
     let strand = fork();
-    rayon::spawn(move || strand.run(act));
+    host::spawn(move || strand.run(act));
 }

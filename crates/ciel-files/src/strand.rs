@@ -49,6 +49,11 @@ impl State {
         })
     }
 
+    /// Whether it has a strand before it, and has written nothing itself.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.node.is_some() && self.parts.is_empty() && self.panicked_in.is_none()
+    }
+
     fn place(&self, target: &Arc<Target>) -> Option<usize> {
         self.parts
             .iter()

@@ -9,6 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::host;
 use crate::strand::{Pointer, State};
 
 /// What a fork looks at.
@@ -16,20 +17,33 @@ use crate::strand::{Pointer, State};
 struct Here {
     /// The thread from whose first open the strand descends; [`NO_ROOT`] if there is no strand.
     root: Cell<u64>,
-    /// It has pointers into files that are open in local mode.
-    has_pointers: Cell<bool>,
-    /// It waits, and the thread may run other closures meanwhile.
-    is_parked: Cell<bool>,
-    /// Whether the thread belongs to a pool of rayon.
-    in_pool: Cell<InPool>,
+    /// What is not as it is for most forks, a bit for each; so that one comparison is enough for
+    /// them.
+    odds: Cell<u8>,
 }
 
-/// Whether a thread belongs to a pool, which is asked once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InPool {
-    Unasked,
-    No,
-    Yes,
+/// Nobody has asked yet whether the thread belongs to a pool of rayon.
+const UNASKED: u8 = 1;
+/// It does not.
+const OUTSIDE: u8 = 2;
+/// The strand waits, and the thread may run other closures meanwhile.
+const PARKED: u8 = 4;
+/// The strand has pointers into files that are open in local mode.
+const POINTERS: u8 = 8;
+/// There is no strand.
+const NO_STRAND: u8 = 16;
+
+impl Here {
+    #[inline]
+    fn is(&self, odd: u8) -> bool {
+        self.odds.get() & odd != 0
+    }
+
+    #[inline]
+    fn set(&self, odd: u8, is_so: bool) {
+        let others = self.odds.get() & !odd;
+        self.odds.set(if is_so { others | odd } else { others });
+    }
 }
 
 /// The strand that forks on a thread.
@@ -77,9 +91,7 @@ thread_local! {
     static HERE: Here = const {
         Here {
             root: Cell::new(NO_ROOT),
-            has_pointers: Cell::new(false),
-            is_parked: Cell::new(false),
-            in_pool: Cell::new(InPool::Unasked),
+            odds: Cell::new(UNASKED | NO_STRAND),
         }
     };
     static CURRENT: RefCell<Current> = const { RefCell::new(Current(None)) };
@@ -94,10 +106,17 @@ fn with<T>(act: impl FnOnce(&mut Option<Box<State>>) -> T) -> T {
 /// Acts on the strand that runs here; none if there is none.
 #[inline]
 pub(crate) fn current<T>(act: impl FnOnce(&mut State) -> T) -> Option<T> {
-    match HERE.with(|here| here.is_parked.get()) {
+    match HERE.with(|here| here.is(PARKED)) {
         true => None,
         false => with(|current| current.as_deref_mut().map(act)),
     }
+}
+
+/// The root of the strand that runs here, on a thread of a pool and without pointers into files in
+/// local mode; none if anything of this is not so.
+#[inline]
+pub(crate) fn plain() -> Option<u64> {
+    HERE.with(|here| (here.odds.get() == 0).then(|| here.root.get()))
 }
 
 /// Acts on the strand that runs here; a thread that has none, not even a parked one, becomes the
@@ -108,18 +127,17 @@ pub(crate) fn current_or_root<T>(act: impl FnOnce(&mut State) -> T) -> Option<T>
 }
 
 /// The strand that runs here; a thread that has none becomes a root. None if one is parked here.
-#[inline]
 pub(crate) fn forking() -> Option<Forking> {
     HERE.with(|here| {
-        if here.is_parked.get() {
+        if here.is(PARKED) {
             return None;
         }
-        if here.root.get() == NO_ROOT {
+        if here.is(NO_STRAND) {
             become_root();
         }
         Some(Forking {
             root: here.root.get(),
-            has_pointers: here.has_pointers.get(),
+            has_pointers: here.is(POINTERS),
         })
     })
 }
@@ -131,34 +149,28 @@ fn become_root() {
 }
 
 /// Whether this thread belongs to a pool of rayon.
-#[inline]
 pub(crate) fn is_in_pool() -> bool {
-    HERE.with(|here| match here.in_pool.get() {
-        InPool::Yes => true,
-        InPool::No => false,
-        InPool::Unasked => ask_pool(here),
+    HERE.with(|here| {
+        if here.is(UNASKED) {
+            here.set(UNASKED, false);
+            here.set(OUTSIDE, host::current_thread_index().is_none());
+        }
+        !here.is(OUTSIDE)
     })
-}
-
-#[cold]
-fn ask_pool(here: &Here) -> bool {
-    let is_in_pool = rayon::current_thread_index().is_some();
-    here.in_pool.set(match is_in_pool {
-        true => InPool::Yes,
-        false => InPool::No,
-    });
-    is_in_pool
 }
 
 /// Puts something else on this thread; gives what stood there.
 pub(crate) fn replace(place: Standing) -> Standing {
     let Standing { state, is_parked } = place;
     let was_parked = HERE.with(|here| {
-        let root = state.as_ref().map_or(NO_ROOT, |own| own.root);
+        let was_parked = here.is(PARKED);
         let has_pointers = state.as_ref().is_some_and(|own| !own.pointers.is_empty());
-        here.root.set(root);
-        here.has_pointers.set(has_pointers);
-        here.is_parked.replace(is_parked)
+        here.root
+            .set(state.as_ref().map_or(NO_ROOT, |own| own.root));
+        here.set(NO_STRAND, state.is_none());
+        here.set(POINTERS, has_pointers);
+        here.set(PARKED, is_parked);
+        was_parked
     });
     Standing {
         state: with(|current| std::mem::replace(current, state)),
@@ -170,20 +182,20 @@ pub(crate) fn replace(place: Standing) -> Standing {
 pub(crate) fn change_pointers(act: impl FnOnce(&mut Vec<Pointer>)) -> Option<()> {
     current(|own| {
         act(&mut own.pointers);
-        HERE.with(|here| here.has_pointers.set(!own.pointers.is_empty()));
+        HERE.with(|here| here.set(POINTERS, !own.pointers.is_empty()));
     })
 }
 
 /// The strand of this thread waits from now on.
 #[inline]
 pub(crate) fn park() {
-    HERE.with(|here| here.is_parked.set(true));
+    HERE.with(|here| here.set(PARKED, true));
 }
 
 /// The strand that waits on this thread continues.
 #[inline]
 pub(crate) fn unpark() {
-    HERE.with(|here| here.is_parked.set(false));
+    HERE.with(|here| here.set(PARKED, false));
 }
 
 /// Takes the strand from this thread, on which it is as if it were parked.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciel_files::{File, Gauges, Mode, fork, join};
+use ciel_files::{File, Gauges, Mode, fork, here, join, scope};
 
 /// Counts what each thread allocates.
 struct Counting;
@@ -68,6 +68,8 @@ fn gauges_of(pool: &rayon::ThreadPool) -> Gauges {
         nodes: sum.nodes + one.nodes,
         spilled_pieces: sum.spilled_pieces + one.spilled_pieces,
         spilled_bytes: sum.spilled_bytes + one.spilled_bytes,
+        extents_kept: sum.extents_kept + one.extents_kept,
+        extents_appended: sum.extents_appended + one.extents_appended,
     })
 }
 
@@ -139,6 +141,9 @@ fn nodes_are_one_for_each_second_closure_that_migrated() {
         assert!(gauges.spilled_bytes <= bytes, "{gauges:?}");
         let pieces_max = bytes.div_ceil(64 << 10) + 2 * gauges.nodes + 1;
         assert!(gauges.spilled_pieces <= pieces_max, "{gauges:?}");
+        // Each piece is listed once and appended once at most, however many joins it passes.
+        assert!(gauges.extents_kept <= gauges.spilled_pieces, "{gauges:?}");
+        assert!(gauges.extents_appended <= gauges.extents_kept, "{gauges:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), lines(14));
     }
 }
@@ -172,7 +177,8 @@ fn strands_that_all_run_backwards_spill_what_does_not_fit_their_buffers_once() {
     }
     file.close().unwrap();
     let after = Gauges::of_this_thread();
-    assert_eq!(after.nodes - before.nodes, 2 * 50);
+    // Nothing is written between two forks, so each has one node, and the first another one.
+    assert_eq!(after.nodes - before.nodes, 50 + 1);
     // The first strand of all has its turn when it comes.
     assert_eq!(
         after.spilled_bytes - before.spilled_bytes,
@@ -181,4 +187,57 @@ fn strands_that_all_run_backwards_spill_what_does_not_fit_their_buffers_once() {
     assert_eq!(after.spilled_pieces - before.spilled_pieces, 49);
     let wanted: Vec<u8> = (0..50u8).flat_map(|number| vec![number; bytes]).collect();
     assert!(fs::read(&path).unwrap() == wanted);
+}
+
+/// Joining used to note each piece of the second part again, so that a long chain of parts cost the
+/// square of its pieces.
+#[test]
+fn pieces_are_listed_once_however_many_joins_they_pass() {
+    const STRANDS: u64 = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let file = File::create(folder.path().join("a"), Mode::SerialAppend).unwrap();
+    let other = File::create(folder.path().join("b"), Mode::SerialAppend).unwrap();
+    let before = Gauges::of_this_thread();
+    let place = here().unwrap();
+    let piece = vec![b'p'; 70 << 10];
+    let all = (0..STRANDS).fold(None, |behind, _| {
+        let mut strand = place.detached();
+        // Its pieces lie backwards in the spill file, so that no two are neighbours.
+        strand.within(|| {
+            (&file).write_all(&piece).unwrap();
+            (&other).write_all(&piece).unwrap();
+        });
+        if let Some(behind) = behind {
+            strand.reduce(behind).unwrap();
+        }
+        Some(strand)
+    });
+    all.unwrap().append().unwrap();
+    file.close().unwrap();
+    other.close().unwrap();
+    let after = Gauges::of_this_thread();
+    let kept = after.extents_kept - before.extents_kept;
+    assert_eq!(kept, 2 * STRANDS);
+    assert_eq!(after.extents_appended - before.extents_appended, kept);
+}
+
+#[test]
+fn closures_of_a_scope_have_one_node_each_and_what_is_written_between_them_another() {
+    pool(1).install(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("a"), Mode::SerialAppend).unwrap();
+        let before = Gauges::of_this_thread().nodes;
+        let to = &file;
+        scope(|scope| (0..100).for_each(|place| scope.spawn(move |_| line(to, place))));
+        let spawned = Gauges::of_this_thread().nodes;
+        assert_eq!(spawned - before, 100 + 1);
+        scope(|scope| {
+            for place in 0..100 {
+                scope.spawn(move |_| line(to, place));
+                line(to, place);
+            }
+        });
+        assert!(Gauges::of_this_thread().nodes - spawned <= 2 * 100 + 1);
+        file.close().unwrap();
+    });
 }

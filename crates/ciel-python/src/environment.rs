@@ -26,11 +26,10 @@ static PLACE: [AtomicU8; ENTRY_BYTES] = [const { AtomicU8::new(0) }; ENTRY_BYTES
 /// one thread only; others may read the environment meanwhile.
 #[pyfunction]
 pub fn tell_seed(seed: u64) {
-    let digits = seed.to_string();
-    let text = ENTRY.iter().copied().chain(digits.bytes()).chain([0]);
-    for (place, byte) in PLACE.iter().zip(text) {
-        place.store(byte, Ordering::Relaxed);
+    for (place, byte) in PLACE.iter().zip(ENTRY) {
+        place.store(*byte, Ordering::Relaxed);
     }
+    tell_digits(seed.to_string().as_bytes());
     let entry = PLACE.as_ptr().cast::<c_char>();
     // SAFETY: `PLACE` lives as long as the process, has the layout of bytes, and always holds an
     // end, since its last byte is never anything else. `getenv` receives a terminated name, and its
@@ -40,5 +39,14 @@ pub fn tell_seed(seed: u64) {
         if getenv(c"CIEL_TASK_SEED".as_ptr()) != entry.add(ENTRY.len()) {
             putenv(entry);
         }
+    }
+}
+
+/// As `tell_seed`, with the decimal digits of the seed, for an environment that has the variable
+/// and has not changed since.
+pub fn tell_digits(digits: &[u8]) {
+    let text = digits.iter().copied().chain([0]);
+    for (place, byte) in PLACE[ENTRY.len()..].iter().zip(text) {
+        place.store(byte, Ordering::Relaxed);
     }
 }

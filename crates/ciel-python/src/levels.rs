@@ -7,12 +7,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use ciel_model::Name;
 use ciel_protocol::wire::{
-    BlockOn, Calls, EndedInPlace, Parked, Spawn, Wait, WorkerMessage, block_on,
+    BlockOn, Calls, Descriptor, EndedInPlace, Parked, Spawn, Wait, WorkerMessage, block_on,
 };
 
 /// Children that become tasks at once, at most, while their spawner runs.
 const PROMOTED_MAX: usize = 16;
+
+/// Children that a strand keeps, at most: with more of them, all become tasks.
+pub const KEPT_MAX: usize = 1024;
 
 /// Beats that a child of the outermost strand may run in place: then it becomes a task, so that its
 /// result is recorded, and a lost worker loses little.
@@ -26,15 +30,31 @@ pub struct Levels {
     ended: BTreeMap<u32, u64>,
 }
 
+/// A spawn that is kept: one task, with plain arguments.
+pub struct Child {
+    /// Id of its definition.
+    pub definition: u32,
+    /// The call.
+    pub payload: Vec<u8>,
+    /// Index of the spawn.
+    pub action: u64,
+    /// The handle of its result.
+    pub handle: u32,
+    /// The line of the spawn.
+    pub line: u32,
+}
+
 #[derive(Default)]
 struct Level {
     /// Tag of the task; of one that has begun in place `None` until its start is known.
     tag: Option<u32>,
-    /// Position of a strand that began in place; of others empty.
-    position: Vec<u8>,
+    /// Name of a strand that began in place; of others `None`.
+    name: Option<Name>,
     /// Its spawns, oldest first.
-    pending: VecDeque<Spawn>,
+    pending: VecDeque<Child>,
     inside: Option<Inside>,
+    /// The handle of what runs in place of the strand, and becomes a task now.
+    begun: Option<u32>,
 }
 
 /// What runs in place of a strand.
@@ -48,8 +68,9 @@ struct Inside {
 }
 
 impl Levels {
-    /// The innermost strand keeps a child. `tag` is that of its task, 0 if it is none.
-    pub fn keep(&mut self, tag: u32, spawn: Spawn) {
+    /// The innermost strand keeps a child. `tag` is that of its task, 0 if it is none. Returns how
+    /// many it keeps.
+    pub fn keep(&mut self, tag: u32, child: Child) -> usize {
         if tag != 0 && !self.is_task(tag) {
             self.levels.clear();
             self.levels.push_back(Level {
@@ -57,9 +78,16 @@ impl Levels {
                 ..Level::default()
             });
         }
-        if let Some(level) = self.levels.back_mut() {
-            level.pending.push_back(spawn);
-        }
+        let Some(level) = self.levels.back_mut() else {
+            return 0;
+        };
+        level.pending.push_back(child);
+        level.pending.len()
+    }
+
+    /// Children that the innermost strand keeps.
+    pub fn count(&self) -> usize {
+        self.levels.back().map_or(0, |level| level.pending.len())
     }
 
     fn is_task(&self, tag: u32) -> bool {
@@ -68,7 +96,7 @@ impl Levels {
 
     /// The kept child with that handle begins in place of the innermost strand, which has done
     /// `after` actions. False if it is a task already.
-    pub fn enter(&mut self, tag: u32, handle: u32, after: u64, position: Vec<u8>) -> bool {
+    pub fn enter(&mut self, tag: u32, handle: u32, after: u64, name: Name) -> bool {
         if tag != 0 && !self.is_task(tag) {
             return false;
         }
@@ -84,28 +112,26 @@ impl Levels {
             beats: 0,
         });
         self.levels.push_back(Level {
-            position,
+            name: Some(name),
             ..Level::default()
         });
         true
     }
 
-    /// The innermost strand, at that position, ends in place. False if it is a task by now.
-    pub fn leave(&mut self, position: &[u8]) -> bool {
-        if !self.is_inside(position, self.levels.len().wrapping_sub(1)) {
-            return false;
+    /// The innermost strand, of that name, ends in place. `None` if it is a task by now, or keeps
+    /// children; else the call, whose memory can be used again.
+    pub fn leave(&mut self, name: Name) -> Option<Vec<u8>> {
+        let innermost = self.levels.len().wrapping_sub(1);
+        if !self.is_inside(name, innermost) || !self.levels[innermost].pending.is_empty() {
+            return None;
         }
         self.levels.pop_back();
-        if let Some(level) = self.levels.back_mut()
-            && let Some(inside) = level.inside.take()
-            && let Some(place) = level.place_of(inside.handle)
-            && let Some(spawn) = level.pending.remove(place)
-        {
-            for task in &spawn.tasks {
-                *self.ended.entry(task.definition).or_default() += 1;
-            }
-        }
-        true
+        let level = self.levels.back_mut()?;
+        let inside = level.inside.take()?;
+        let place = level.place_of(inside.handle)?;
+        let child = level.pending.remove(place)?;
+        *self.ended.entry(child.definition).or_default() += 1;
+        Some(child.payload)
     }
 
     /// The message that counts the children that ended in place since the last one, if any did.
@@ -124,19 +150,16 @@ impl Levels {
         self.levels.clear();
     }
 
-    /// Whether the strand at that position is at that level, in place of another one.
-    fn is_inside(&self, position: &[u8], level: usize) -> bool {
-        level != 0
-            && self
-                .levels
-                .get(level)
-                .is_some_and(|level| level.position == position)
+    /// Whether the strand of that name is at that level, in place of another one.
+    fn is_inside(&self, name: Name, level: usize) -> bool {
+        let is_it = |level: &Level| level.name == Some(name);
+        level != 0 && self.levels.get(level).is_some_and(is_it)
     }
 
-    /// The task at that position has this tag.
-    pub fn name(&mut self, position: &[u8], tag: u32) {
+    /// The task of that name has this tag.
+    pub fn set_tag(&mut self, name: Name, tag: u32) {
         if let Some(level) = self.levels.front_mut()
-            && level.position == position
+            && level.name == Some(name)
         {
             level.tag = Some(tag);
         }
@@ -150,10 +173,10 @@ impl Levels {
         }
     }
 
-    /// The strand at that position, which runs in place of the outermost one, becomes a task; it
+    /// The strand of that name, which runs in place of the outermost one, becomes a task; it
     /// may be one already.
-    pub fn give_slot(&mut self, position: &[u8]) -> Vec<WorkerMessage> {
-        match self.is_inside(position, 1) {
+    pub fn give_slot(&mut self, name: Name) -> Vec<WorkerMessage> {
+        match self.is_inside(name, 1) {
             true => self.promote(|_| None),
             false => Vec::new(),
         }
@@ -184,20 +207,18 @@ impl Levels {
 
     /// The messages by which children of the outermost strand become tasks. `tag_of` knows the tag
     /// of a task that has begun, if its start has come.
-    pub fn promote(&mut self, tag_of: impl FnOnce(&[u8]) -> Option<u32>) -> Vec<WorkerMessage> {
+    pub fn promote(&mut self, tag_of: impl FnOnce(Name) -> Option<u32>) -> Vec<WorkerMessage> {
         let Some(level) = self.levels.front_mut() else {
             return Vec::new();
         };
-        let Some(tag) = level.tag.or_else(|| tag_of(&level.position)) else {
+        let Some(tag) = level.tag.or_else(|| level.name.and_then(tag_of)) else {
             return Vec::new();
         };
         level.tag = Some(tag);
         let Some(inside) = level.inside.take() else {
             return level.take(tag, PROMOTED_MAX);
         };
-        if let Some(place) = level.place_of(inside.handle) {
-            level.pending[place].begun = true;
-        }
+        level.begun = Some(inside.handle);
         let mut messages = level.take(tag, usize::MAX);
         messages.push(WorkerMessage::about(tag, inside.block()));
         self.levels.pop_front();
@@ -210,16 +231,35 @@ impl Level {
     fn place_of(&self, handle: u32) -> Option<usize> {
         let found = self
             .pending
-            .binary_search_by_key(&handle, |spawn| spawn.handle);
+            .binary_search_by_key(&handle, |child| child.handle);
         found.ok()
     }
 
     fn take(&mut self, tag: u32, count_max: usize) -> Vec<WorkerMessage> {
         let count = self.pending.len().min(count_max);
-        let spawns = self.pending.drain(..count);
-        spawns
-            .map(|spawn| WorkerMessage::about(tag, spawn))
+        let begun = self.begun;
+        let children = self.pending.drain(..count);
+        children
+            .map(|child| WorkerMessage::about(tag, child.spawn(begun)))
             .collect()
+    }
+}
+
+impl Child {
+    fn spawn(self, begun: Option<u32>) -> Spawn {
+        let task = Descriptor {
+            definition: self.definition,
+            payload: self.payload.into(),
+            inputs: Vec::new(),
+            line: self.line,
+        };
+        Spawn {
+            tasks: vec![task],
+            action: self.action,
+            handle: self.handle,
+            released: Vec::new(),
+            begun: begun == Some(self.handle),
+        }
     }
 }
 

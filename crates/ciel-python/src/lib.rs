@@ -6,22 +6,28 @@
 //! scheduling, no strands and no order of messages; those are in `sdk/python/ciel`. Read
 //! `connection` for the requests, `worker_messages` and `engine_messages` for the values,
 //! `outgoing` and `incoming` for the bytes, `definitions` for what is declared once, `prefetch` and
-//! `long_turns` for prefetched starts, `promoter` and `levels` for spawns that are kept;
+//! `long_turns` for prefetched starts, `promoter` and `levels` for spawns that are kept, `stack`
+//! for those that run in place;
 //! `ordered_file` and `ordered_strand` for files of programs without an engine.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
 //! with the engine a `RuntimeError`.
 
+mod arguments;
 mod connection;
+mod counted;
 mod definitions;
 mod durations;
 mod engine_messages;
 mod environment;
 mod failure;
 mod files;
+mod function;
+mod future_state;
 mod idle;
 mod incoming;
+mod inside;
 mod levels;
 mod long_turns;
 mod names;
@@ -29,11 +35,13 @@ mod options;
 mod ordered_file;
 mod ordered_strand;
 mod outgoing;
+mod outside;
 mod prefetch;
 mod promoter;
 mod record;
 mod reference;
 mod socket;
+mod stack;
 mod worker_messages;
 
 use pyo3::prelude::*;
@@ -42,7 +50,11 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native", gil_used = true)]
 mod native {
     #[pymodule_export]
+    use crate::arguments::packed_arguments;
+    #[pymodule_export]
     use crate::connection::Connection;
+    #[pymodule_export]
+    use crate::counted::Counted;
     #[pymodule_export]
     use crate::definitions::Definition;
     #[pymodule_export]
@@ -57,6 +69,10 @@ mod native {
     #[pymodule_export]
     use crate::files::digest_of_file;
     #[pymodule_export]
+    use crate::function::Function;
+    #[pymodule_export]
+    use crate::future_state::FutureState;
+    #[pymodule_export]
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]
     use crate::options::TaskOptions;
@@ -68,4 +84,6 @@ mod native {
     use crate::promoter::Promoter;
     #[pymodule_export]
     use crate::reference::{Failed, File, Pending, Value};
+    #[pymodule_export]
+    use crate::stack::{Stack, begin, end, note_freezing, note_here, strand_here};
 }

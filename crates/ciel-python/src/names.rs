@@ -62,7 +62,8 @@ pub fn hash_of<'py>(py: Python<'py>, data: PyBuffer<u8>) -> PyResult<Bound<'py, 
     Ok(PyBytes::new(py, &hash.as_bytes()[..16]))
 }
 
-fn name_of(position: [u8; 16]) -> Name {
+/// The name of these bytes.
+pub fn name_of(position: [u8; 16]) -> Name {
     Name(u128::from_be_bytes(position))
 }
 

@@ -4,25 +4,31 @@
 //! sleeps while nothing is kept. It does not know what the children are. Read next: `levels.rs`.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ciel_protocol::wire::{Spawn, WorkerMessage};
+use ciel_model::Name;
+use ciel_protocol::wire::WorkerMessage;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::connection::Connection;
 use crate::definitions::Definition;
 use crate::durations::duration;
 use crate::idle::IdleCores;
-use crate::levels::Levels;
+use crate::levels::{Child, KEPT_MAX, Levels};
 use crate::long_turns::Ends;
-use crate::worker_messages as messages;
+use crate::names::name_of;
 
 /// Seconds between two looks for an idle core.
 const BEAT_S: f64 = 0.001;
 
 /// Looks that find nothing kept before the thread sleeps.
 const RESTS_MAX: u32 = 64;
+
+/// Bytes of a call that is kept, at most: more are too long for a message with others.
+const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes of the thread's stack. It also holds what loaded libraries keep for each thread.
 const STACK_BYTES: usize = 256 << 10;
@@ -39,6 +45,8 @@ struct Shared {
     /// `None` where the engine names no such file: then there may always be one.
     idle_cores: Option<IdleCores>,
     period: Duration,
+    /// Heartbeats so far.
+    beats: AtomicU64,
     kept: Mutex<Kept>,
     woken: Condvar,
 }
@@ -77,6 +85,7 @@ impl Promoter {
             ends: connection.get().ends().clone(),
             idle_cores,
             period: duration(beat_s)?,
+            beats: AtomicU64::new(0),
             kept: Mutex::new(Kept {
                 levels: Levels::default(),
                 thread: Thread::NotStarted,
@@ -90,7 +99,8 @@ impl Promoter {
     }
 
     /// The strand that has its turn keeps a child, as action `action`; its result gets the handle
-    /// `handle`. `tag` is 0 for a strand that runs in place of another one.
+    /// `handle`. `tag` is 0 for a strand that runs in place of another one. Whether it may keep
+    /// more.
     ///
     /// Raises ValueError if the call is too long for a message.
     fn keep(
@@ -102,33 +112,30 @@ impl Promoter {
         action: u64,
         handle: u32,
         line: u32,
-    ) -> PyResult<()> {
-        let id = self.connection.get().id_of(py, definition)?;
-        let spawn = Spawn {
-            tasks: vec![messages::descriptor(id, payload, &[], None, line)?],
+    ) -> PyResult<bool> {
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let message = format!("a call of {} bytes is too long to be kept", payload.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let child = Child {
+            definition: self.connection.get().id_of(py, definition)?,
+            payload: payload.to_vec(),
             action,
             handle,
-            released: Vec::new(),
-            begun: false,
+            line,
         };
-        if let Some(mut kept) = self.kept() {
-            kept.levels.keep(tag, spawn);
-            self.shared.rouse(&mut kept);
-        }
-        Ok(())
+        Ok(self.keep_child(tag, child))
     }
 
     /// The kept child with that handle begins at `position`, in place of the strand that has its
     /// turn and has done `after` actions; false if it is a task already.
-    fn enter(&self, tag: u32, handle: u32, after: u64, position: Vec<u8>) -> bool {
-        let kept = self.kept();
-        kept.is_some_and(|mut kept| kept.levels.enter(tag, handle, after, position))
+    fn enter(&self, tag: u32, handle: u32, after: u64, position: [u8; 16]) -> bool {
+        self.enter_child(tag, handle, after, name_of(position))
     }
 
-    /// What began at `position` ends in place; false if it is a task by now.
-    fn leave(&self, position: &[u8]) -> bool {
-        let kept = self.kept();
-        kept.is_some_and(|mut kept| kept.levels.leave(position))
+    /// What began at `position` ends in place; false if it is a task by now, or keeps children.
+    fn leave(&self, position: [u8; 16]) -> bool {
+        self.leave_child(name_of(position)).is_some()
     }
 
     /// Sends all children that the task with that tag keeps.
@@ -138,8 +145,8 @@ impl Promoter {
 
     /// Makes a task of what runs at `position`, in place of a task, which waits for it from now on;
     /// it may be one already.
-    fn give_slot(&self, py: Python<'_>, position: &[u8]) {
-        self.send(py, |levels| levels.give_slot(position));
+    fn give_slot(&self, py: Python<'_>, position: [u8; 16]) {
+        self.send(py, |levels| levels.give_slot(name_of(position)));
     }
 
     /// Has the engine count the children that ended in place since the last time.
@@ -159,14 +166,61 @@ impl Promoter {
     }
 
     /// The task that has begun at `position` has that tag.
-    fn name(&self, position: &[u8], tag: u32) {
+    fn name(&self, position: [u8; 16], tag: u32) {
         if let Some(mut kept) = self.kept() {
-            kept.levels.name(position, tag);
+            kept.levels.set_tag(name_of(position), tag);
         }
     }
 }
 
 impl Promoter {
+    /// The connection that it sends to.
+    pub fn connection(&self) -> &Py<Connection> {
+        &self.connection
+    }
+
+    /// Whether this is a forked child, in which nothing is kept.
+    pub fn is_laid_down(&self) -> bool {
+        self.shared.ends.socket.is_laid_down()
+    }
+
+    /// Whether the strand that has its turn keeps as many children as it may.
+    pub fn is_full(&self) -> bool {
+        self.kept()
+            .is_none_or(|kept| kept.levels.count() >= KEPT_MAX)
+    }
+
+    /// As `keep`.
+    pub fn keep_child(&self, tag: u32, child: Child) -> bool {
+        let Some(mut kept) = self.kept() else {
+            return true;
+        };
+        let count = kept.levels.keep(tag, child);
+        self.shared.rouse(&mut kept);
+        count < KEPT_MAX
+    }
+
+    /// As `enter`.
+    pub fn enter_child(&self, tag: u32, handle: u32, after: u64, name: Name) -> bool {
+        let kept = self.kept();
+        kept.is_some_and(|mut kept| kept.levels.enter(tag, handle, after, name))
+    }
+
+    /// As `leave`; the call, whose memory can be used again.
+    pub fn leave_child(&self, name: Name) -> Option<Vec<u8>> {
+        self.kept()?.levels.leave(name)
+    }
+
+    /// Heartbeats so far; they stop while nothing is kept.
+    pub fn beats(&self) -> u64 {
+        self.shared.beats.load(Ordering::Relaxed)
+    }
+
+    /// Time from one heartbeat to the next.
+    pub fn period(&self) -> Duration {
+        self.shared.period
+    }
+
     /// None in a forked child, where the heart may have held the lock.
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         let is_laid_down = self.shared.ends.socket.is_laid_down();
@@ -260,12 +314,13 @@ impl Shared {
 
     /// Makes tasks of the outermost children, if a core is idle or one of them has run for long.
     fn beat(&self, mut kept: MutexGuard<'_, Kept>) {
+        self.beats.fetch_add(1, Ordering::Relaxed);
         let is_long = kept.levels.beat();
         let is_wanted = kept.levels.has_pending() && self.may_be_idle();
         if !is_long && !is_wanted {
             return;
         }
-        let messages = kept.levels.promote(|position| self.tag_at(position));
+        let messages = kept.levels.promote(|name| self.tag_at(name));
         self.say(&messages);
         self.say(kept.levels.take_ended().as_slice());
         drop(kept);
@@ -276,10 +331,10 @@ impl Shared {
         self.idle_cores.as_ref().is_none_or(IdleCores::any)
     }
 
-    /// The tag of the task that has begun there, if its start has come.
-    fn tag_at(&self, position: &[u8]) -> Option<u32> {
+    /// The tag of the task of that name, which has begun, if its start has come.
+    fn tag_at(&self, name: Name) -> Option<u32> {
         let ends = &self.ends;
         let mut incoming = ends.incoming.try_lock().ok()?;
-        incoming.tag_of_start(position, &ends.socket, &ends.outgoing)
+        incoming.tag_of_start(&name.0.to_be_bytes(), &ends.socket, &ends.outgoing)
     }
 }

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast, get_args
 
+from ciel import _native
 from ciel._future import Future
 from ciel._options import Options
 
@@ -25,7 +26,7 @@ class Definition:
     function: Callable[..., Any]
 
 
-class TaskFunction(Definition):
+class TaskFunction(_native.Function, Definition):
     """A function whose calls may run anywhere, with its options: the base of all tasks."""
 
     options_now: Options

@@ -45,7 +45,7 @@ DEFINITIONS_MAX = 1024
 _definitions: dict[tuple[str, str, int, Options], Definition] = {}
 
 
-class EngineStrand(Strand):
+class EngineStrand(_native.Counted, Strand):
     """A strand that has a connection and a tag.
 
     `next_action` is the index of its next action, `next_handle` the next handle that it chooses;
@@ -57,11 +57,6 @@ class EngineStrand(Strand):
     """
 
     connection: _native.Connection
-    tag: int
-    next_action: int = 0
-    next_handle: int = 0
-    _observed: int = 0
-    _arguments: int = 0
     recorded: Mapping[int, Reference] = MappingProxyType({})
     _made_from: int = 0
     _released: list[int] | None = None

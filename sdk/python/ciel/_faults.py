@@ -15,9 +15,10 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from ciel._atoms import ATOMS
 from ciel._call import TaskFunction
 from ciel._errors import NotSerializable
-from ciel._freeze import ATOMS, freeze
+from ciel._freeze import freeze
 
 PARTS_MAX = 10_000
 DEPTH_MAX = 12

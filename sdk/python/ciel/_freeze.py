@@ -20,14 +20,13 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ciel import _native
+from ciel._atoms import ATOMS
 from ciel._errors import ObjectLost
 from ciel._pickle_hooks import Thaw, freezing
 
 if TYPE_CHECKING:
     from ciel._future import Future
-
-ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
-"""Types whose values are shared instead of copied, because they are immutable."""
 
 _NO_RESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Python names it from 3.13 on."""
@@ -71,6 +70,7 @@ def freeze(
     beside = buffers.append if apart else None
     before = len(found)
     outer, freezing.number = freezing.number, number
+    _native.note_freezing(True)
     try:
         try:
             data = pickle.dumps(value, 5, buffer_callback=beside)
@@ -82,6 +82,7 @@ def freeze(
         buffers.clear()
         return Frozen(_by_value(value, beside), found, buffers)
     finally:
+        _native.note_freezing(False)
         freezing.number = outer
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from ciel._atoms import ATOMS
 from ciel._errors import Cancelled, NotSerializable, as_told
+from ciel._native import FutureState, begin
 from ciel._no_value import NoValue
 from ciel._pickle_hooks import freezing, thaw_reference
 
@@ -78,26 +80,19 @@ class Owner(Protocol):
         """Raises WaitError if the calling code may not use futures of this strand."""
         ...
 
+    def continued(self, future: Future[Any], answer: Any) -> Any:
+        """The value of a future in whose place a child has run; `answer` is how that ended."""
+        ...
 
-class Future(NoValue, Generic[T_co]):
+
+class Future(FutureState, NoValue, Generic[T_co]):
     """The result of a spawned task.
 
     `result()` waits until it is resolved. A future that is passed to a task as an argument makes
     that task start when the value is ready; the caller does not wait.
     """
 
-    __slots__ = ("_strand", "_handle", "_known", "_waited", "__weakref__")
-
-    def __init__(self, strand: Owner, handle: int, known: Known | None = None) -> None:
-        """For strands only: `handle` is the strand's number for the future."""
-        self._strand = strand
-        self._handle = handle
-        self._known = known
-        self._waited = False
-
-    def __del__(self) -> None:
-        """Tells the strand, which lets the engine remove what no program can name."""
-        self._strand.let_go(self._handle)
+    __slots__ = ()
 
     def result(self, timeout: float | None = None) -> T_co:
         """Waits until the future is resolved and returns a copy of the value.
@@ -106,9 +101,23 @@ class Future(NoValue, Generic[T_co]):
         within `timeout` seconds, and WaitError where waiting is not possible. In a task, whether
         the time was over is recorded for replay.
         """
+        if timeout is None:
+            begun = begin(self)
+            if begun is not None:
+                switch, function, args = begun
+                value = switch(function, args)
+                if type(value) in ATOMS:
+                    return cast(T_co, value)
+                return self._continued(value)
         self._wait(timeout)
         try:
             return cast(T_co, self._strand.result(self))
+        except BaseException as error:  # without the frames of this package
+            raise as_told(error)
+
+    def _continued(self, answer: Any) -> T_co:
+        try:
+            return cast(T_co, self._strand.continued(self, answer))
         except BaseException as error:  # without the frames of this package
             raise as_told(error)
 
@@ -146,7 +155,7 @@ class Future(NoValue, Generic[T_co]):
     def done(self) -> bool:
         """Whether the future is resolved now. The answer is recorded for replay."""
         self._strand.check_here()
-        return self._strand.done([self])[0]
+        return bool(self._strand.done([self])[0])
 
     def cancel(self) -> bool:
         """Cancels the task, with what it has spawned; whether the future is cancelled now.
@@ -156,7 +165,7 @@ class Future(NoValue, Generic[T_co]):
         answer is recorded for replay.
         """
         self._strand.check_here()
-        return self._strand.cancel([self])[0]
+        return bool(self._strand.cancel([self])[0])
 
     @property
     def later(self) -> T_co:

@@ -25,8 +25,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ciel._atoms import ATOMS
 from ciel._errors import CielError
-from ciel._freeze import ATOMS
 from ciel._project import is_project
 from ciel._strand import here
 from ciel._written import may_write, writes

@@ -10,16 +10,47 @@ start. This module does not know how a strand runs a function. Read next: `_keep
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ciel import _native
+from ciel._errors import WaitError
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
 
-KEPT_MAX = 1024
-"""Children that a strand keeps; with one more, all of them become tasks."""
-
 DEPTH_MAX = 200
 """Strands in place above one another; the innermost spawns tasks."""
+
+
+class Raised:
+    """What has left a child, or has come between it and its parent."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        """It is to be raised where a result is awaited."""
+        self.error = error
+
+
+class Former:
+    """Stands for a strand that has ended in place, in futures that have outlived it."""
+
+    __slots__ = ("label",)
+
+    def __init__(self, task: TaskFunction, position: bytes) -> None:
+        """`position` is its name."""
+        self.label = _native.label_of(task.label, position)
+
+    def check_here(self) -> NoReturn:
+        """Raises WaitError: nobody may use what is left of it."""
+        raise WaitError(f"this future belongs to {self.label}, which has ended")
+
+    def let_go(self, handle: int) -> None:
+        """Its futures are gone with it."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """As `check_here`."""
+        self.check_here()
 
 
 class Kept:

@@ -17,16 +17,17 @@ from ciel._engine_strand import definition_of
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import value_of
 from ciel._future import Future, Known
-from ciel._in_place import DEPTH_MAX, KEPT_MAX, Kept, Returned
+from ciel._in_place import DEPTH_MAX, Kept, Raised, Returned
 from ciel._options import Options
-from ciel._payload import SMALL_BYTES_MAX, atoms_of, pack
+from ciel._native import Cancel
+from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._strand import here
 from ciel._waiting_strand import Process, WaitingStrand
 
 if TYPE_CHECKING:
     from greenlet import greenlet
 
-    from ciel._native import Connection, Promoter, Recording, Resume, Start
+    from ciel._native import Connection, Definition, Promoter, Recording, Resume, Start
 
 
 ONE_CORE = 1000
@@ -40,6 +41,10 @@ class KeepingProcess(Process, Protocol):
 
     def inside(self, parent: Any, child: Kept) -> InsideStrand:
         """The strand of a child that begins in place."""
+        ...
+
+    def return_to(self, parent: Any) -> None:
+        """Gives the turn back to the parent of a child that has ended in place."""
         ...
 
     def run_inside(self, parent: Any, strand: InsideStrand) -> Resume | None:
@@ -56,7 +61,7 @@ class KeepingProcess(Process, Protocol):
 
 
 class KeepingStrand(WaitingStrand):
-    """`_kept` are the children that may be no tasks yet, by their handles; `depth` is the number of
+    """`keeps` is whether it may have children that are no tasks yet; `depth` is the number of
     strands in place below this one.
 
     `may_keep` is whether new children are kept, `severed` whether the strand was cancelled.
@@ -65,11 +70,8 @@ class KeepingStrand(WaitingStrand):
     """
 
     process: KeepingProcess
-    may_keep: bool = False
     severed: bool = False
-    depth: int = 0
     _connection: Connection
-    _kept: dict[int, Kept] | None = None
     _spawned: frozenset[int] | None = None
     _until: int = 0
     _waits_inside: bool = False
@@ -86,13 +88,14 @@ class KeepingStrand(WaitingStrand):
                 self._repeat(start.replay)
 
     def _repeat(self, replay: Recording) -> None:
+        self.repeats = True
         self._spawned = frozenset(replay.spawned)
         self._until = replay.until
 
     @property
     def connection(self) -> Connection:
         """The connection, over which the engine has heard of all children before."""
-        if self._kept:
+        if self.keeps:
             self.promote()
         return self._connection
 
@@ -117,18 +120,18 @@ class KeepingStrand(WaitingStrand):
         promoter = self.process.promoter
         assert promoter is not None, "it may keep children"
         self.tidy()
-        kept = self._kept
-        if kept is None:
-            kept = self._kept = {}
-        elif len(kept) >= KEPT_MAX:
-            self.promote()
         handle, action = self.take_handle(), self.act()
+        self.keeps = True
+        args = atoms_of(call)
+        future: Future[Any] = Future(self, handle)
+        future._child = Kept(call.task, args, payload, action, handle, is_sealed)
         if not is_sealed:
             definition = definition_of(call)
-            promoter.keep(self.tag, definition, payload, action, handle, call.line)
-        args = atoms_of(call)
-        kept[handle] = Kept(call.task, args, payload, action, handle, is_sealed)
-        return Future(self, handle)
+            if args is not None:
+                _note_plain(call, definition)
+            if not promoter.keep(self.tag, definition, payload, action, handle, call.line):
+                self.promote()
+        return future
 
     def _ran_in_place(self) -> bool:
         """Whether the next spawn was none in the earlier run; behind that, all are."""
@@ -140,26 +143,22 @@ class KeepingStrand(WaitingStrand):
     @property
     def is_settled(self) -> bool:
         """Whether it keeps no children."""
-        return not self._kept
+        return not self.keeps
 
     def promote(self) -> None:
         """Makes tasks of all kept children; the strand is a task."""
-        kept = self._kept
-        if not kept:
-            return
-        if next(iter(kept.values())).sealed:
-            return  # they ended in place before the engine heard of the actions behind them
+        if not self.keeps or self._spawned is not None:
+            return  # in a replay, they ended in place before the engine heard of later actions
         if self._waits_inside:
             raise WaitError(f"{self.label} waits: its threads must not act for it meanwhile")
         assert self.process.promoter is not None, "it keeps children"
         self.process.promoter.settle(self.tag)
-        kept.clear()
+        self.keeps = False
 
     def _wait_one(self, future: Future[Any]) -> Known:
-        kept = self._kept
-        if kept and future._strand is self and self.depth < DEPTH_MAX:
-            child = kept.get(future._handle)
-            known = None if child is None else self._run_in_place(child)
+        child = future._child
+        if child is not None and future._strand is self and self.depth < DEPTH_MAX:
+            known = self._run_in_place(child)
             if known is not None:
                 future._known = known
                 return known
@@ -167,7 +166,7 @@ class KeepingStrand(WaitingStrand):
 
     def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
         for future in futures:
-            if self._kept and future._known is None and future._handle in self._kept:
+            if future._child is not None and future._known is None:
                 self._wait_one(future)
         return super()._wait_all(futures)
 
@@ -183,14 +182,24 @@ class KeepingStrand(WaitingStrand):
             answer = self.process.run_inside(self, strand)
         finally:
             self._waits_inside = False
-        if answer is not None:
-            return self._among(answer, child.handle)
-        if self._kept:
-            self._kept.pop(child.handle, None)
-        if strand.severed:
+        return self._among(answer, child.handle) if answer is not None else _returned(strand)
+
+    def continued(self, future: Future[Any], answer: Any) -> Any:
+        """The value of a future in whose place a child has begun natively: `answer` is its strand
+        if it has ended in place, else that of the engine, or what was raised meanwhile.
+        """
+        self._waits_inside = False
+        if type(answer) is Raised:
+            raise answer.error
+        if isinstance(answer, InsideStrand):
+            self.process.return_to(self)
+            future._known = _returned(answer)
+        elif type(answer) is Cancel:
             raise Cancelled("the task was cancelled")
-        assert strand.returned is not None, "it has ended in place"
-        return strand.returned
+        else:
+            future._known = self._among(answer, future._handle)
+        future._waited = True
+        return self.read(future._known)
 
     def _enters(self, child: Kept, position: bytes) -> bool:
         promoter = self.process.promoter
@@ -199,9 +208,7 @@ class KeepingStrand(WaitingStrand):
 
     def give_slot(self) -> None:
         """The engine knows that the strand waits for what runs in place of it."""
-        if self._kept:
-            self._kept.clear()
-        self._waits_inside = self.replaying = False
+        self.keeps = self._waits_inside = self.replaying = False
         self.process.note_parked(self)
 
     def sever(self) -> None:
@@ -227,6 +234,22 @@ class KeepingStrand(WaitingStrand):
         if type(known) is not Returned:
             return super().read(known)
         return known.value if known.form is None else value_of(known.value, known.form, None)
+
+
+def _returned(strand: InsideStrand) -> Returned:
+    """The result of a child that has ended in place; raises Cancelled if it was not heard."""
+    if strand.severed:
+        raise Cancelled("the task was cancelled")
+    assert strand.returned is not None, "it has ended in place"
+    return strand.returned
+
+
+def _note_plain(call: Call, definition: Definition) -> None:
+    """Lets native code keep further plain calls of a task that are spawned in the same file."""
+    task, identity = call.task, call.task.identity
+    if not identity.cells:
+        head = head_of_plain(identity)
+        task.keep_plain_calls(task.function, call.file, definition, head, identity.globals)
 
 
 class InsideStrand(KeepingStrand):

@@ -12,13 +12,14 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
+from ciel._atoms import ATOMS
 from ciel._engine_strand import joined, size_of
 from ciel._errors import Cancelled
-from ciel._freeze import ATOMS
-from ciel._in_place import Kept, Returned
+from ciel._in_place import Kept, Raised, Returned
 from ciel._inputs import changed
 from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._payload import SMALL_BYTES_MAX, Arguments, Unpacked, is_small
+from ciel._task import Tail, last_value
 from ciel._task_strand import HANDED_ON
 from ciel._waiting_strand import Severed
 from ciel._worker import WorkerStrand
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ciel._keeping_strand import KeepingProcess
     from ciel._native import Connection, Start
 
-NO_TAG = 0
 ACTIONS_MAX = 1 << 64
 """More than any task does: a child that is sealed keeps all of its own children."""
 
@@ -39,7 +39,6 @@ _clock = time.monotonic
 class LightStrand(WorkerStrand, InsideStrand):
     """Runs a child in place until that has ended or is a task."""
 
-    tag: int = NO_TAG
     _outputs: int = 1
     _memory_bytes: int | None = None
 
@@ -58,7 +57,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         self.may_keep = True
         if child.sealed:
             self._spawned, self._until = frozenset(), ACTIONS_MAX
-            self.replaying = True
+            self.replaying = self.repeats = True
         self._payload = b""
         self._inputs = []
         self._begun = _clock()
@@ -68,7 +67,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         """The connection, for which the child becomes a task."""
         if self.severed:
             return cast("Connection", Severed())
-        if self.parent is not None or self._kept:
+        if self.parent is not None or self.keeps:
             self.promote()
         return self._connection
 
@@ -79,7 +78,7 @@ class LightStrand(WorkerStrand, InsideStrand):
     @property
     def is_settled(self) -> bool:
         """Whether it is a task that keeps no children."""
-        return self.parent is None and not self._kept
+        return self.parent is None and not self.keeps
 
     def sever(self) -> None:
         """The child, or what it runs in, was cancelled: it can only clean up, and is not heard."""
@@ -95,6 +94,28 @@ class LightStrand(WorkerStrand, InsideStrand):
             value = self.run_call(function.__name__, function, args, kwargs)
             if value is not HANDED_ON:
                 self._end(value)
+        except BaseException as error:  # any exception of a task is its failure
+            self._end_failed(error)
+        self.ended = True
+        return None if self.parent is None else self.parent.where
+
+    def note_begun(self, args: tuple[Any, ...], elapsed_s: float) -> None:
+        """The child has begun natively, that long ago."""
+        task = self._child.task
+        self._call = (task.function.__name__, args, {})
+        self.function = task.function
+        self._begun -= elapsed_s
+
+    def end(self, value: Any) -> greenlet | None:
+        """Ends a child that has begun natively; as `run`."""
+        try:
+            if type(value) is Raised:
+                self._end_failed(value.error)
+            else:
+                if type(value) is Tail:
+                    value = last_value(value, self._run_step)
+                if value is not HANDED_ON:
+                    self._end(value)
         except BaseException as error:  # any exception of a task is its failure
             self._end_failed(error)
         self.ended = True
@@ -130,7 +151,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         return True
 
     def _may_end_in_place(self) -> bool:
-        if self.parent is None or self._kept or self.many or _thread._count():
+        if self.parent is None or self.many or _thread._count():
             return False
         promoter = self.process.promoter
         return promoter is not None and promoter.leave(self.position)

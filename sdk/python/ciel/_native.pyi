@@ -15,7 +15,7 @@ what is said to it is lost, and `receive` gives None.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self
 
 @final
 class Frame:
@@ -636,10 +636,10 @@ class Promoter:
         action: int,
         handle: int,
         line: int,
-    ) -> None:
+    ) -> bool:
         """Keeps a spawn of the strand that has its turn; `tag` is 0 if it is no task yet.
 
-        Raises ValueError if the call is too long for a message.
+        Whether it may keep more. Raises ValueError if the call is too long for a message.
         """
 
     def enter(self, tag: int, handle: int, after: int, position: bytes) -> bool:
@@ -649,7 +649,10 @@ class Promoter:
         """
 
     def leave(self, position: bytes) -> bool:
-        """What began at `position` ends in place; false if it is a task by now."""
+        """What began at `position` ends in place.
+
+        False if it is a task by now, or keeps children.
+        """
 
     def settle(self, tag: int) -> None:
         """Sends all children that the task with that tag keeps."""
@@ -668,6 +671,136 @@ class Promoter:
 
     def forget(self) -> None:
         """The strand that has its turn was cancelled: what it keeps is no task ever."""
+
+class Counted:
+    """The native half of a strand that has a connection; see `_engine_strand.py`.
+
+    `keeps` is whether it may have children that are no tasks yet, `repeats` whether it replays.
+    """
+
+    next_action: int
+    next_handle: int
+    _observed: int
+    _arguments: int
+    tag: int
+    depth: int
+    may_keep: bool
+    repeats: bool
+    keeps: bool
+    position: bytes
+    scopes: Sequence[Any]
+    pieces: list[Any]
+    errors: list[bytes]
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Nothing is counted yet."""
+
+class FutureState:
+    """The native half of a future; see `_future.py`."""
+
+    _waited: bool
+    _known: Any
+    _child: Any
+    def __new__(cls, strand: Any, handle: int, known: Any = None) -> Self:
+        """`handle` is the strand's number for the future, `known` what is known of its value."""
+    @property
+    def _strand(self) -> Any: ...
+    @property
+    def _handle(self) -> int: ...
+
+class Function:
+    """The native half of a task; see `_call.py`."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Nothing is known of its calls."""
+
+    def keep_plain_calls(
+        self,
+        function: Callable[..., Any],
+        file: str,
+        definition: Definition,
+        head: bytes,
+        captured: list[tuple[dict[str, Any], str, Any]],
+    ) -> None:
+        """Plain calls of `function` that are spawned in `file` may be kept from now on.
+
+        `head` precedes their arguments in payloads; `captured` are globals that must stay as they
+        are, each with its namespace and its value.
+        """
+
+    def spawn(self, *args: Any, **kwargs: Any) -> Any:
+        """Spawns a call: natively if it is plain, else by `_spawned_here`."""
+
+@final
+class Stack:
+    """The strands that run in place of one another in this thread; see `_scheduler.py`."""
+
+    def __new__(
+        cls,
+        promoter: Promoter,
+        stand: Callable[..., Counted],
+        future: type[FutureState],
+        idle: list[Callable[..., Any]],
+        captured: Any,
+        state: Any,
+    ) -> Stack:
+        """No strand has its turn. `stand` makes the strand of a child that has begun natively.
+
+        It receives its parent and the parent's switch; the task and its arguments; its action and
+        handle; its counts of actions and handles; handles of futures that are gone; seconds since
+        it began. `idle` has switches to greenlets without work.
+        """
+
+    def begin_turn(
+        self, strand: Counted | None = None, switch: Callable[..., Any] | None = None
+    ) -> None:
+        """A strand has its turn, in the greenlet that `switch` switches to; none at its end."""
+
+    def push(self, strand: Counted, switch: Callable[..., Any]) -> None:
+        """A strand begins in place of the innermost one."""
+
+    def pop(self) -> None:
+        """The innermost strand has ended."""
+
+    def unwind(self, switch: Callable[..., Any]) -> bool:
+        """Whether a strand is there whose greenlet is that of `switch`.
+
+        Those above it are gone then.
+        """
+
+    @property
+    def top(self) -> Any:
+        """The innermost strand; `None` if none has its turn."""
+
+    @property
+    def switch(self) -> Any:
+        """Switches to the greenlet of the innermost strand."""
+
+def begin(
+    future: FutureState,
+) -> tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]] | None:
+    """Begins the child whose result a future is, in place of the strand that runs.
+
+    The switch to a greenlet, and the function and arguments that it is to call; `None` if the child
+    is not plain, or is a task already.
+    """
+
+def end(value: Any) -> Callable[..., Any] | None:
+    """Ends the innermost strand in place: the switch to the one below; `None` if that cannot be."""
+
+def strand_here(own: Any) -> Any:
+    """The strand that runs in this thread: `own`, or one that has begun natively."""
+
+def note_here(is_here: bool) -> None:
+    """Whether the code that runs in this thread from now on belongs to a strand."""
+
+def note_freezing(one_more: bool) -> None:
+    """One more pickle is being made, or one less: its values must not wait."""
+
+def packed_arguments(args: tuple[Any, ...]) -> bytes | None:
+    """As `pickle.dumps((args,), 5)`, or nothing without arguments.
+
+    `None` for values that Python has to pack.
+    """
 
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""

@@ -15,9 +15,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ciel._atoms import ATOMS
 from ciel._code import Identity, current_identity
 from ciel._faults import explained_call
-from ciel._freeze import ATOMS, Frozen, freeze, thaw
+from ciel._freeze import Frozen, freeze, thaw
 from ciel._future import Future
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ def _packed_plain(
         return None
     header = identity.header
     return _HEAD.pack(flags, len(header), 0, step) + header + body
+
+
+def head_of_plain(identity: Identity) -> bytes:
+    """What precedes the arguments in the payload of a call with plain values only."""
+    return _HEAD.pack(1, len(identity.header), 0, 0) + identity.header
 
 
 def atoms_of(call: Call) -> tuple[Any, ...] | None:

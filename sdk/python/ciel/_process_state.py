@@ -35,12 +35,16 @@ class Changed:
 
 
 class ProcessState:
-    """The initial process state of every strand, and the changes of the current one."""
+    """The initial process state of every strand, and the changes of the current one.
+
+    `changes` is not empty if there are any, apart from those of the standard streams.
+    """
 
     def __init__(self) -> None:
         """Records the current state of the process as the initial state of strands."""
         self.take()
         self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+        self.changes: list[str] = []
         self._moved = False
         self._environment: _Environment = {}
         self._varied = False
@@ -64,6 +68,7 @@ class ProcessState:
         def handle(number: int, handler: Any) -> Any:
             before = original(number, handler)
             self._handled.setdefault(int(number), before)
+            self.changes.append("a handler")
             return before
 
         handle.__doc__ = original.__doc__
@@ -78,9 +83,11 @@ class ProcessState:
 
     def _note_move(self) -> None:
         self._moved = True
+        self.changes.append("the folder")
 
     def _note_variable(self) -> None:
         self._varied = True
+        self.changes.append("a variable")
 
     def _stand_in(self, module: Any, name: str, note: Callable[[], None]) -> None:
         original = getattr(module, name)
@@ -98,6 +105,8 @@ class ProcessState:
         if self._varied:
             self._environment = _environment()
             self._varied = False
+            if not self._moved and not self._handled:
+                self.changes.clear()
 
     @property
     def touched(self) -> bool:
@@ -132,6 +141,7 @@ class ProcessState:
             if changed is not None:
                 changed.handlers[number] = now
         self._handled = {}
+        self.changes.clear()
         return changed
 
     def enter(self, changed: Changed) -> None:

@@ -3,27 +3,39 @@
 So nested waits need no stack: a strand that waits switches back to home, which gives the turn to
 another. The owner of the scheduler decides to which: a worker follows its engine, the serial
 program runs the task that was spawned last. The process state that a strand has changed is saved
-with it. This module knows neither tasks nor messages. Read next: `_worker_process.py`,
-`_serial.py`.
+with it. A child that begins in place natively is called here, in a greenlet of its own; native code
+says what to call, and who continues. This module knows neither tasks nor messages. Read next:
+`_worker_process.py`, `_serial.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from greenlet import getcurrent, greenlet
 
+from ciel._in_place import Raised
+from ciel._native import end
 from ciel._process_state import ProcessState
 from ciel._random import tell_seed
 from ciel._strand import here
 from ciel._task_strand import TaskStrand
+
+if TYPE_CHECKING:
+    from ciel._native import Counted, Stack
 
 IDLE_MAX = 64
 """Greenlets that are kept for later tasks."""
 
 Body = Callable[[], "greenlet | None"]
 """Runs a task; returns the greenlet that continues when it has ended, `None` for home."""
+
+Begun = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A child that has begun natively: its function and arguments."""
+
+Switch = Callable[..., Any]
+"""Switches to a greenlet: its bound method."""
 
 
 class RunnerWanted:
@@ -40,14 +52,22 @@ class RunnerWanted:
 class Scheduler:
     """Gives strands their turns. All but `park` is called from `home`.
 
-    `state` is the process state of strands; `None` where strands share it.
+    `state` is the process state of strands; `None` where strands share it. `stack` has the strands
+    of a worker that run in place of one another; `end_inside` ends one that has begun natively, and
+    returns the greenlet that continues, `None` for home, with what that receives.
     """
+
+    stack: Stack | None = None
 
     def __init__(self, home: greenlet, state: ProcessState | None) -> None:
         """No strand has its turn."""
         self.home = home
         self.state = state
-        self._idle: list[greenlet] = []
+        self.idle: list[Switch] = []
+
+    def end_inside(self, value: Any) -> tuple[greenlet | None, Any]:
+        """Only a worker has children that begin natively."""
+        raise AssertionError("nothing begins natively here")
 
     def begin(self, strand: TaskStrand, body: Body) -> Any:
         """Runs `body` as `strand` until it parks or ends; returns what it parked with, else `None`.
@@ -66,16 +86,22 @@ class Scheduler:
         if state is not None and state.touched:
             outer.aside = state.leave(True)
         outer.where = getcurrent()
+        if not self.idle:
+            self.home.switch(RunnerWanted(outer.where))
+        switch = self.idle.pop()
+        if self.stack is not None:
+            self.stack.push(cast("Counted", strand), switch)
         here.strand = strand
         tell_seed(strand.seed)
-        if not self._idle:
-            self.home.switch(RunnerWanted(outer.where))
-        answer = self._idle.pop().switch(body)
+        answer = switch(body)
         if answer is None:
-            self._return_to(outer)
+            self.return_to(outer)
         return answer
 
-    def _return_to(self, outer: TaskStrand) -> None:
+    def return_to(self, outer: TaskStrand) -> None:
+        """What ran in place of `outer` has ended there."""
+        if self.stack is not None:
+            self.stack.pop()
         state = self.state
         if state is not None and state.touched:
             state.leave(False)
@@ -85,14 +111,14 @@ class Scheduler:
             state.enter(outer.aside)
             outer.aside = None
 
-    def _runner(self) -> greenlet:
-        return self._idle.pop() if self._idle else greenlet(self._loop, self.home)
+    def _runner(self) -> Switch:
+        return self.idle.pop() if self.idle else greenlet(self._loop, self.home).switch
 
     def resume(self, strand: TaskStrand, answer: Any = None) -> Any:
         """Lets a parked strand continue, with an answer; as `begin`."""
         runner = strand.where
         assert runner is not None, f"{strand.label} is resumed and has not parked"
-        return self._give_turn(strand, runner, answer)
+        return self._give_turn(strand, runner.switch, answer)
 
     def park(self, strand: TaskStrand, request: Any = None) -> Any:
         """Ends the turn and passes a value to home; returns the answer of `resume`."""
@@ -101,30 +127,59 @@ class Scheduler:
             strand.aside = self.state.leave(True)
         return self.home.switch(request)
 
-    def _give_turn(self, strand: TaskStrand, runner: greenlet, word: Any) -> Any:
+    def _give_turn(self, strand: TaskStrand, switch: Switch, word: Any) -> Any:
+        if self.stack is not None:
+            self.stack.begin_turn(cast("Counted", strand), switch)
         here.strand = strand
         tell_seed(strand.seed)
         state = self.state
         if strand.aside is not None and state is not None:
             state.enter(strand.aside)
             strand.aside = None
-        request = runner.switch(word)
+        request = switch(word)
         while type(request) is RunnerWanted:
-            self._runner().switch(lambda: None)
+            self._runner()(lambda: None)
             request = request.where.switch()
         here.strand = None
+        if self.stack is not None:
+            self.stack.begin_turn()
         if state is not None and state.touched:
             state.leave(False)
         return request
 
-    def _loop(self, body: Body) -> None:
+    def _loop(self, body: Body | Begun) -> Any:
         """The body of a greenlet: one task after another, while greenlets are kept."""
         me = getcurrent()
+        switch, idle = me.switch, self.idle
         while True:
-            after = body() or self.home
+            try:
+                if isinstance(body, tuple):
+                    function, args = body
+                    value = function(*args)
+                    after = end(value)
+                    if after is not None:
+                        me.gr_context = None
+                        body = after(value)
+                        continue
+                    where, value = self.end_inside(value)
+                else:
+                    where, value = body(), None
+            except BaseException as error:
+                where, value = self._end_raised(switch, error)
             me.gr_context = None
-            if len(self._idle) >= IDLE_MAX:
+            after = where or self.home
+            if len(idle) >= IDLE_MAX:
                 me.parent = after
-                return
-            self._idle.append(me)
-            body = after.switch(None)
+                return value
+            idle.append(switch)
+            body = after.switch(value)
+
+    def _end_raised(self, switch: Switch, error: BaseException) -> tuple[greenlet | None, Any]:
+        """What continues after an exception: of the child, or of a signal's handler behind it."""
+        stack = self.stack
+        if stack is None or stack.unwind(switch):
+            return self.end_inside(Raised(error))
+        if switch in self.idle:  # the child had ended
+            self.idle.remove(switch)
+        below = stack.switch
+        return None if below is None else below.__self__, Raised(error)

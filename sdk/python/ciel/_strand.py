@@ -12,7 +12,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
 from ciel._errors import NoRun, WaitError
@@ -136,9 +136,19 @@ class _Here(threading.local):
     threads: whether this process is a worker.
     """
 
-    strand: Strand | None = None
     making: bool = False
     serves: bool = False
+    _own: Strand | None = None
+
+    @property
+    def strand(self) -> Strand | None:
+        """The one that runs, also if it has begun natively and nobody has asked for it."""
+        return cast("Strand | None", _native.strand_here(self._own))
+
+    @strand.setter
+    def strand(self, strand: Strand | None) -> None:
+        self._own = strand
+        _native.note_here(strand is not None)
 
 
 here = _Here()

@@ -98,6 +98,12 @@ class AnyTask(TaskFunction):
         frame = sys._getframe(2)
         return spawned(Call(self, args, kwargs, frame.f_code.co_filename, frame.f_lineno))
 
+    def _spawned_here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future[Any]:
+        """The spawn of a task with one output by native code, which has no frame."""
+        frame = sys._getframe(1)
+        call = Call(self, args, kwargs, frame.f_code.co_filename, frame.f_lineno)
+        return spawned(call)[0]
+
     def _tailed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         frame = sys._getframe(2)
         return Tail(Call(self, args, kwargs, frame.f_code.co_filename, frame.f_lineno))

@@ -106,8 +106,8 @@ class WaitingStrand(EngineStrand, TaskStrand):
         self.position = start.position
         self.cores = start.cores
         self.pure = start.options.pure is True
-        self.pieces: list[bytes | tuple[str, bytes]] = []
-        self.errors: list[bytes] = []
+        self.pieces = []
+        self.errors = []
         replay = start.replay
         if replay is not None:
             self.replaying = True

@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ciel._atoms import ATOMS
 from ciel._call import Call
 from ciel._code import code_hash, find, function_of, identity_of, load_job
 from ciel._engine_strand import joined, size_of, write_file
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
-from ciel._freeze import ATOMS, FrozenObject, mapping_of, object_of
+from ciel._freeze import FrozenObject, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Pending, Value

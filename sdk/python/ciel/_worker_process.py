@@ -18,25 +18,28 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
-from greenlet import getcurrent
+from greenlet import getcurrent, greenlet
 
 from ciel import _audit, _native, _once, _streams, _task_files
 from ciel._code import adopt, resolve
 from ciel._errors import Cancelled
 from ciel._freeze import thaw
+from ciel._future import Future
 from ciel._in_place import Kept
 from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._light_strand import LightStrand
 from ciel._native import Cancel, Drop, Resume, Shutdown, Start
 from ciel._process_state import ProcessState
 from ciel._scheduler import Scheduler
-from ciel._strand import note_worker
+from ciel._strand import here, note_worker
+from ciel._task import Task
 from ciel._waiting_strand import WaitingStrand
 from ciel._worker import WorkerStrand
 
 if TYPE_CHECKING:
+    from ciel._call import TaskFunction
     from ciel._native import Message
 
 DROPPED_MAX = 256
@@ -69,7 +72,8 @@ class WorkerProcess:
         self.connection = connection
         self.captured = captured
         self._strand = strand
-        self.running: WaitingStrand | None = None
+        self.stack: _native.Stack | None = None
+        self._running: WaitingStrand | None = None
         self.forked = False
         self.used_up = False
         self.promoter: _native.Promoter | None = None
@@ -88,6 +92,16 @@ class WorkerProcess:
         self._functions: dict[bytes, Callable[..., Any]] = {}
         self._by_value: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def running(self) -> WaitingStrand | None:
+        """The strand that has its turn, also if it has begun natively."""
+        top = None if self.stack is None else self.stack.top
+        return self._running if top is None else cast("WaitingStrand", top)
+
+    @running.setter
+    def running(self, strand: WaitingStrand | None) -> None:
+        self._running = strand
 
     def serve(self) -> None:
         """Receives messages until the engine is gone or sends `shutdown`."""
@@ -133,11 +147,50 @@ class WorkerProcess:
     def keep_children(self, idle_path: str) -> None:
         """Strands keep children; the engine says in that file whether a core is idle."""
         path = idle_path if os.path.exists(idle_path) else None
-        self.promoter = _native.Promoter(self.connection, path)
+        promoter = self.promoter = _native.Promoter(self.connection, path)
+        scheduler = self._scheduler
+        scheduler.end_inside = self._end_inside  # type: ignore[method-assign]
+        self.stack = scheduler.stack = _native.Stack(
+            promoter, self._stand, Future, scheduler.idle, self.captured, self.state
+        )
+        Task.spawn = _native.Function.spawn  # type: ignore[method-assign,assignment]
 
     def inside(self, parent: KeepingStrand, child: Kept) -> InsideStrand:
         """The strand of a child that begins in place."""
         return LightStrand(self, parent, child)
+
+    def _stand(
+        self,
+        below: tuple[KeepingStrand, Callable[..., Any]],
+        call: tuple[TaskFunction, tuple[Any, ...]],
+        place: tuple[int, int],
+        counts: tuple[int, int],
+        released: list[int],
+        elapsed_s: float,
+    ) -> LightStrand:
+        """The strand of a child that has begun natively, `elapsed_s` ago, in place of `below`."""
+        parent, switch = below
+        strand = LightStrand(self, parent, Kept(*call, b"", *place, False))
+        strand.next_action, strand.next_handle = counts
+        strand.keeps = strand.next_action > 0
+        strand.note_begun(call[1], elapsed_s)
+        for handle in released:
+            strand.let_go(handle)
+        parent.where = switch.__self__  # type: ignore[attr-defined]
+        parent._waits_inside = True
+        return strand
+
+    def _end_inside(self, value: Any) -> tuple[greenlet | None, Any]:
+        """Ends what has begun natively: the greenlet that continues, and what that receives."""
+        strand = here.strand
+        assert isinstance(strand, LightStrand), "it has begun natively"
+        where = strand.end(value)
+        return where, None if where is None else strand
+
+    def return_to(self, parent: KeepingStrand) -> None:
+        """Gives the turn back to the parent of a child that has ended in place."""
+        self._scheduler.return_to(parent)
+        self.running = parent
 
     def run_inside(self, parent: WaitingStrand, strand: InsideStrand) -> Resume | None:
         """Runs a child in place: `None` when it has ended there, else the answer of the engine.

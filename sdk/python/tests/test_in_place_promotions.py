@@ -17,32 +17,54 @@ from test_engine_programs import COUNT, expected_print, soak_killed
 
 PROMOTING = '''
 
+import os
 import zlib
-from ciel import _worker
+from ciel import _keeping_strand, _worker
 from ciel._keeping_strand import KeepingStrand
 from ciel._light_strand import LightStrand
+from ciel._strand import here
+from ciel._task import Task
 
 
 def _install(promoted):
-    keep, run_call = KeepingStrand._keep, LightStrand.run_call
+    spawn, run_call, keep = Task.spawn, LightStrand.run_call, KeepingStrand._keep
 
-    def is_chosen(strand, place):
-        words = strand.position + bytes([place, strand.next_action % 256])
-        return zlib.crc32(words) % 100 < promoted
+    def is_chosen(*words):
+        # The seed is known without a strand, which native code has none of until one is asked for.
+        text = repr((os.environ.get("CIEL_TASK_SEED"), words))
+        return zlib.crc32(text.encode()) % 100 < promoted
 
     def keep_then_promote(strand, call, payload, is_sealed):
         future = keep(strand, call, payload, is_sealed)
-        if is_chosen(strand, 0):
+        if is_chosen(0, strand.next_action):
             strand.promote()
         return future
 
+    def spawn_then_promote(task, *args, **kwargs):
+        future = spawn(task, *args, **kwargs)
+        if not kwargs and is_chosen(1, args) and isinstance(here.strand, KeepingStrand):
+            here.strand.promote()
+        return future
+
     def promote_then_run(strand, name, function, args, kwargs):
-        if is_chosen(strand, 1) and not strand._child.sealed:
+        if is_chosen(2, name, args) and not strand._child.sealed:
             strand.promote()
         return run_call(strand, name, function, args, kwargs)
 
-    KeepingStrand._keep, LightStrand.run_call = keep_then_promote, promote_then_run
+    def note_promoting(call, definition):
+        function, head = call.task.function, _keeping_strand.head_of_plain(call.task.identity)
+
+        def promote_then_call(*args):
+            if is_chosen(2, function.__name__, args):
+                here.strand.promote()
+            return function(*args)
+
+        call.task.keep_plain_calls(promote_then_call, call.file, definition, head, [])
+
     _worker.IN_PLACE_S = 1e9  # no tail is a task because it comes late
+    if promoted:
+        KeepingStrand._keep, LightStrand.run_call = keep_then_promote, promote_then_run
+        Task.spawn, _keeping_strand._note_plain = spawn_then_promote, note_promoting
 
 
 _install(PROMOTED)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ciel
+from ciel import _native
 from ciel._future import Future
 from ciel._payload import HAS_PLACES, Unpacked, pack
 from ciel._call import Call
@@ -107,3 +110,25 @@ def test_same_future_may_stand_at_two_places() -> None:
 def test_large_values_beside_futures_go_as_an_object() -> None:
     args, _, unpacked = there_and_back((future(2), "x" * 100_000), {})
     assert args == ("value of 2", "x" * 100_000) and not unpacked.flags & HAS_PLACES
+
+
+PLAIN = [0, 255, 256, 65535, 65536, -1, -(1 << 31), 1 << 31, (1 << 63) - 1, -(1 << 63), 1 << 39]
+PLAIN += [-(1 << 39), 127, -128, 32768, True, False, None, 0.5, -1e300, "", "text", "å" * 200]
+PLAIN += [b"", b"bytes", b"b" * 300]
+
+
+def test_arguments_that_native_code_packs_are_those_of_pickle() -> None:
+    calls = [tuple(PLAIN[first : first + count]) for first in range(20) for count in range(1, 6)]
+    for args in calls:
+        assert _native.packed_arguments(args) == pickle.dumps((args,), 5), args
+    assert _native.packed_arguments(()) == b""
+
+
+@pytest.mark.parametrize("value", [1 << 63, 1j, (1,), [1], "t" * 5000, "\ud800", Ellipsis])
+def test_arguments_that_are_not_common_are_left_to_python(value: object) -> None:
+    assert _native.packed_arguments((value,)) is None
+
+
+def test_text_that_a_pickle_writes_once_is_left_to_python() -> None:
+    text = "text"
+    assert _native.packed_arguments((text, 1, text)) is None

@@ -21,7 +21,7 @@ pub struct Accepted {
 }
 
 /// The circles of this tree.
-pub const ACCEPTED: [Accepted; 7] = [
+pub const ACCEPTED: [Accepted; 8] = [
     Accepted {
         folder: "crates/ciel-graph/src",
         modules: &[
@@ -56,6 +56,11 @@ pub const ACCEPTED: [Accepted; 7] = [
         folder: "crates/ciel-python/src",
         modules: &["failure", "reference"],
         reason: "a failure holds values, and a value may be a failure",
+    },
+    Accepted {
+        folder: "crates/ciel-python/src",
+        modules: &["function", "future_state", "inside", "stack"],
+        reason: "a task spawns in a strand, its future has the strand, which runs a task",
     },
     Accepted {
         folder: "crates/ciel-python/src",

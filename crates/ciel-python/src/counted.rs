@@ -1,0 +1,138 @@
+//! What native code keeps of a strand: its counters, and whether it may keep children.
+//!
+//! The strands of Python inherit from it, so that a spawn reads and counts without their
+//! dictionaries. It does not know what a strand does. Read next: `stack.rs`,
+//! `sdk/python/ciel/_keeping_strand.py`.
+
+use ciel_model::Name;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+/// The native half of a strand that has a connection.
+#[pyclass(subclass, module = "ciel._native")]
+pub struct Counted {
+    /// Index of its next action.
+    #[pyo3(get, set)]
+    pub next_action: u64,
+    /// The next handle that it chooses.
+    #[pyo3(get, set)]
+    pub next_handle: u32,
+    /// Parts of the next action that are observations, so far.
+    #[pyo3(get, set, name = "_observed")]
+    pub observed: u32,
+    /// Parts of the next action that are its arguments, so far.
+    #[pyo3(get, set, name = "_arguments")]
+    pub arguments: u32,
+    /// Tag of its task; 0 while it runs in place of another strand.
+    #[pyo3(get, set)]
+    pub tag: u32,
+    /// Strands in place below it.
+    #[pyo3(get, set)]
+    pub depth: u32,
+    /// Whether new children are kept.
+    #[pyo3(get, set)]
+    pub may_keep: bool,
+    /// Whether it repeats an earlier run, so that Python has to look at each spawn.
+    #[pyo3(get, set)]
+    pub repeats: bool,
+    /// Whether it may keep children that are no tasks yet.
+    #[pyo3(get, set)]
+    pub keeps: bool,
+    /// Its name.
+    pub name: Name,
+    scopes: Option<Py<PyAny>>,
+    /// Its output, and its other output, that is not sent yet.
+    unsent: [Option<Py<PyList>>; 2],
+}
+
+#[pymethods]
+impl Counted {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Counted {
+        Counted {
+            next_action: 0,
+            next_handle: 0,
+            observed: 0,
+            arguments: 0,
+            tag: 0,
+            depth: 0,
+            may_keep: false,
+            repeats: false,
+            keeps: false,
+            name: Name(0),
+            scopes: None,
+            unsent: [None, None],
+        }
+    }
+
+    /// The 16 bytes of its name.
+    #[getter]
+    fn position<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.name.0.to_be_bytes())
+    }
+
+    #[setter]
+    fn set_position(&mut self, position: [u8; 16]) {
+        self.name = Name(u128::from_be_bytes(position));
+    }
+
+    /// The open scopes, the innermost last.
+    #[getter]
+    fn scopes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match &self.scopes {
+            Some(scopes) => scopes.bind(py).clone(),
+            None => PyTuple::empty(py).into_any(),
+        }
+    }
+
+    #[setter]
+    fn set_scopes(&mut self, scopes: Bound<'_, PyAny>) -> PyResult<()> {
+        self.scopes = (!scopes.is_empty()?).then(|| scopes.unbind());
+        Ok(())
+    }
+
+    /// Output that is not sent yet.
+    #[getter]
+    fn pieces(&self, py: Python<'_>) -> Option<Py<PyList>> {
+        self.unsent[0].as_ref().map(|list| list.clone_ref(py))
+    }
+
+    #[setter]
+    fn set_pieces(&mut self, pieces: Py<PyList>) {
+        self.unsent[0] = Some(pieces);
+    }
+
+    /// Text for standard error that is not sent yet.
+    #[getter]
+    fn errors(&self, py: Python<'_>) -> Option<Py<PyList>> {
+        self.unsent[1].as_ref().map(|list| list.clone_ref(py))
+    }
+
+    #[setter]
+    fn set_errors(&mut self, errors: Py<PyList>) {
+        self.unsent[1] = Some(errors);
+    }
+}
+
+impl Counted {
+    /// It has spawned one task.
+    pub fn count_spawn(&mut self) {
+        self.next_action += 1;
+        self.next_handle += 1;
+        self.observed = 0;
+        self.arguments = 0;
+        self.keeps = true;
+    }
+
+    /// Whether a spawn of a plain call needs nothing but to be kept.
+    pub fn keeps_plainly(&self, py: Python<'_>) -> bool {
+        self.may_keep && !self.repeats && self.scopes.is_none() && !self.has_unsent(py)
+    }
+
+    /// Whether output is not sent yet.
+    pub fn has_unsent(&self, py: Python<'_>) -> bool {
+        let lists = self.unsent.iter().flatten();
+        lists.into_iter().any(|list| !list.bind(py).is_empty())
+    }
+}

@@ -1,0 +1,195 @@
+//! What a future holds: its strand, its handle, and what is known of the value.
+//!
+//! A future of a child that no engine knows of holds the call itself. It knows neither how to wait
+//! nor how to run a call. Read next: `stack.rs`, `sdk/python/ciel/_future.py`.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::function::Function;
+use crate::inside::Inside;
+
+/// The native half of `Future`.
+#[pyclass(subclass, weakref, module = "ciel._native")]
+pub struct FutureState {
+    /// Whose future it is.
+    pub owner: Owner,
+    /// The strand's number for it.
+    pub handle: u32,
+    /// What is known of its value.
+    pub state: State,
+    /// Whether the strand has waited for it.
+    #[pyo3(get, set, name = "_waited")]
+    pub waited: bool,
+}
+
+/// The strand of a future.
+pub enum Owner {
+    /// The object that stands for it in Python.
+    Strand(Py<PyAny>),
+    /// One that runs in place, and may have none.
+    Inside(Py<Inside>),
+    /// The garbage collector has taken it.
+    Gone,
+}
+
+/// What is known of the value of a future.
+pub enum State {
+    /// Nothing, or what Python has said.
+    Known(Option<Py<PyAny>>),
+    /// Its task may be kept, as a plain call.
+    Plain(Call),
+    /// Its task may be kept; Python knows the call.
+    Kept(Py<PyAny>),
+    /// Its task has ended in place with a plain value.
+    Ended(Py<PyAny>),
+}
+
+/// A plain call.
+pub struct Call {
+    /// Its task.
+    pub function: Py<Function>,
+    /// Its arguments, which cannot change.
+    pub args: Py<PyTuple>,
+    /// Index of the spawn.
+    pub action: u64,
+}
+
+#[pymethods]
+impl FutureState {
+    /// `handle` is the strand's number for the future, `known` the state of what is behind it.
+    #[new]
+    #[pyo3(signature = (strand, handle, known = None))]
+    fn new(strand: Py<PyAny>, handle: u32, known: Option<Py<PyAny>>) -> FutureState {
+        FutureState {
+            owner: Owner::Strand(strand),
+            handle,
+            state: State::Known(known),
+            waited: false,
+        }
+    }
+
+    #[getter(_handle)]
+    fn handle(&self) -> u32 {
+        self.handle
+    }
+
+    #[getter(_strand)]
+    fn strand(slf: Bound<'_, FutureState>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let inside = match &slf.borrow().owner {
+            Owner::Strand(strand) => return Ok(strand.clone_ref(py)),
+            Owner::Inside(inside) => inside.clone_ref(py),
+            Owner::Gone => return Ok(py.None()),
+        };
+        Inside::strand(inside.bind(py))
+    }
+
+    #[getter(_known)]
+    fn known(slf: &Bound<'_, FutureState>) -> PyResult<Option<Py<PyAny>>> {
+        let py = slf.py();
+        let value = match &slf.borrow().state {
+            State::Known(known) => return Ok(known.as_ref().map(|known| known.clone_ref(py))),
+            State::Plain(_) | State::Kept(_) => return Ok(None),
+            State::Ended(value) => value.clone_ref(py),
+        };
+        let known = returned(py)?.call1((value, py.None()))?.unbind();
+        let before = State::Known(Some(known.clone_ref(py)));
+        let before = std::mem::replace(&mut slf.borrow_mut().state, before);
+        drop(before);
+        Ok(Some(known))
+    }
+
+    #[setter(_known)]
+    fn set_known(slf: &Bound<'_, FutureState>, known: Option<Py<PyAny>>) {
+        let before = std::mem::replace(&mut slf.borrow_mut().state, State::Known(known));
+        drop(before);
+    }
+
+    /// The call, as long as it may be kept.
+    #[getter(_child)]
+    fn child(slf: &Bound<'_, FutureState>) -> PyResult<Option<Py<PyAny>>> {
+        let py = slf.py();
+        let (parts, handle) = match &*slf.borrow() {
+            FutureState {
+                state: State::Plain(call),
+                handle,
+                ..
+            } => (call.parts(py), *handle),
+            FutureState {
+                state: State::Kept(child),
+                ..
+            } => return Ok(Some(child.clone_ref(py))),
+            _ => return Ok(None),
+        };
+        let (task, args, action) = parts;
+        let child = kept(py)?.call1((task, args, PyBytes::new(py, b""), action, handle, false))?;
+        Ok(Some(child.unbind()))
+    }
+
+    #[setter(_child)]
+    fn set_child(slf: &Bound<'_, FutureState>, child: Py<PyAny>) {
+        let before = std::mem::replace(&mut slf.borrow_mut().state, State::Kept(child));
+        drop(before);
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        if let Owner::Strand(strand) = &self.owner {
+            visit.call(strand)?;
+        }
+        match &self.state {
+            State::Known(Some(known)) => visit.call(known),
+            State::Kept(child) => visit.call(child),
+            State::Known(None) | State::Plain(_) | State::Ended(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&mut self) {
+        self.owner = Owner::Gone;
+        self.state = State::Known(None);
+    }
+}
+
+impl Call {
+    fn parts(&self, py: Python<'_>) -> (Py<Function>, Py<PyTuple>, u64) {
+        let (task, args) = (self.function.clone_ref(py), self.args.clone_ref(py));
+        (task, args, self.action)
+    }
+}
+
+impl Drop for FutureState {
+    /// Tells the strand, which lets the engine remove what no program can name. Of a child that has
+    /// ended in place the engine has nothing.
+    fn drop(&mut self) {
+        if matches!(self.state, State::Ended(_)) {
+            return;
+        }
+        let owner = std::mem::replace(&mut self.owner, Owner::Gone);
+        let handle = self.handle;
+        Python::try_attach(|py| match owner {
+            Owner::Strand(strand) => {
+                let raised = PyErr::take(py);
+                let told = strand.call_method1(py, pyo3::intern!(py, "let_go"), (handle,));
+                if let Err(error) = told {
+                    error.write_unraisable(py, None);
+                }
+                if let Some(raised) = raised {
+                    raised.restore(py);
+                }
+            }
+            Owner::Inside(inside) => Inside::let_go(inside.bind(py), handle),
+            Owner::Gone => {}
+        });
+    }
+}
+
+fn returned(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static RETURNED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    RETURNED.import(py, "ciel._in_place", "Returned")
+}
+
+fn kept(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static KEPT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    KEPT.import(py, "ciel._in_place", "Kept")
+}

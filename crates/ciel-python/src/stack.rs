@@ -1,0 +1,561 @@
+//! The strands that run in place of one another in the thread of a worker, and the native path of a
+//! plain call: its spawn, its beginning, its end.
+//!
+//! A child that begins here has no strand in Python until somebody asks for it; if it ends before,
+//! nobody has. Whatever is not plain is Python's: a function here answers `None` then, and has done
+//! nothing. Native code never calls the child, nor switches: Python does, with what `begin` and
+//! `end` give it. The promoter has the calls, as bytes. Read next: `promoter.rs`, `inside.rs`,
+//! `sdk/python/ciel/_scheduler.py`.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ciel_model::Name;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
+
+use crate::arguments;
+use crate::counted::Counted;
+use crate::function::{Function, place_now};
+use crate::future_state::{Call, FutureState, Owner, State};
+use crate::inside::Inside;
+use crate::levels::Child;
+use crate::outside::Outside;
+use crate::promoter::Promoter;
+
+/// Strands in place above one another; the innermost spawns tasks.
+const DEPTH_MAX: u32 = 200;
+
+/// Bytes of a result that is shared, at most.
+const SMALL_BYTES_MAX: usize = 4 << 10;
+
+/// Payloads whose memory is kept for others.
+const SPARE_MAX: usize = 64;
+
+thread_local! {
+    /// The stack of the worker whose tasks this thread runs.
+    static HERE: RefCell<Option<Py<Stack>>> = const { RefCell::new(None) };
+}
+
+/// Pickles that are being made, in any thread: their values must not wait.
+static FREEZING: AtomicU32 = AtomicU32::new(0);
+
+/// The strands that run in place of one another, the outermost first.
+#[pyclass(module = "ciel._native")]
+pub struct Stack {
+    pub(crate) promoter: Py<Promoter>,
+    /// Makes the strand of a child that has begun here.
+    stand: Py<PyAny>,
+    future: Py<PyType>,
+    outside: Outside,
+    /// Switches to greenlets without work.
+    idle: Py<PyList>,
+    levels: Vec<Level>,
+    /// Whether the code that runs in the thread belongs to the innermost strand.
+    is_here: bool,
+    spare: Vec<Vec<u8>>,
+}
+
+/// One strand, and where it runs.
+struct Level {
+    strand: Running,
+    /// Switches to its greenlet.
+    switch: Py<PyAny>,
+    /// The seed of the strand below it, as text; and the future of its result.
+    below: Option<(Py<PyAny>, Py<FutureState>)>,
+}
+
+/// A strand that runs.
+enum Running {
+    /// One of Python.
+    Strand(Py<Counted>),
+    /// One that has begun here.
+    Inside(Py<Inside>),
+}
+
+/// What a spawn needs of the strand that spawns.
+struct Spawner {
+    owner: Owner,
+    tag: u32,
+    action: u64,
+    handle: u32,
+}
+
+#[pymethods]
+impl Stack {
+    /// The stack of this thread, without a strand. `stand` makes a strand of a child that has begun
+    /// here, and receives: its parent, the parent's switch, the task, its arguments, its action and
+    /// handle, its counts of actions and handles, handles of futures that are gone, seconds since
+    /// it began. `future` is the class of futures, `idle` has switches to greenlets without work.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        promoter: Py<Promoter>,
+        stand: Py<PyAny>,
+        future: Py<PyType>,
+        idle: Py<PyList>,
+        captured: Bound<'_, PyAny>,
+        state: Bound<'_, PyAny>,
+    ) -> PyResult<Py<Stack>> {
+        let outside = Outside::new(captured, state)?;
+        let stack = Stack {
+            promoter,
+            stand,
+            future,
+            outside,
+            idle,
+            levels: Vec::new(),
+            is_here: false,
+            spare: Vec::new(),
+        };
+        let stack = Py::new(py, stack)?;
+        let before = HERE.replace(Some(stack.clone_ref(py)));
+        drop(before);
+        Ok(stack)
+    }
+
+    /// A strand has its turn, in the greenlet that `switch` switches to; `None` at its end.
+    #[pyo3(signature = (strand = None, switch = None))]
+    fn begin_turn(
+        slf: &Bound<'_, Stack>,
+        strand: Option<Py<Counted>>,
+        switch: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let levels = strand.zip(switch).map(|(strand, switch)| Level {
+            strand: Running::Strand(strand),
+            switch,
+            below: None,
+        });
+        let before = {
+            let mut stack = slf.borrow_mut();
+            stack.outside.renew(slf.py())?;
+            std::mem::replace(&mut stack.levels, levels.into_iter().collect())
+        };
+        drop(before);
+        Ok(())
+    }
+
+    /// A strand begins in place of the innermost one.
+    fn push(&mut self, strand: Py<Counted>, switch: Py<PyAny>) {
+        let strand = Running::Strand(strand);
+        self.levels.push(Level {
+            strand,
+            switch,
+            below: None,
+        });
+    }
+
+    /// The innermost strand has ended.
+    fn pop(slf: &Bound<'_, Stack>) {
+        let last = slf.borrow_mut().levels.pop();
+        drop(last);
+    }
+
+    /// The innermost strand; `None` if none has its turn.
+    #[getter]
+    fn top(slf: &Bound<'_, Stack>) -> PyResult<Option<Py<PyAny>>> {
+        match slf.borrow().levels.len() {
+            0 => Ok(None),
+            count => strand_at(slf, count - 1).map(Some),
+        }
+    }
+
+    /// Whether a strand is there whose greenlet `switch` switches to; those above it are gone then.
+    fn unwind(slf: &Bound<'_, Stack>, switch: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let switches: Vec<Py<PyAny>> = {
+            let stack = slf.borrow();
+            let levels = stack.levels.iter();
+            levels
+                .map(|level| level.switch.clone_ref(slf.py()))
+                .collect()
+        };
+        for (place, found) in switches.iter().enumerate().rev() {
+            if switch.eq(found)? {
+                let above = slf.borrow_mut().levels.split_off(place + 1);
+                drop(above);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Switches to the greenlet of the innermost strand.
+    #[getter]
+    fn switch(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.levels.last().map(|level| level.switch.clone_ref(py))
+    }
+}
+
+/// Makes the strands of all that runs in this thread, if nobody has asked for them.
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn stand_all(py: Python<'_>) -> PyResult<()> {
+    match here(py) {
+        Some(stack) => Stack::top(&stack).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The strand at that level, from 0; made now, with those below it, if nobody has asked for it.
+fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
+    let py = stack.py();
+    let mut below: Option<Py<PyAny>> = None;
+    for place in 0..=place {
+        let inside = match &stack.borrow().levels[place].strand {
+            Running::Strand(strand) => {
+                below = Some(strand.clone_ref(py).into_any());
+                continue;
+            }
+            Running::Inside(inside) => inside.clone_ref(py),
+        };
+        if let Some(strand) = inside.bind(py).borrow().strand.as_ref() {
+            below = Some(strand.clone_ref(py));
+            continue;
+        }
+        let (stand, switch, elapsed_s) = {
+            let stack = stack.borrow();
+            let promoter = stack.promoter.get();
+            let beats = promoter.beats() - inside.bind(py).borrow().begun_beats;
+            let switch = stack.levels[place - 1].switch.clone_ref(py);
+            let elapsed_s = promoter.period().as_secs_f64() * beats as f64;
+            (stack.stand.clone_ref(py), switch, elapsed_s)
+        };
+        below = Some(Inside::stand(
+            inside.bind(py),
+            &stand,
+            below,
+            switch,
+            elapsed_s,
+        )?);
+    }
+    Ok(below.expect("there is a strand at that level"))
+}
+
+fn here(py: Python<'_>) -> Option<Bound<'_, Stack>> {
+    HERE.with_borrow(|stack| stack.as_ref().map(|stack| stack.bind(py).clone()))
+}
+
+/// The strand that runs in this thread: `own`, or one that has begun natively.
+#[pyfunction]
+pub fn strand_here(py: Python<'_>, own: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+    let Some(stack) = here(py) else {
+        return Ok(own);
+    };
+    let count = match &*stack.borrow() {
+        stack if stack.is_here => stack.levels.len(),
+        _ => 0,
+    };
+    match count {
+        0 => Ok(own),
+        count => strand_at(&stack, count - 1).map(Some),
+    }
+}
+
+/// Whether the code that runs in this thread from now on belongs to a strand.
+#[pyfunction]
+pub fn note_here(py: Python<'_>, is_here: bool) {
+    if let Some(stack) = here(py) {
+        stack.borrow_mut().is_here = is_here;
+    }
+}
+
+/// One more pickle is being made, or one less.
+#[pyfunction]
+pub fn note_freezing(one_more: bool) {
+    match one_more {
+        true => FREEZING.fetch_add(1, Ordering::Relaxed),
+        false => FREEZING.fetch_sub(1, Ordering::Relaxed),
+    };
+}
+
+/// Keeps a call, and gives the future of its result, if nothing else is to be done for it.
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn spawn(
+    task: &Bound<'_, Function>,
+    args: &Bound<'_, PyTuple>,
+) -> PyResult<Option<Py<PyAny>>> {
+    match here(task.py()) {
+        Some(stack) => spawn_plain(&stack, task, args),
+        None => Ok(None),
+    }
+}
+
+fn spawn_plain(
+    stack: &Bound<'_, Stack>,
+    task: &Bound<'_, Function>,
+    args: &Bound<'_, PyTuple>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = task.py();
+    let mut function = task.borrow_mut();
+    let Some(known) = &mut function.known else {
+        return Ok(None);
+    };
+    let Some((code, line)) = place_now(py) else {
+        return Ok(None);
+    };
+    if !known.is_spawned_by(&code) || !known.is_unchanged(py) {
+        return Ok(None);
+    }
+    let connection = stack.borrow().promoter.get().connection().clone_ref(py);
+    let definition = connection.get().id_of(py, known.definition.bind(py))?;
+    let mut stack = stack.borrow_mut();
+    let Some(spawner) = stack.spawner(py) else {
+        return Ok(None);
+    };
+    let mut payload = stack.spare.pop().unwrap_or_default();
+    payload.clear();
+    payload.extend_from_slice(known.head.as_bytes(py));
+    if !arguments::append(&mut payload, args) {
+        return Ok(None);
+    }
+    let child = Child {
+        definition,
+        payload,
+        action: spawner.action,
+        handle: spawner.handle,
+        line,
+    };
+    stack.promoter.get().keep_child(spawner.tag, child);
+    stack.count(py);
+    let call = Call {
+        function: task.clone().unbind(),
+        args: args.clone().unbind(),
+        action: spawner.action,
+    };
+    stack.future_of(py, spawner, call).map(Some)
+}
+
+impl Stack {
+    /// The innermost strand, if a plain spawn of it needs nothing but to be kept.
+    fn spawner(&self, py: Python<'_>) -> Option<Spawner> {
+        let is_plain = self.is_here && !self.promoter.get().is_full();
+        if !is_plain || self.outside.has_output(py) {
+            return None;
+        }
+        match &self.levels.last()?.strand {
+            Running::Strand(strand) => {
+                let owner = Owner::Strand(strand.clone_ref(py).into_any());
+                Spawner::of(py, owner, &strand.bind(py).borrow())
+            }
+            Running::Inside(inside) => {
+                let owner = Owner::Inside(inside.clone_ref(py));
+                let inside = inside.bind(py).borrow();
+                match &inside.counted {
+                    Some(strand) => Spawner::of(py, owner, &strand.bind(py).borrow()),
+                    None => Some(Spawner {
+                        owner,
+                        tag: 0,
+                        action: inside.next_action,
+                        handle: inside.next_handle,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The innermost strand has spawned.
+    fn count(&self, py: Python<'_>) {
+        match self.levels.last().map(|level| &level.strand) {
+            Some(Running::Strand(strand)) => strand.bind(py).borrow_mut().count_spawn(),
+            Some(Running::Inside(inside)) => {
+                let mut inside = inside.bind(py).borrow_mut();
+                match &inside.counted {
+                    Some(strand) => strand.bind(py).borrow_mut().count_spawn(),
+                    None => {
+                        inside.next_action += 1;
+                        inside.next_handle += 1;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn future_of(&self, py: Python<'_>, spawner: Spawner, call: Call) -> PyResult<Py<PyAny>> {
+        let made = self.future.bind(py).call1((py.None(), spawner.handle))?;
+        let state = made.cast::<FutureState>()?;
+        let mut future = state.borrow_mut();
+        future.owner = spawner.owner;
+        future.state = State::Plain(call);
+        drop(future);
+        Ok(made.unbind())
+    }
+
+    /// Whether the innermost strand is the owner of a future.
+    fn owns(&self, py: Python<'_>, owner: &Owner) -> bool {
+        let Some(level) = self.levels.last() else {
+            return false;
+        };
+        match (&level.strand, owner) {
+            (Running::Inside(one), Owner::Inside(other)) => one.is(other),
+            (Running::Strand(one), Owner::Strand(other)) => one.is(other),
+            (Running::Inside(one), Owner::Strand(other)) => {
+                let one = one.bind(py).borrow();
+                one.strand.as_ref().is_some_and(|one| one.is(other))
+            }
+            (Running::Strand(one), Owner::Inside(other)) => {
+                let other = other.bind(py).borrow();
+                other.strand.as_ref().is_some_and(|other| other.is(one))
+            }
+            (_, Owner::Gone) => false,
+        }
+    }
+
+    /// Name, tag, depth and count of actions of the innermost strand, if its output is sent.
+    fn innermost(&self, py: Python<'_>) -> Option<(Name, u32, u32, u64)> {
+        let of = |strand: &Counted| {
+            let told = (strand.name, strand.tag, strand.depth, strand.next_action);
+            (!strand.has_unsent(py)).then_some(told)
+        };
+        match &self.levels.last()?.strand {
+            Running::Strand(strand) => of(&strand.bind(py).borrow()),
+            Running::Inside(inside) => {
+                let inside = inside.bind(py).borrow();
+                match &inside.counted {
+                    Some(strand) => of(&strand.bind(py).borrow()),
+                    None => Some((inside.name, 0, inside.depth, inside.next_action)),
+                }
+            }
+        }
+    }
+
+    /// Whether a child may begin or end here without a word to Python.
+    fn is_quiet(&self, py: Python<'_>) -> bool {
+        self.is_here
+            && !self.promoter.get().is_laid_down()
+            && !self.outside.is_touched(py)
+            && !self.outside.has_output(py)
+    }
+}
+
+impl Spawner {
+    fn of(py: Python<'_>, owner: Owner, strand: &Counted) -> Option<Spawner> {
+        strand.keeps_plainly(py).then_some(Spawner {
+            owner,
+            tag: strand.tag,
+            action: strand.next_action,
+            handle: strand.next_handle,
+        })
+    }
+}
+
+/// What begins: the switch to a greenlet, and the function and arguments that it is to call.
+type Begun = (Py<PyAny>, Py<PyAny>, Py<PyTuple>);
+
+/// Begins the child whose result a future is, in place of the strand that runs. `None` if that is
+/// Python's to do.
+#[pyfunction]
+pub fn begin(future: &Bound<'_, FutureState>) -> PyResult<Option<Begun>> {
+    let py = future.py();
+    let Some(stack) = here(py) else {
+        return Ok(None);
+    };
+    let mut stack = stack.borrow_mut();
+    let state = future.borrow();
+    let State::Plain(call) = &state.state else {
+        return Ok(None);
+    };
+    let may_wait = FREEZING.load(Ordering::Relaxed) == 0 && !stack.outside.has_event_loop(py);
+    if !may_wait || !stack.is_quiet(py) || !stack.owns(py, &state.owner) {
+        return Ok(None);
+    }
+    let Some((name, tag, depth, after)) = stack.innermost(py) else {
+        return Ok(None);
+    };
+    let idle = stack.idle.bind(py).len();
+    let function = call.function.bind(py).borrow();
+    let Some(known) = function
+        .known
+        .as_ref()
+        .filter(|_| idle > 0 && depth < DEPTH_MAX)
+    else {
+        return Ok(None);
+    };
+    let child = name.spawn(call.action);
+    if !stack
+        .promoter
+        .get()
+        .enter_child(tag, state.handle, after, child)
+    {
+        return Ok(None);
+    }
+    let switch = stack.idle.bind(py).get_item(idle - 1)?.unbind();
+    stack.idle.bind(py).del_item(idle - 1)?;
+    let begun_beats = stack.promoter.get().beats();
+    let inside = Inside::new(child, depth + 1, call, py, state.handle, begun_beats);
+    let level = Level {
+        strand: Running::Inside(Py::new(py, inside)?),
+        switch: switch.clone_ref(py),
+        below: Some((stack.outside.tell_seed(py, child)?, future.clone().unbind())),
+    };
+    stack.levels.push(level);
+    Ok(Some((
+        switch,
+        known.function.clone_ref(py),
+        call.args.clone_ref(py),
+    )))
+}
+
+/// The innermost strand has returned `value`. Ends it in place; the switch to the strand that it
+/// has run in place of. `None` if that is Python's to do.
+#[pyfunction]
+pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    let py = value.py();
+    let Some(stack) = here(py).filter(|_| is_small(&value)) else {
+        return Ok(None);
+    };
+    let mut stack = stack.borrow_mut();
+    let Some(Level {
+        strand: Running::Inside(inside),
+        ..
+    }) = stack.levels.last()
+    else {
+        return Ok(None);
+    };
+    let name = match &*inside.bind(py).borrow() {
+        inside if inside.strand.is_some() => return Ok(None),
+        inside => inside.name,
+    };
+    if !stack.is_quiet(py) {
+        return Ok(None);
+    }
+    let Some(payload) = stack.promoter.get().leave_child(name) else {
+        return Ok(None);
+    };
+    if stack.spare.len() < SPARE_MAX {
+        stack.spare.push(payload);
+    }
+    let ended = stack.levels.pop().expect("it was the innermost");
+    stack.idle.bind(py).append(ended.switch)?;
+    let (seed, future) = ended.below.expect("it has begun in place of another");
+    stack.outside.restore_seed(py, seed)?;
+    let next = stack.switch(py);
+    drop(stack);
+    let mut future = future.bind(py).borrow_mut();
+    future.waited = true;
+    let call = std::mem::replace(&mut future.state, State::Ended(value.unbind()));
+    drop(future);
+    drop((call, ended.strand));
+    Ok(next)
+}
+
+/// Whether a value is plain, and costs little to share.
+fn is_small(value: &Bound<'_, PyAny>) -> bool {
+    use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
+    if value.is_exact_instance_of::<PyInt>() {
+        return value.extract::<i64>().is_ok();
+    }
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return text.len().is_ok_and(|length| length < SMALL_BYTES_MAX);
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return bytes.as_bytes().len() < SMALL_BYTES_MAX;
+    }
+    value.is_none()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyComplex>()
+}

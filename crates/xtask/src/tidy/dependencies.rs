@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("ciel-cio", &[]),
+    ("ciel-data-plane", &[]),
     ("ciel-files", &["ciel-cio"]),
     ("ciel-files-c", &["ciel-files"]),
     ("ciel-journal", &[]),
@@ -136,6 +137,7 @@ const TESTS_MAY_USE: &[(&str, &[&str])] = &[
         "ciel-cli",
         &["ciel-coordinator", "ciel-journal", "ciel-kept"],
     ),
+    ("ciel-data-plane", &["ciel-streams"]),
     ("ciel-workers", &["ciel-coordinator"]),
 ];
 

@@ -1,0 +1,10 @@
+//! The data plane: every mode in every awkward case, within one store and between two; and the
+//! parts by themselves.
+
+mod bytes;
+mod matrix;
+mod parts;
+mod pipes;
+mod proxy;
+mod tcp;
+mod wiring;

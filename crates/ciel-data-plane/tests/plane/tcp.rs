@@ -1,0 +1,98 @@
+//! The TCP data plane by itself: tokens, names, and what it says when it cannot be reached.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use ciel_data_plane::{Catalogue, Fetch, Found, GrowingReader, Server, StreamFault, Token};
+
+use crate::bytes::{read, write};
+use crate::wiring::growing;
+
+struct One(GrowingReader);
+
+impl Catalogue for One {
+    fn find(&self, name: &str) -> Found {
+        match name {
+            "one" => Found::Stored(self.0.again().unwrap()),
+            _ => Found::Nothing,
+        }
+    }
+}
+
+fn serve(token: &Token, length: u64) -> Server {
+    let mut object = growing();
+    let reader = object.reader().unwrap();
+    write(&mut object, length, || 60_000).unwrap();
+    object.commit();
+    let address = "127.0.0.1:0".parse().unwrap();
+    Server::start(address, token.clone(), Arc::new(One(reader))).unwrap()
+}
+
+fn fault(mut fetch: Fetch) -> StreamFault {
+    let error = fetch.read(&mut [0; 10]).unwrap_err();
+    StreamFault::of(&error)
+        .expect("a fault of the stream")
+        .clone()
+}
+
+#[test]
+fn fetch_from_an_offset_gets_the_rest() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 700_000);
+    let mut fetch = Fetch::new(server.address(), token, "one").from(600_000);
+    let (bytes, end) = read(&mut fetch, 600_000, u64::MAX, 777);
+    end.unwrap();
+    assert_eq!((bytes, fetch.position_bytes()), (100_000, 700_000));
+}
+
+#[test]
+fn other_token_and_unknown_name_are_refused_clearly() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 10);
+    let address = server.address();
+    let other = Token::random().unwrap();
+    let refused = fault(Fetch::new(address, other.clone(), "one"));
+    assert_eq!(
+        refused.to_string(),
+        format!("{address} refuses the token of this run")
+    );
+    let unknown = fault(Fetch::new(address, token, "two"));
+    assert_eq!(
+        unknown.to_string(),
+        format!("{address} has no object \"two\"")
+    );
+    assert_eq!(format!("{other:?}"), "Token(secret)");
+}
+
+#[test]
+fn server_that_has_gone_is_named_after_some_attempts() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 10);
+    let address = server.address();
+    drop(server);
+    let attempts = ciel_data_plane::limits::CONNECTS_MAX;
+    let expected = StreamFault::Unreachable {
+        address: address.to_string(),
+        attempts,
+        read: 0,
+    };
+    assert_eq!(fault(Fetch::new(address, token, "one")), expected);
+}
+
+#[test]
+fn server_survives_clients_that_talk_nonsense() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 1_000);
+    let talk = |address: SocketAddr, bytes: &[u8]| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(bytes);
+    };
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], &[], &[0; 3]] {
+        talk(server.address(), bytes);
+    }
+    let mut fetch = Fetch::new(server.address(), token, "one");
+    let (bytes, end) = read(&mut fetch, 0, u64::MAX, 100);
+    end.unwrap();
+    assert_eq!(bytes, 1_000);
+}

@@ -14,12 +14,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciel_coordinator::Record;
-use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
+use ciel_graph::{Carriage, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
     Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
     Input, InputMode, Keeping, Label, Name, Options, Pool, Reached, RerunReason, Resources, Site,
-    StrandKey, TaskKey, Value,
+    StrandKey, Streams, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece, Sink};
 use names::{fields, variants};
@@ -66,6 +66,7 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Event", true_variants::<Event>()),
         ("Step", true_variants::<Step>()),
         ("Output", true_variants::<Output>()),
+        ("Carriage", true_variants::<Carriage>()),
         ("Continuation", true_variants::<Continuation>()),
         ("Until", true_variants::<Until>()),
         ("Piece", true_variants::<Piece>()),
@@ -88,6 +89,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("Policy", fields::<Policy>()),
         ("Descriptor", fields::<Descriptor>()),
         ("Input", fields::<Input>()),
+        ("Streams", fields::<Streams>()),
         ("Pool", fields::<Pool>()),
         ("Options", fields::<Options>()),
         ("Resources", fields::<Resources>()),
@@ -427,6 +429,13 @@ fn steps() -> Vec<(&'static str, Event)> {
             "task 1 released handles 9 and 10",
             Step::Release {
                 handles: vec![Handle(9), Handle(10)],
+            },
+        ),
+        (
+            "task 1 passes output 0 directly to its reader",
+            Step::OpenOutput {
+                index: 0,
+                carriage: Carriage::Direct,
             },
         ),
     ];

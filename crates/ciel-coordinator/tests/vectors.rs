@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 5 + 18 + 5;
+const KINDS: usize = 5 + 18 + 6;
 
 /// FailureDetails without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -110,6 +110,7 @@ fn kind(record: &Record) -> &'static str {
                 Step::Publish { .. } => "published",
                 Step::Input { .. } => "told an input",
                 Step::Release { .. } => "released",
+                Step::OpenOutput { .. } => "opened an output",
             },
             Event::TaskBlocked { .. } => "blocked",
             Event::TaskWatched { .. } => "watched",

@@ -31,6 +31,7 @@ fn assignment(entry: Entry) -> Assignment {
         next_handle: Handle(2),
         descriptor: Arc::new(descriptor(1)),
         entry,
+        streams: Vec::new(),
         ended: None,
     }
 }
@@ -98,7 +99,7 @@ fn position(act: &Act) -> (ActionKey, Option<Handle>) {
         Step::Construct { at, handle, .. } => (*at, Some(*handle)),
         Step::Input { at, .. } => (*at, None),
         Step::Publish { at, handle, .. } => (*at, Some(*handle)),
-        Step::Release { .. } => unreachable!("it is no action"),
+        Step::Release { .. } | Step::OpenOutput { .. } => unreachable!("it is no action"),
     }
 }
 

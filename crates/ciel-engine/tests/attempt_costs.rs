@@ -51,6 +51,7 @@ fn attempt() -> Attempt {
         next_handle: Handle(0),
         descriptor: Arc::new(descriptor()),
         entry: Entry::Start(Vec::new()),
+        streams: Vec::new(),
         ended: None,
     })
 }

@@ -112,6 +112,7 @@ impl Seed {
             next_handle: Handle(self.small),
             descriptor: Arc::new(Descriptor::plain("p", self.class(), "t", b"t".as_slice())),
             entry,
+            streams: Vec::new(),
             ended: self.ended(),
         })
     }

@@ -63,6 +63,7 @@ fn assignment(task: u64) -> Box<Assignment> {
         next_handle: Handle(0),
         descriptor: Arc::new(Descriptor::plain("p", class(), "t", b"t".as_slice())),
         entry: Entry::Start(Vec::new()),
+        streams: Vec::new(),
         ended: None,
     })
 }

@@ -75,7 +75,7 @@ impl Graph {
         waiters.any(|waiter| match waiter {
             Waiter::Blocked(task) => self.lacks_one(task) && self.keeps_live_copy(task),
             Waiter::FirstOf(task, _) => self.keeps_live_copy(task),
-            Waiter::Watching(..) => false,
+            Waiter::Watching(..) | Waiter::Reading(_) => false,
         })
     }
 

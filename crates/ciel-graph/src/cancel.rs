@@ -91,7 +91,7 @@ impl Graph {
         let attempt = task.attempt;
         match &task.state {
             State::Dormant => self.live += 1,
-            State::Waiting { .. } | State::Twin { .. } | State::LookedUp => {}
+            State::Waiting { .. } | State::Twin { .. } | State::LookedUp | State::Held { .. } => {}
             State::Ready { resume } => {
                 let resumed = resume.is_some();
                 actions.push(Action::Withdraw { task: key, attempt });

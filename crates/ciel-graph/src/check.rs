@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::functions::FunctionCounts;
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Recorded, Waiter};
-use crate::task::State;
+use crate::task::{State, Task};
 
 /// Tasks up to which a debug build checks everything after every event.
 #[cfg(debug_assertions)]
@@ -131,6 +131,7 @@ impl Graph {
     fn check_waiters(&self) {
         let mut waits: FxHashMap<TaskKey, u32> = FxHashMap::default();
         let mut follows: FxHashMap<TaskKey, u32> = FxHashMap::default();
+        let mut reads: FxHashMap<TaskKey, usize> = FxHashMap::default();
         let mut watching = 0;
         for (_, object) in self.objects.iter() {
             if let ObjectState::Future {
@@ -141,6 +142,7 @@ impl Graph {
                     match waiter {
                         Waiter::Blocked(task) => *waits.entry(task).or_default() += 1,
                         Waiter::FirstOf(task, _) => *follows.entry(task).or_default() += 1,
+                        Waiter::Reading(task) => *reads.entry(task).or_default() += 1,
                         Waiter::Watching(task, handle) => {
                             let known = self.watches.get(&task);
                             let known = known.is_some_and(|known| known.contains(&handle));
@@ -169,11 +171,29 @@ impl Graph {
                 let found = waits.get(&key).or(follows.get(&key));
                 assert_eq!(found, Some(missing), "what {} waits for", task.label());
             }
+            let read = reads.remove(&key).unwrap_or(0);
+            assert_eq!(read, task.reads.len(), "what {} reads", task.label());
+            self.check_streams(key, task);
             let left = task.first_of.as_ref().map_or(0, |list| list.left());
             let followed = follows.remove(&key).unwrap_or(0);
             assert_eq!(followed, left, "the rest of the list of {}", task.label());
         }
+        assert!(reads.is_empty(), "readers that ended: {reads:?}");
         assert!(follows.is_empty(), "lists of tasks that ended: {follows:?}");
+    }
+
+    /// Open outputs are those of tasks that run, or have ended and are held; each stream has its
+    /// reader, and no held task could have committed.
+    fn check_streams(&self, key: TaskKey, task: &Task) {
+        let writes = matches!(task.state, State::Running { .. } | State::Held { .. });
+        let label = task.label();
+        assert!(writes || task.open.is_empty(), "{label} has open outputs");
+        for read in &task.reads {
+            assert!(self.has_writer(*read), "{label} reads what nobody writes");
+        }
+        let idle = matches!(task.state, State::Dormant | State::Twin { .. });
+        assert!(!idle || task.reads.is_empty(), "{label} reads too early");
+        assert!(!self.could_commit(key), "{label} is held for nothing");
     }
 
     fn check_deadlines(&self) {

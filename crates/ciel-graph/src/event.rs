@@ -233,6 +233,14 @@ pub enum Step {
         /// The handles.
         handles: Vec<Handle>,
     },
+    /// An output may be read from now on by those that take it as a stream. It is opened before any
+    /// reader starts, and may be passed directly to one that has started and has read nothing.
+    OpenOutput {
+        /// The index of the output.
+        index: u32,
+        /// The way that its bytes take.
+        carriage: Carriage,
+    },
 }
 
 /// One output of a finished task.
@@ -244,6 +252,17 @@ pub enum Output {
     Delegate(Handle),
     /// The output was published before.
     Published,
+    /// The output went directly to its single reader; its bytes are not stored.
+    Passed,
+}
+
+/// The way that the bytes of an open output take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Carriage {
+    /// They are stored; each reader reads what is stored by then.
+    Stored,
+    /// They go to the one reader, and are not stored.
+    Direct,
 }
 
 /// For how much a task waits.
@@ -468,6 +487,8 @@ pub struct Assignment {
     pub descriptor: Arc<Descriptor>,
     /// How the attempt starts or resumes.
     pub entry: Entry,
+    /// Inputs that are not resolved: it reads them while they are written.
+    pub streams: Vec<StreamInput>,
     /// How its wait ended, if it waited and that depends on time; a replay finds it in its facts.
     pub ended: Option<WaitEnd>,
 }
@@ -478,6 +499,15 @@ impl Assignment {
         let declared = self.descriptor.options.resources.memory_bytes?;
         Some(declared.saturating_add(declared / 100 * limits::MEMORY_EXCESS_PERCENT))
     }
+}
+
+/// An input that a task reads while it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct StreamInput {
+    /// Which input it is.
+    pub input: Handle,
+    /// The name of the object that it will be.
+    pub name: Name,
 }
 
 /// How an attempt starts or resumes.

@@ -4,6 +4,7 @@
 //! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier
 //! runs), `settle` (finish, fail, retry), `rollback`
 //! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
+//! `streams` (outputs that are read while they are written),
 //! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
 //! files), `objects` and `table` (results and their holders), `release` (results that no task can
 //! name), `verdict` (the job's failure and
@@ -53,6 +54,9 @@ pub struct Graph {
     /// The transitions in the current event; none without observers.
     #[serde(skip)]
     pub(crate) watched: Option<Vec<Happening>>,
+    /// Tasks held for their streams that may commit before the event is over.
+    #[serde(skip)]
+    pub(crate) may_commit: Vec<TaskKey>,
     pub(crate) functions: Functions,
     pub(crate) owners: Owners,
     /// Files remember how they were made.
@@ -85,6 +89,7 @@ impl Graph {
             verdict: Verdict::default(),
             counts: Counts::default(),
             watched: None,
+            may_commit: Vec::new(),
             functions: Functions::default(),
             owners: Owners::default(),
             keeps_lineage: false,
@@ -110,6 +115,7 @@ impl Graph {
     /// Takes one event at time `now` and appends what has to be done about it.
     pub fn handle(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         self.on_event(now, event, actions);
+        self.commit_held(now, actions);
         self.look_at_remaking(now, actions);
         self.relabel_offers(actions);
         if let Some(happened) = &mut self.watched {
@@ -214,6 +220,9 @@ impl Graph {
                 index,
                 value,
             } => self.publish(now, key, (at, handle), (index, value), actions),
+            Step::OpenOutput { index, carriage } => {
+                self.open_output(now, key, index, carriage, actions)
+            }
             Step::Input { at, kind, value } => self.record_input(key, at, kind, value),
             Step::Release { handles } => {
                 self.release_handles(key, &handles, actions);

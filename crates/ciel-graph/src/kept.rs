@@ -54,7 +54,7 @@ impl Graph {
 
     /// What a task that takes kept results is given, if all of that is known by its content.
     fn plain_inputs(&self, task: &Task) -> Option<Vec<(Form, Content)>> {
-        let by_value = |mode| mode == InputMode::Value;
+        let by_value = |mode| mode != InputMode::Reference;
         let mut given = task.descriptor.inputs.iter();
         if task.descriptor.keeping != Keeping::Takes || !given.all(|it| by_value(it.mode)) {
             return None;

@@ -31,6 +31,7 @@ mod settle;
 mod spawn;
 mod story;
 mod strand_change;
+mod streams;
 mod table;
 mod task;
 mod turn;
@@ -40,8 +41,8 @@ mod wait;
 
 pub use ahead::{Ahead, Awaited};
 pub use event::{
-    Action, Assignment, Checkpoint, Continuation, Entry, Event, Happening, JobOutcome, Output,
-    Policy, Step, StrandChange, TaskSummary, Until, Wait,
+    Action, Assignment, Carriage, Checkpoint, Continuation, Entry, Event, Happening, JobOutcome,
+    Output, Policy, Step, StrandChange, StreamInput, TaskSummary, Until, Wait,
 };
 pub use functions::FunctionCounts;
 pub use graph::Graph;

@@ -55,6 +55,8 @@ pub(crate) enum Waiter {
     /// A task that waits for the first of a list, where this is the place of the object; also
     /// between such waits.
     FirstOf(TaskKey, u32),
+    /// A task that reads the object while it is written.
+    Reading(TaskKey),
 }
 
 /// A finished object; several keys may share it.
@@ -254,6 +256,16 @@ impl Objects {
             ObjectState::Ready(_) | ObjectState::Failed { .. } | ObjectState::Dropped => false,
             ObjectState::Alias(_) => unreachable!("a target is never an alias"),
         }
+    }
+
+    /// `task` reads `key` while it is written.
+    pub(crate) fn read(&mut self, key: ObjectKey, task: TaskKey) -> bool {
+        self.add_waiter(key, Waiter::Reading(task))
+    }
+
+    /// `task` does not read `key` any more.
+    pub(crate) fn read_no_more(&mut self, key: ObjectKey, task: TaskKey) {
+        self.remove_waiter(key, Waiter::Reading(task));
     }
 
     /// `task` does not wait for `key` any more.

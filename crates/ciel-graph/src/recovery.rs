@@ -121,7 +121,8 @@ impl Graph {
                 | State::Waiting { .. }
                 | State::Twin { .. }
                 | State::Running { .. }
-                | State::Suspended { .. } => {}
+                | State::Suspended { .. }
+                | State::Held { .. } => {}
             }
         }
     }
@@ -134,7 +135,7 @@ impl Graph {
         let replayable = task.descriptor.replayable;
         match &task.state {
             State::Dormant | State::Waiting { .. } | State::Twin { .. } | State::LookedUp => {}
-            State::Running { .. } => {
+            State::Running { .. } | State::Held { .. } => {
                 self.stop_clock(now, key);
                 self.begin_again(now, key, Moment::Lost, actions);
             }

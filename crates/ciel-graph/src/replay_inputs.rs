@@ -49,7 +49,8 @@ impl Graph {
             | State::Twin { .. }
             | State::LookedUp
             | State::Ready { resume: None }
-            | State::Running { .. } => false,
+            | State::Running { .. }
+            | State::Held { .. } => false,
         }
     }
 

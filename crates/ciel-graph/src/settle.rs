@@ -12,7 +12,7 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Released, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Rest, Resume, State, Strand, Task};
+use crate::task::{Rest, Strand, Task};
 
 impl Graph {
     /// A new object, and an output is that object; one that is settled stays as it is.
@@ -41,7 +41,7 @@ impl Graph {
         task.given_after = task.given_after.max(task.strand.next);
     }
 
-    fn output_of(&self, key: TaskKey, index: u32) -> Result<ObjectKey, Refusal> {
+    pub(crate) fn output_of(&self, key: TaskKey, index: u32) -> Result<ObjectKey, Refusal> {
         let task = &self.tasks[&key];
         task.outputs.get(index as usize).copied().ok_or_else(|| {
             let count = task.outputs.len();
@@ -75,6 +75,10 @@ impl Graph {
             return;
         }
         self.stop_clock(now, key);
+        let is_whole = outputs.len() == self.tasks[&key].outputs.len();
+        if is_whole && self.must_be_held(key, &outputs) {
+            return self.hold_end(now, key, outputs, printed);
+        }
         let states = self
             .check_replayed(key)
             .and_then(|()| self.states_of(key, outputs, actions));
@@ -85,7 +89,7 @@ impl Graph {
     }
 
     /// What each output becomes; `None` for one that was published before.
-    fn states_of(
+    pub(crate) fn states_of(
         &mut self,
         key: TaskKey,
         outputs: Vec<Output>,
@@ -127,6 +131,7 @@ impl Graph {
         output: Output,
     ) -> Result<Option<ObjectState>, Refusal> {
         match output {
+            Output::Passed => Ok(Some(self.passed_state(key, index))),
             Output::Published => self.check_published(key, index).map(|()| None),
             Output::Delegate(handle) => {
                 let object = self.keys_of(key, &[handle])?[0];
@@ -218,6 +223,7 @@ impl Graph {
             self.objects.drop_state(state, &mut released);
         } else if let ObjectState::Alias(target) = state {
             self.objects.alias(object, target);
+            self.wake_readers(now, target, actions);
             if self.objects.is_asked(target) {
                 self.demand(now, target, actions);
             }
@@ -230,6 +236,7 @@ impl Graph {
                     Waiter::Blocked(task) => self.wake(now, task, actions),
                     Waiter::Watching(task, handle) => self.tell_watcher(task, handle, actions),
                     Waiter::FirstOf(task, place) => self.arrive(now, task, place, actions),
+                    Waiter::Reading(task) => self.on_read_settled(now, task, object, actions),
                 }
             }
             for settled in aliases.iter().chain([object]) {
@@ -250,6 +257,7 @@ impl Graph {
         self.stop_clock(now, key);
         self.forget_lookup(key);
         self.forget_first_of(key);
+        self.stop_reading(key);
         let mut task = self
             .tasks
             .remove(&key)
@@ -403,7 +411,8 @@ impl Graph {
         self.begin_again(now, key, Moment::Lost, actions);
     }
 
-    /// The task is offered again from its start, as a new attempt.
+    /// The task is offered again from its start, as a new attempt, and so is all that has to start
+    /// again with it.
     pub(crate) fn begin_again(
         &mut self,
         now: Micros,
@@ -411,17 +420,18 @@ impl Graph {
         why: Moment,
         actions: &mut Vec<Action>,
     ) {
-        let task = self.task_mut(key);
-        task.begin_attempt();
-        let resume = task.descriptor.replayable.then(Resume::replay);
-        self.note(now, key, why);
-        if resume.is_none() {
-            // It has no facts, so a replay has nothing to be compared with.
-            let first = self.tasks[&key].begun_at;
-            self.roll_back(now, key, first, actions);
+        let bound = self.bound_to(key);
+        for other in &bound {
+            self.stop_attempt(now, *other, actions);
         }
-        self.task_mut(key).state = State::Ready { resume };
-        self.offer(key, actions);
+        for one in bound.iter().chain([&key]) {
+            self.stop_reading(*one);
+            self.task_mut(*one).open.clear();
+        }
+        self.begin_anew(now, key, why, actions);
+        for other in bound {
+            self.begin_anew(now, other, Moment::StreamLost, actions);
+        }
     }
 
     /// The task failed for good: its outputs become the failure.

@@ -97,6 +97,8 @@ impl Graph {
             met: 0,
             asked: FxHashSet::default(),
             first_of: None,
+            open: Vec::new(),
+            reads: Vec::new(),
             wanted: Vec::new(),
             twins: Vec::new(),
             call: None,
@@ -223,8 +225,11 @@ impl Graph {
     ) {
         let task = &self.tasks[&key];
         let given = task.descriptor.inputs.iter().zip(&task.inputs);
-        let needed = given.filter(|(input, _)| input.mode == InputMode::Value);
+        let needed = given.filter(|(input, _)| input.mode != InputMode::Reference);
         let needed: Vec<ObjectKey> = needed.map(|(_, object)| *object).collect();
+        let read = |object: &ObjectKey| self.join_stream(key, *object);
+        let (read, needed): (Vec<_>, Vec<_>) = needed.into_iter().partition(read);
+        read.iter().for_each(|object| self.objects.ask(*object));
         let missing = self.wait_for(key, &needed, wanted);
         let task = self.task_mut(key);
         if missing > 0 {
@@ -533,7 +538,9 @@ pub(crate) fn strand_of(first: TaskKey) -> StrandKey {
 /// Whether the output of a task waits for its commit: it is not declared live, or a failed attempt
 /// of it would have to be withdrawn.
 fn is_held(descriptor: &Descriptor) -> bool {
-    let taken_back = descriptor.options.retries > 0 && !descriptor.replayable;
+    let mut inputs = descriptor.inputs.iter();
+    let reads = inputs.any(|input| input.mode == InputMode::Stream);
+    let taken_back = reads || descriptor.options.retries > 0 && !descriptor.replayable;
     taken_back || !descriptor.options.live
 }
 

@@ -34,11 +34,15 @@ pub enum Moment {
     Cancelled,
     /// An earlier run had kept its result.
     Kept,
+    /// It ended well, and commits after the tasks at the other ends of its streams.
+    Held,
+    /// A task at the other end of a stream started again or failed, and so it is restarted.
+    StreamLost,
 }
 
 impl Moment {
     /// All of them.
-    pub const ALL: [Moment; 14] = [
+    pub const ALL: [Moment; 16] = [
         Moment::Spawned,
         Moment::Ready,
         Moment::Started,
@@ -53,6 +57,8 @@ impl Moment {
         Moment::Kept,
         Moment::Failed,
         Moment::Cancelled,
+        Moment::Held,
+        Moment::StreamLost,
     ];
 
     /// The moment that has these words; none if another version wrote them.
@@ -78,6 +84,8 @@ impl Moment {
             Moment::Finished => "finished",
             Moment::Failed => "failed",
             Moment::Cancelled => "cancelled",
+            Moment::Held => "ended, waiting for the other ends of its streams",
+            Moment::StreamLost => "lost the other end of a stream, restarted",
             Moment::Kept => "took the result that an earlier run kept",
         }
     }

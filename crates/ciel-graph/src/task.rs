@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    AttemptNumber, CallKey, Descriptor, Fact, Handle, Label, Mark, Micros, Name, ObjectKey,
-    RerunReason, Segmented, StrandKey, TaskKey,
+    AttemptNumber, CallKey, Descriptor, Fact, Handle, InputMode, Label, Mark, Micros, Name,
+    ObjectKey, RerunReason, Segmented, StrandKey, TaskKey,
 };
 use rustc_hash::FxHashSet;
 
-use crate::event::{Continuation, Wait};
+use crate::event::{Carriage, Continuation, Output, Wait};
 use crate::first_of::FirstOf;
 use crate::story::Story;
 use crate::table::Table;
@@ -31,6 +31,8 @@ pub(crate) enum State {
     Running { since: Micros },
     /// Waits for references; holds no place.
     Suspended { missing: u32, resume: Resume },
+    /// Has ended well, and holds no place; commits after the other ends of its streams.
+    Held { outputs: Vec<Output>, printed: bool },
 }
 
 /// What becomes of the output of a task that ends with a failure.
@@ -111,6 +113,10 @@ pub(crate) struct Task {
     pub(crate) asked: FxHashSet<ObjectKey>,
     /// The last list of which it waited for the first.
     pub(crate) first_of: Option<Box<FirstOf>>,
+    /// Its outputs that others may read by now.
+    pub(crate) open: Vec<(u32, Carriage)>,
+    /// Unresolved open outputs of others that it reads.
+    pub(crate) reads: Vec<ObjectKey>,
     /// Unresolved outputs that a task demanded before it continued: a failure then counts as
     /// handled, even if the output has no holder any more.
     pub(crate) wanted: Vec<ObjectKey>,
@@ -180,12 +186,18 @@ impl Task {
         self.descriptor.site.to_string()
     }
 
+    /// Whether it takes any input as a stream.
+    pub(crate) fn takes_streams(&self) -> bool {
+        let mut inputs = self.descriptor.inputs.iter();
+        inputs.any(|input| input.mode == InputMode::Stream)
+    }
+
     /// Whether any of its code has run.
     pub(crate) fn has_started(&self) -> bool {
         match self.state {
             State::Dormant | State::Waiting { .. } | State::Twin { .. } | State::LookedUp => false,
             State::Ready { ref resume } => resume.is_some(),
-            State::Running { .. } | State::Suspended { .. } => true,
+            State::Running { .. } | State::Suspended { .. } | State::Held { .. } => true,
         }
     }
 }

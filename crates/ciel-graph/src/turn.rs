@@ -113,6 +113,7 @@ impl Graph {
             next_handle: task.table.own_end(),
             descriptor: task.descriptor.clone(),
             entry,
+            streams: self.stream_inputs(key),
             ended,
         }
     }
@@ -125,7 +126,9 @@ impl Graph {
         let mut known = self.answers(key, &handles);
         known.retain(|(handle, resolution)| match resolution {
             Resolution::Ready { .. } => true,
-            Resolution::Failed(_) => descriptor.inputs[handle.0 as usize].mode == InputMode::Value,
+            Resolution::Failed(_) => {
+                descriptor.inputs[handle.0 as usize].mode != InputMode::Reference
+            }
             Resolution::Future => false,
         });
         known

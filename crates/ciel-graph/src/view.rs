@@ -59,6 +59,8 @@ pub enum Situation {
     Running(Micros),
     /// It resumes when these are resolved.
     Suspended(Vec<Label>),
+    /// It has ended well, and commits after these, whose streams it reads.
+    Held(Vec<Label>),
 }
 
 /// A live task as users see it.
@@ -183,6 +185,7 @@ impl Graph {
             State::LookedUp => Situation::Ready(false),
             State::Ready { resume } => Situation::Ready(resume.is_some()),
             State::Running { since } => Situation::Running(*since),
+            State::Held { .. } => Situation::Held(self.missing(&task.reads)),
             State::Suspended { resume, .. } => {
                 let on: Vec<ObjectKey> = resume
                     .on

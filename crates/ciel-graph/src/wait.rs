@@ -301,7 +301,8 @@ impl Graph {
             | State::Twin { .. }
             | State::LookedUp
             | State::Ready { .. }
-            | State::Running { .. } => {
+            | State::Running { .. }
+            | State::Held { .. } => {
                 return;
             }
         };
@@ -357,7 +358,8 @@ impl Graph {
             | State::Twin { .. }
             | State::LookedUp
             | State::Ready { .. }
-            | State::Running { .. } => {
+            | State::Running { .. }
+            | State::Held { .. } => {
                 unreachable!("only a waiting task becomes ready")
             }
         };

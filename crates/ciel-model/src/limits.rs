@@ -49,6 +49,16 @@ pub const SPARE_WORKERS_MIN: usize = 2;
 /// Strands that may be parked in one pooled worker.
 pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 
+/// Milliseconds for which the producer of a direct stream waits for its reader; then the stream is
+/// stored.
+pub const STREAM_READER_WAIT_MS: u64 = 50;
+
+/// Bytes that the pipe of a stream holds.
+pub const STREAM_PIPE_BYTES: usize = 1 << 20;
+
+/// Bytes of a stream that are copied before others get a turn.
+pub const STREAM_COPY_BYTES_MAX: usize = 1 << 20;
+
 /// Bytes of one piece handed to the output at once.
 pub const OUTPUT_PIECE_BYTES_MAX: usize = 1 << 20;
 

@@ -48,6 +48,26 @@ pub enum InputMode {
     Value,
     /// By reference: the task starts without it, and waits for it by itself.
     Reference,
+    /// As a stream: the task starts when the input is ready, has failed, or is an output that its
+    /// running producer has opened. It ends only after that producer.
+    Stream,
+}
+
+/// The outputs of a task that others may read while it writes them.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct Streams {
+    /// Their indexes, in order.
+    pub outputs: Vec<u32>,
+    /// Each has one reader, so its bytes need not be stored.
+    pub single_consumer: bool,
+}
+
+impl Streams {
+    /// Whether bytes may go from this task to a reader without being stored: a task that writes
+    /// several streams, each of which may hold it, could wait for itself.
+    pub fn may_be_direct(&self) -> bool {
+        self.single_consumer && self.outputs.len() == 1
+    }
 }
 
 /// A reference that a task is given.
@@ -63,6 +83,12 @@ impl Input {
     /// Given by value.
     pub fn value(handle: Handle) -> Input {
         let mode = InputMode::Value;
+        Input { handle, mode }
+    }
+
+    /// Given as a stream.
+    pub fn stream(handle: Handle) -> Input {
+        let mode = InputMode::Stream;
         Input { handle, mode }
     }
 
@@ -168,6 +194,8 @@ pub struct Descriptor {
     pub inputs: Vec<Input>,
     /// Number of outputs.
     pub outputs: u32,
+    /// Those of them that are streams.
+    pub streams: Streams,
     /// The rest.
     #[serde(with = "usual")]
     pub options: Arc<Options>,
@@ -195,6 +223,7 @@ impl Descriptor {
             reached: Reached::default(),
             inputs: Vec::new(),
             outputs: 1,
+            streams: Streams::default(),
             options: Options::shared_default(),
             site: Site::default(),
             pure: false,

@@ -251,6 +251,7 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             vec!["lazy: no task needs its result yet".into()],
         ),
         Situation::Waiting(on) => (TaskState::Waiting, waiting(on)),
+        Situation::Held(on) => (TaskState::Suspended, waiting(on)),
         Situation::Suspended(on) => (TaskState::Suspended, waiting(on)),
         Situation::Twin(of) => {
             let of = of

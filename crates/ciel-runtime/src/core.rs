@@ -30,6 +30,7 @@ use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
 use crate::reruns::Reruns;
 use crate::script::Script;
+use crate::sources::Sources;
 use crate::stopped_commands::StoppedCommands;
 use crate::turns::{Pace, ThreadState, Turns};
 
@@ -77,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) closed: bool,
     /// The output thread has something to do.
     pub(crate) output_ready: bool,
+    /// Open outputs of running processes.
+    pub(crate) streams: Sources,
     /// Process ids of running tasks.
     pub(crate) pids: FxHashMap<TaskKey, u32>,
     /// Process ids of workers.
@@ -123,6 +126,7 @@ impl Core {
             turns: Turns::new(),
             ending: None,
             closed: false,
+            streams: Sources::default(),
             output_ready: false,
             pids: FxHashMap::default(),
             worker_pids: FxHashMap::default(),

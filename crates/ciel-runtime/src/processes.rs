@@ -2,7 +2,8 @@
 //!
 //! Each is one straight-line future on the input/output thread. Processes are started and ended
 //! by the spawner; this module knows neither why a task runs nor what comes of it. Read next:
-//! `spawning` (the spawner's socket), `workspace` (a task's files), `pipes` (its standard error).
+//! `start` (its request), `spawning` (the spawner's socket), `workspace` (a task's files), `pipes`
+//! (its standard error), `streams` (inputs and outputs that are read while they are written).
 
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -11,18 +12,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ciel_engine::{Action, Attempt};
-use ciel_graph::{Assignment, Entry, Output};
+use ciel_graph::{Assignment, Output};
 use ciel_model::{Failure, FailureKind, Form, Keeping, Label, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_ordered::{Piece, Sink};
-use ciel_spawner::{self as message, Exit, Left, Report, Start, Status};
+use ciel_spawner::{self as message, Exit, Left, Report, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::command_failure::{self, Ended, Remains};
 use crate::death;
 use crate::engine::Engine;
-use crate::error::hint_of_limit;
-use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
 use crate::failures;
@@ -33,7 +32,12 @@ use crate::ordered_files;
 use crate::output;
 use crate::pipes::Pipes;
 use crate::spawning::{ProcessEvent, Spawning};
+use crate::streams::{Carried, Outlets};
 use crate::workspace::TaskWorkspace;
+
+mod start;
+
+use start::trouble;
 
 type Failed<T> = Result<T, Box<Failure>>;
 
@@ -66,12 +70,17 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let key = attempt.key();
     let begun = Instant::now();
     keeper::tell_begun(&engine, &assignment);
-    let ended = run_to_end(&engine, &spawning, &assignment, key, &mut desk).await;
+    // The outputs stay open until the graph knows of the end.
+    let mut outlets = Outlets::new(&engine, key);
+    let ends = (&mut desk, &mut outlets);
+    let ended = run_to_end(&engine, &spawning, &assignment, key, ends).await;
     if death::loses(&assignment.label) {
         return;
     }
-    let is_kept = assignment.descriptor.keeping != Keeping::Never;
-    if is_kept && !matches!(ended, Ok(Conclusion::Outputs { .. })) {
+    // The key of a kept result is made of whole inputs.
+    let takes_part = assignment.descriptor.keeping != Keeping::Never;
+    let is_kept = assignment.streams.is_empty() && matches!(ended, Ok(Conclusion::Outputs { .. }));
+    if takes_part && !is_kept {
         kept::send(&engine.kept, Request::Left(key));
     }
     match ended {
@@ -82,7 +91,9 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
         }) => {
             // What goes to ordered files is not part of a kept result.
             let text = text.filter(|_| written.appended.is_empty());
-            keep(&engine, &assignment, &outputs, text, begun);
+            if is_kept {
+                keep(&engine, &assignment, &outputs, text, begun);
+            }
             commit(&engine, &assignment, &mut attempt, outputs, written)
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
@@ -190,27 +201,40 @@ async fn run_to_end(
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
     attempt: AttemptKey,
-    desk: &mut TaskWorkspace<'_>,
+    (desk, outlets): (&mut TaskWorkspace<'_>, &mut Outlets<'_>),
 ) -> Failed<Conclusion> {
-    let plan = plan(engine, assignment, desk)?;
+    let Some(mut taken) = start::take_inputs(engine, assignment)? else {
+        return Ok(Conclusion::Stopped);
+    };
+    desk.lay_out(std::mem::take(&mut taken.values));
+    let plan = start::plan(engine, assignment, desk)?;
     let sinks = sinks_of(engine, assignment, &plan)?;
-    let stdin = desk.standard_input(&plan.stdin).await?;
+    let stream = taken.descriptor_for(&plan.stdin);
+    let stdin = match &stream {
+        None => desk.standard_input(&plan.stdin).await?,
+        Some(_) => None,
+    };
     desk.unpack().await?;
+    outlets.make(assignment, desk)?;
     if engine.lock().is_stopping(attempt) {
         return Ok(Conclusion::Stopped);
     }
     let live = assignment.descriptor.options.live && plan.stdout == Stdout::Printed;
     let (mut pipes, writers) = Pipes::open(&assignment.label, live)
         .map_err(|error| trouble(&assignment.label, "cannot create a pipe", &error))?;
-    let mut start = start_request(assignment, &plan, stdin, desk)?;
+    let mut start = start::request(assignment, &plan, stdin, desk)?;
     if live {
         start.stdout = message::Output::Fd(1);
     }
-    let borrowed: Vec<_> = writers.iter().map(AsFd::as_fd).collect();
+    if stream.is_some() {
+        start.stdin = message::Input::Fd(writers.len() as u32);
+    }
+    let borrowed: Vec<_> = writers.iter().chain(&stream).map(AsFd::as_fd).collect();
     let mut events = spawning
         .start(attempt, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
-    drop(writers);
+    drop((writers, stream));
+    outlets.tell_opened();
     let ended = watch(
         engine,
         spawning,
@@ -221,10 +245,13 @@ async fn run_to_end(
     )
     .await;
     pipes.drain(engine, assignment);
+    let is_well = ended.as_ref().is_some_and(ProcessEnd::is_success);
+    let carried = outlets.end(assignment, is_well).await?;
+    drop(taken);
     if ended.as_ref().is_some_and(ProcessEnd::is_success) {
         desk.pack().await?;
     }
-    let mut concluded = conclude(engine, assignment, &plan, desk, &pipes, ended)?;
+    let mut concluded = conclude(engine, assignment, &plan, (desk, &carried), &pipes, ended)?;
     if let Conclusion::Outputs { written, .. } = &mut concluded {
         for (index, sink) in sinks.into_iter().enumerate() {
             let piece = desk.take_appended(index)?;
@@ -238,85 +265,6 @@ async fn run_to_end(
 fn sinks_of(engine: &Engine, assignment: &Assignment, plan: &Plan) -> Failed<Vec<Sink>> {
     let sink = |path: &String| ordered_files::sink_for(engine, assignment, path);
     plan.appends.iter().map(sink).collect()
-}
-
-fn plan(engine: &Engine, assignment: &Assignment, desk: &mut TaskWorkspace<'_>) -> Failed<Plan> {
-    let Entry::Start(inputs) = &assignment.entry else {
-        unreachable!("a process has only one turn");
-    };
-    desk.lay_out(failures::values_of(assignment, inputs)?);
-    let executor = engine.registry.find(&assignment.descriptor.executor);
-    let Launch::Command(line) = executor.launch() else {
-        unreachable!("the class of a task comes from its executor");
-    };
-    let arguments = serde_json::from_slice(&assignment.descriptor.payload)
-        .expect("payloads of processes are written by the engine");
-    line.plan(&arguments, assignment.descriptor.outputs, desk)
-        .map_err(|refused| Box::new(refused.failure(&assignment.label)))
-}
-
-fn trouble(label: &Label, what: &str, error: &std::io::Error) -> Box<Failure> {
-    let message = format!("{what}: {error}");
-    let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
-    Box::new(match hint_of_limit(error) {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    })
-}
-
-fn start_request(
-    assignment: &Assignment,
-    plan: &Plan,
-    stdin: Option<std::path::PathBuf>,
-    desk: &mut TaskWorkspace<'_>,
-) -> Failed<Start> {
-    let words = plan.outer.iter().chain(&plan.program);
-    let program = words
-        .map(|word| crate::workspace::c_string(word.as_ref()))
-        .collect();
-    let task = format!("{}.{}", assignment.label.name, assignment.attempt.0);
-    let mut start = Start::new(0, &task, program);
-    start.environment = message::Environment::Additions(environment(assignment, plan));
-    start.stdin = match stdin {
-        Some(path) => message::Input::Path(crate::workspace::c_string(path.as_os_str())),
-        None => message::Input::Null,
-    };
-    let stdout = match plan.stdout {
-        Stdout::Output(index) => desk.output_path(index)?,
-        Stdout::Printed => desk.printed_path()?,
-    };
-    start.stdout = message::Output::Path(crate::workspace::c_string(stdout.as_os_str()));
-    start.stderr = message::Output::Fd(0);
-    let folder = plan.folder.as_ref();
-    start.folder = folder.map(|folder| crate::workspace::c_string(folder.as_os_str()));
-    Ok(start)
-}
-
-fn environment(assignment: &Assignment, plan: &Plan) -> Vec<std::ffi::CString> {
-    let mut entries = vec![format!("CIEL_TASK={}", assignment.label)];
-    let cores = assignment
-        .descriptor
-        .options
-        .resources
-        .millicores
-        .div_ceil(1000)
-        .max(1);
-    if cores > 1 {
-        for name in crate::layout::THREAD_VARIABLES {
-            if std::env::var_os(name).is_none() {
-                entries.push(format!("{name}={cores}"));
-            }
-        }
-    }
-    let own = entries
-        .into_iter()
-        .map(|entry| crate::workspace::c_string(entry.as_ref()));
-    let planned = plan.environment.iter().map(|(name, value)| {
-        let mut entry = std::ffi::OsString::from(format!("{name}="));
-        entry.push(value);
-        crate::workspace::c_string(&entry)
-    });
-    own.chain(planned).collect()
 }
 
 /// Waits for the end of a process; passes on its standard error and minds its memory.
@@ -381,7 +329,7 @@ fn conclude(
     engine: &Engine,
     assignment: &Assignment,
     plan: &Plan,
-    desk: &mut TaskWorkspace<'_>,
+    (desk, carried): (&mut TaskWorkspace<'_>, &[(u32, Carried)]),
     pipes: &Pipes,
     ended: Option<ProcessEnd>,
 ) -> Failed<Conclusion> {
@@ -425,7 +373,7 @@ fn conclude(
     if let Some(fault) = output_fault(assignment, plan, desk)? {
         return Err(Box::new(failed(assignment, plan, desk, pipes, fault)));
     }
-    let outputs = gather(engine, assignment, desk)?;
+    let outputs = gather(engine, assignment, desk, carried)?;
     let text = printed_text(plan, desk, pipes);
     let printed = match plan.stdout {
         Stdout::Printed if assignment.descriptor.options.lazy => {
@@ -498,12 +446,21 @@ fn gather(
     engine: &Engine,
     assignment: &Assignment,
     desk: &mut TaskWorkspace<'_>,
+    carried: &[(u32, Carried)],
 ) -> Failed<Vec<Output>> {
     let label = &assignment.label;
     let count = assignment.descriptor.outputs;
     let mut outputs = Vec::with_capacity(count as usize);
     for index in 0..count {
-        let path = desk.output_path(index)?;
+        let carried = carried.iter().find(|(carried, _)| *carried == index);
+        let path = match carried {
+            Some((_, Carried::Passed)) => {
+                outputs.push(Output::Passed);
+                continue;
+            }
+            Some((_, Carried::Stored(path))) => path.clone(),
+            None => desk.output_path(index)?,
+        };
         let name = label.name.output(u64::from(index));
         let content = objects::adopt(engine, name, &path)
             .map_err(|trouble| Box::new(trouble.failure(engine, label)))?;

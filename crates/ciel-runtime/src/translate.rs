@@ -214,20 +214,22 @@ pub(crate) fn descriptor(
 ) -> Arc<Descriptor> {
     let options = options::parse(&asked.options, &engine.settings);
     let rule = engine.keep_rule;
-    let request = |executor: &dyn Executor, label: Option<String>, payload, pure| Request {
-        label: label.map_or(asked.label, Arc::from),
-        payload,
-        code: CodeIdentity::default(),
-        reached: Reached::default(),
-        inputs: inputs(executor, &asked.references),
-        outputs: asked.outputs,
-        options: options.shared,
-        pure,
-        site: Site {
-            file: asked.file,
-            line: asked.line,
-        },
-    };
+    let request =
+        |executor: &dyn Executor, label: Option<String>, (payload, arguments), pure| Request {
+            label: label.map_or(asked.label, Arc::from),
+            payload,
+            code: CodeIdentity::default(),
+            reached: Reached::default(),
+            inputs: inputs(executor, &asked.references),
+            outputs: asked.outputs,
+            arguments,
+            options: options.shared,
+            pure,
+            site: Site {
+                file: asked.file,
+                line: asked.line,
+            },
+        };
     let recorded = engine.is_recorded();
     match asked.work {
         Work::Call(bytes) => {
@@ -236,7 +238,8 @@ pub(crate) fn descriptor(
                 origin => [origin, &bytes].concat().into(),
             };
             let pure = options.pure.filter(|pure| !pure);
-            request(own, options.name, payload, pure).descriptor(own, recorded, rule)
+            let call = (payload, serde_json::Value::Null);
+            request(own, options.name, call, pure).descriptor(own, recorded, rule)
         }
         Work::Executor {
             executor,
@@ -246,7 +249,8 @@ pub(crate) fn descriptor(
             let executor = &*found;
             let label = options.name.or_else(|| executor.label_of(&arguments));
             let payload = Bytes::from(arguments.to_string());
-            request(executor, label, payload, options.pure).descriptor(executor, recorded, rule)
+            let call = (payload, arguments);
+            request(executor, label, call, options.pure).descriptor(executor, recorded, rule)
         }
     }
 }

@@ -72,6 +72,7 @@ fn described(situation: &Situation) -> String {
         Situation::Twin(None) => "waiting for an equal call".to_string(),
         Situation::Ready(_) => "ready".to_string(),
         Situation::Running(_) => "running".to_string(),
+        Situation::Held(tasks) => format!("ended, waiting for {}", on(tasks)),
         Situation::Suspended(tasks) => format!("suspended, waiting for {}", on(tasks)),
     }
 }

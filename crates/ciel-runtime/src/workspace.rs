@@ -1,6 +1,8 @@
 //! The files of one task attempt: inputs laid out, outputs to be written, scratch cleared.
 
 use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,8 @@ pub(crate) struct TaskWorkspace<'a> {
     unpacked: FxHashMap<usize, (PathBuf, PathBuf)>,
     /// Outputs that the command writes as folders.
     packed: FxHashMap<u32, PathBuf>,
+    /// Outputs that are written through a pipe: the files that take what comes out of it.
+    growing: FxHashMap<u32, PathBuf>,
     /// Trouble that a refusal stands for, so that its kind is not lost.
     trouble: Option<Failure>,
 }
@@ -42,6 +46,7 @@ impl<'a> TaskWorkspace<'a> {
             named_outputs: FxHashMap::default(),
             unpacked: FxHashMap::default(),
             packed: FxHashMap::default(),
+            growing: FxHashMap::default(),
             trouble: None,
         }
     }
@@ -70,6 +75,37 @@ impl<'a> TaskWorkspace<'a> {
         match self.named_outputs.get(&index) {
             Some(named) => self.scratch(named),
             None => self.scratch(&format!("output.{index}")),
+        }
+    }
+
+    /// Makes an output a pipe; gives that with both of its ends.
+    pub(crate) fn output_pipe(&self, index: u32) -> Result<(PathBuf, OwnedFd), Box<Failure>> {
+        let named = format!("output.{index}");
+        let purpose = self.named_outputs.get(&index).unwrap_or(&named);
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let made = self
+            .engine
+            .folder
+            .scratch()
+            .pipe(name.0, attempt.0, purpose);
+        made.map_err(|error| self.failed(error.into()))
+    }
+
+    /// Makes the file that takes what comes out of the pipe of an output.
+    pub(crate) fn growing_output(&mut self, index: u32) -> Result<(PathBuf, File), Box<Failure>> {
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let scratch = self.engine.folder.scratch();
+        let made = scratch.growing(name.0, attempt.0, &format!("stream.{index}"));
+        let (path, file) = made.map_err(|error| self.failed(error.into()))?;
+        self.growing.insert(index, path.clone());
+        Ok((path, file))
+    }
+
+    /// Where what was written to an output is.
+    fn written_path(&self, index: u32) -> Result<PathBuf, Box<Failure>> {
+        match self.growing.get(&index) {
+            Some(path) => Ok(path.clone()),
+            None => self.output_path(index),
         }
     }
 
@@ -138,7 +174,7 @@ impl<'a> TaskWorkspace<'a> {
     pub(crate) fn keep_printed(&self, stdout: &Stdout) -> String {
         let (path, bytes_max) = match stdout {
             Stdout::Printed => (self.printed_path(), limits::LOG_BYTES_MAX),
-            Stdout::Output(index) => (self.output_path(*index), limits::OUTPUT_LOG_BYTES_MAX),
+            Stdout::Output(index) => (self.written_path(*index), limits::OUTPUT_LOG_BYTES_MAX),
         };
         let scratch = self.engine.folder.scratch();
         let end = path.ok();

@@ -126,7 +126,7 @@ pub(crate) fn gives_plain_values(event: &graph::Event) -> bool {
     };
     let is_plain = |output: &Output| match output {
         Output::Value(value) => value.references.is_empty(),
-        Output::Published | Output::Delegate(_) => false,
+        Output::Published | Output::Delegate(_) | Output::Passed => false,
     };
     outputs.iter().all(is_plain)
 }

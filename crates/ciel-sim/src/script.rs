@@ -14,7 +14,7 @@ use ciel_graph::{Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
     Input, Keeping, Label, Name, Options, Payload, Pool, Reached, Resolution, Resources, Site,
-    Value, WaitEnd,
+    Streams, Value, WaitEnd,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -512,6 +512,7 @@ pub fn descriptor(
         reached: Reached::default(),
         inputs: inputs.into_iter().enumerate().map(input).collect(),
         outputs,
+        streams: Streams::default(),
         options: Arc::new(options(task)),
         site: Site::default(),
         pure: task.pure,

@@ -6,14 +6,15 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::directory::{Directory, check_name};
 use crate::error::StoreError;
@@ -126,6 +127,57 @@ impl Scratch {
         match written {
             Ok(()) => Ok(path),
             Err(error) => Err(StoreError::of_system("write", &path, error)),
+        }
+    }
+
+    /// Makes a named pipe for this attempt of a task, and opens both of its ends: whoever opens it
+    /// does not wait for the other side, and comes to no end of it before this one is closed.
+    ///
+    /// # Errors
+    /// `InvalidName`, `DiskFull`, `System`.
+    pub fn pipe(
+        &self,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+    ) -> Result<(PathBuf, OwnedFd), StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let made = rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR | Mode::WUSR)
+            .and_then(|()| rustix::fs::open(&path, flags, Mode::empty()));
+        match made {
+            Ok(ends) => Ok((path, ends)),
+            Err(error) => Err(StoreError::of_system("make", &path, error.into())),
+        }
+    }
+
+    /// Opens the reading end of such a pipe, whose reader waits for what comes.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn reading_end(&self, pipe: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let end = rustix::fs::open(pipe, flags, Mode::empty())?;
+        rustix::io::ioctl_fionbio(&end, false)?;
+        Ok(end)
+    }
+
+    /// Makes an empty file for this attempt of a task, to be written and read at the same time.
+    ///
+    /// # Errors
+    /// `InvalidName`, `DiskFull`, `System`.
+    pub fn growing(
+        &self,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+    ) -> Result<(PathBuf, File), StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        let mut options = File::options();
+        let made = options.read(true).write(true).create(true).truncate(true);
+        match made.open(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) => Err(StoreError::of_system("make", &path, error)),
         }
     }
 

@@ -114,6 +114,15 @@ pub enum Act {
         /// Bytes of the answer.
         length: u64,
     },
+    /// A task opened an output, which others may read while it writes.
+    OpenedOutput {
+        /// The task, as it is printed.
+        task: String,
+        /// Which output, from 0.
+        output: u32,
+        /// Whether its bytes go to the one reader and are not stored.
+        direct: bool,
+    },
     /// A task uses references no more.
     ReleasedReferences {
         /// The task, as it is printed.

@@ -120,10 +120,12 @@ impl<W: Write> Tracer<W> {
                 self.end(at, happening, None)?;
             }
             Moment::Kept => {}
+            Moment::Held => self.end_slice(at, happening.label.name, None)?,
             Moment::Finished => self.end(at, happening, None)?,
             Moment::Retried
             | Moment::Lost
             | Moment::RolledBack
+            | Moment::StreamLost
             | Moment::Failed
             | Moment::Cancelled => {
                 self.end(at, happening, Some(happening.moment.words()))?;

@@ -55,6 +55,7 @@ from ciel._once import Once, once  # noqa: E402
 from ciel._options import Options  # noqa: E402
 from ciel._random import task_rng  # noqa: E402
 from ciel._task import Task, task  # noqa: E402
+from ciel._task_streams import Stream, stream  # noqa: E402
 
 if TYPE_CHECKING:
     from ciel import ordered as ordered
@@ -88,6 +89,7 @@ __all__ = [
     "OutOfMemory",
     "Refused",
     "Session",
+    "Stream",
     "Task",
     "TaskError",
     "Timeout",
@@ -111,6 +113,7 @@ __all__ = [
     "sh",
     "skywriting",
     "spawn_exec",
+    "stream",
     "task",
     "task_rng",
     "testing",

@@ -18,6 +18,7 @@ from ciel._future import Future
 from ciel._options import OptionNames, Options
 from ciel._strand import Strand, current
 from ciel._task_files import OrderedFile
+from ciel._task_streams import Stream
 
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
 _PREFIX = "out."
@@ -26,7 +27,7 @@ _INPUT = "in."
 # The code of a command is its text, for which no version can stand.
 _OPTIONS = frozenset(OptionNames.__annotations__) - {"version"}
 _SURROUNDINGS = frozenset({"shell", "conda", "container"})
-_ARGUMENTS = frozenset({"stdin", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
+_ARGUMENTS = frozenset({"stdin", "stdout", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
 
 
 class Shell(Protocol):
@@ -39,6 +40,7 @@ class Shell(Protocol):
         /,
         *,
         stdin: Any = ...,
+        stdout: Stream | None = ...,
         env: Mapping[str, Any] | None = ...,
         cwd: str | os.PathLike[str] | None = ...,
         outputs: None = ...,
@@ -56,6 +58,7 @@ class Shell(Protocol):
         /,
         *,
         stdin: Any = ...,
+        stdout: Stream | None = ...,
         env: Mapping[str, Any] | None = ...,
         cwd: str | os.PathLike[str] | None = ...,
         outputs: Sequence[str],
@@ -76,6 +79,7 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         /,
         *,
         stdin: Any = None,
+        stdout: Stream | None = None,
         env: Mapping[str, Any] | None = None,
         cwd: str | os.PathLike[str] | None = None,
         outputs: Sequence[str] | None = None,
@@ -95,6 +99,11 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         number of a descriptor: what the command writes to `>&{name}` is appended there. `stdin` is
         a future, bytes, text, or a list of them; `env` adds variables; `cwd` is the working folder.
 
+        With `stdout=ciel.stream` a command that is given the result as `stdin` starts at once and
+        reads what the first one prints while it prints it, as in a pipe; it ends after the first
+        one. `ciel.stream(single_consumer=True)` promises that nobody else reads it: the bytes need
+        not be stored. All outputs of the command are streams then.
+
         `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
         path of a Conda environment, which is activated for the command. `container` holds the words
         that start a container, such as `"docker run --rm image"`: the command follows them.
@@ -108,7 +117,7 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         its inputs and the ends of what it wrote as attributes.
         """
         given = dict(stdin=stdin, env=env, cwd=cwd, outputs=outputs, options=options, live=live)
-        return spawn_command(strand(), command, words, **given)
+        return spawn_command(strand(), command, words, stdout=stdout, **given)
 
     sh.__qualname__ = "sh"
     return sh
@@ -123,6 +132,7 @@ def spawn_command(
     words: dict[str, Any],
     *,
     stdin: Any,
+    stdout: Stream | None,
     env: Mapping[str, Any] | None,
     cwd: str | os.PathLike[str] | None,
     outputs: Sequence[str] | None,
@@ -158,6 +168,12 @@ def spawn_command(
         arguments["outputs"] = names
     if stdin is not None:
         arguments["stdin"] = [as_file(strand, "stdin", one) for one in _listed(stdin)]
+    if stdout is not None:
+        if not isinstance(stdout, Stream):
+            raise TypeError(f"stdout must be ciel.stream, not {type(stdout).__name__}")
+        arguments["stream"] = True
+        if stdout.single_consumer:
+            arguments["single_consumer"] = True
     if env is not None:
         arguments["environment"] = {name: _element(strand, name, env[name]) for name in env}
     if cwd is not None:

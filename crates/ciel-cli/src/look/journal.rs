@@ -130,9 +130,11 @@ fn words(act: &Act) -> String {
             ..
         } => waits(task, &awaited(*references, *first), *limit_us, *checkpoint),
         Act::Cancels { task, references } => with_references(task, "cancels", *references),
-        Act::ReleasedReferences { task, references } => {
-            with_references(task, "released", *references)
-        }
+        Act::OpenedOutput { .. } => opened(act),
+        Act::ReleasedReferences {
+            task,
+            references: n,
+        } => with_references(task, "released", *n),
         Act::Watched { task } => format!("{task} watches a reference"),
         Act::Finished {
             task, length: 0, ..
@@ -157,6 +159,21 @@ fn words(act: &Act) -> String {
             beginning,
         } => wrote(task, stream, *length, beginning),
         Act::Unfinished => "bytes at the end are not a complete record".to_string(),
+    }
+}
+
+fn opened(act: &Act) -> String {
+    let Act::OpenedOutput {
+        task,
+        output,
+        direct,
+    } = act
+    else {
+        unreachable!("the caller has seen what it is");
+    };
+    match direct {
+        false => format!("{task} opened output {output} as a stream"),
+        true => format!("{task} passes output {output} directly to its reader"),
     }
 }
 

@@ -7,7 +7,9 @@
 use std::sync::{Arc, Mutex};
 
 use ciel_coordinator::{Coordinator, Recorder};
-use ciel_graph::{Action, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
+use ciel_graph::{
+    Action, Carriage, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait,
+};
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
     Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
@@ -238,6 +240,10 @@ impl Conversation {
         // So is this step.
         self.step(Step::Release {
             handles: vec![Handle(2)],
+        });
+        self.step(Step::OpenOutput {
+            index: 0,
+            carriage: Carriage::Stored,
         });
     }
 

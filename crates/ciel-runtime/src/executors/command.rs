@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_model::{InputMode, Reached, Refused};
+use ciel_model::{InputMode, Reached, Refused, Streams};
 use serde_json::Value;
 
 use super::{Executor, Launch};
@@ -71,6 +71,15 @@ pub(crate) trait CommandLine: Send + Sync {
     }
     /// The label of a task with these arguments.
     fn label_of(&self, arguments: &Value) -> Option<String>;
+    /// Inputs of a call that its process reads once, from their beginnings to their ends, so that
+    /// they may be streams.
+    fn stream_inputs(&self, _arguments: &Value) -> Vec<usize> {
+        Vec::new()
+    }
+    /// Outputs of a call that others may read while its process writes them.
+    fn streams(&self, _arguments: &Value, _outputs: u32) -> Streams {
+        Streams::default()
+    }
     /// The process for a call with `outputs` outputs.
     fn plan(
         &self,
@@ -112,6 +121,14 @@ impl<C: CommandLine> Executor for Command<C> {
 
     fn label_of(&self, arguments: &Value) -> Option<String> {
         self.line.label_of(arguments)
+    }
+
+    fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
+        self.line.stream_inputs(arguments)
+    }
+
+    fn streams(&self, arguments: &Value, outputs: u32) -> Streams {
+        self.line.streams(arguments, outputs)
     }
 
     fn launch(&self) -> Launch<'_> {

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, InputMode, Options, Pool, Reached, Refused};
+use ciel_model::{Class, InputMode, Options, Pool, Reached, Refused, Streams};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -71,6 +71,16 @@ pub(crate) trait Executor: Send + Sync {
     /// The label of a task with these arguments.
     fn label_of(&self, _arguments: &Value) -> Option<String> {
         None
+    }
+
+    /// Inputs of a task with these arguments that may be streams, by index.
+    fn stream_inputs(&self, _arguments: &Value) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Outputs of a task with these arguments that others may read while it writes them.
+    fn streams(&self, _arguments: &Value, _outputs: u32) -> Streams {
+        Streams::default()
     }
 
     /// The arguments of a call that a program has written; `Null` if only the executor reads them.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    Class, CodeIdentity, Descriptor, Input, Options, Payload, Reached, Refused, Site,
+    Class, CodeIdentity, Descriptor, Input, InputMode, Keeping, Options, Payload, Reached, Refused,
+    Site,
 };
 use ciel_workers::{Callee, SpawnCall};
+use serde_json::Value;
 
 use super::{Executor, Replay};
 use crate::keep_rule::KeepRule;
@@ -25,6 +27,8 @@ pub(crate) struct Request {
     pub(crate) reached: Reached,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: u32,
+    /// The arguments; null for a call that is not one of an executor by name.
+    pub(crate) arguments: Value,
     pub(crate) options: Arc<Options>,
     /// Whether equal calls share one result, if the program declares it.
     pub(crate) pure: Option<bool>,
@@ -49,6 +53,7 @@ impl Request {
             Replay::IfUseful => recorded || self.options.retries > 0,
             Replay::Always => true,
         };
+        let streams = executor.streams(&self.arguments, self.outputs);
         let options = executor.options(self.options);
         let class = executor.launch().class(&options);
         Arc::new(Descriptor {
@@ -57,17 +62,37 @@ impl Request {
             payload: Payload::new(self.payload),
             code: self.code,
             reached: self.reached,
-            inputs: self.inputs,
+            inputs: with_streams(
+                self.inputs,
+                executor.stream_inputs(&self.arguments),
+                &options,
+            ),
             outputs: self.outputs,
             options: release_early(options, &class),
             class,
             site: self.site,
-            pure: self.pure.unwrap_or_else(|| executor.is_pure()),
+            // Bytes that are not stored have one reader, so nobody shares them.
+            pure: !streams.single_consumer && self.pure.unwrap_or_else(|| executor.is_pure()),
             impure: self.pure == Some(false),
             replayable,
-            keeping,
+            keeping: match streams.single_consumer {
+                true => Keeping::Never,
+                false => keeping,
+            },
+            streams,
         })
     }
+}
+
+/// The inputs of which those at `streams` may be read while they are written. The task then commits
+/// after their producers, so it is not one whose output goes out before.
+fn with_streams(mut inputs: Vec<Input>, streams: Vec<usize>, options: &Options) -> Vec<Input> {
+    for index in streams.into_iter().filter(|_| !options.live) {
+        if let Some(input) = inputs.get_mut(index) {
+            input.mode = InputMode::Stream;
+        }
+    }
+    inputs
 }
 
 /// What scripts and workers write goes out as soon as its turn has come: they are replayed from
@@ -110,6 +135,7 @@ impl Callee for Called {
             label: label.unwrap_or_else(|| executor.name().clone()),
             inputs: inputs.collect(),
             outputs: call.outputs,
+            arguments,
             options: call.options,
             pure: call.pure,
             site: call.site,

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 
-use ciel_model::Refused;
+use ciel_model::{Refused, Streams};
 use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
@@ -22,7 +22,7 @@ const SH: &[&str] = &["sh", "-c"];
 const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
 
 /// The arguments that it knows.
-const ARGUMENTS: [&str; 11] = [
+const ARGUMENTS: [&str; 13] = [
     "command",
     "inputs",
     "outputs",
@@ -34,6 +34,8 @@ const ARGUMENTS: [&str; 11] = [
     "conda",
     "container",
     "appends",
+    "stream",
+    "single_consumer",
 ];
 
 /// The descriptors of ordered files: every shell reads these numbers, and larger ones not all.
@@ -60,6 +62,15 @@ impl CommandLine for Shell {
         let name = first.rsplit('/').next()?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
         (!name.is_empty() && name.chars().all(plain)).then(|| name.to_string())
+    }
+
+    fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
+        words::stream_input(arguments, "stdin")
+    }
+
+    fn streams(&self, arguments: &Value, outputs: u32) -> Streams {
+        let names = output_names(arguments, outputs).unwrap_or_default();
+        words::streams(arguments, &names, outputs)
     }
 
     fn plan(

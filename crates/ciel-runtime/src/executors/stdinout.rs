@@ -1,7 +1,7 @@
 //! `stdinout`: a command whose standard input is the inputs and whose standard output is the
 //! output.
 
-use ciel_model::Refused;
+use ciel_model::{Refused, Streams};
 use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
@@ -17,6 +17,14 @@ impl CommandLine for Stdinout {
 
     fn label_of(&self, arguments: &Value) -> Option<String> {
         words::program_name(arguments)
+    }
+
+    fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
+        words::stream_input(arguments, "inputs")
+    }
+
+    fn streams(&self, arguments: &Value, outputs: u32) -> Streams {
+        words::streams(arguments, &[], outputs)
     }
 
     fn plan(

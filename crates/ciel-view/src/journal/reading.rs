@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use ciel_coordinator::{Coordinator, FoldError, Record};
-use ciel_graph::{Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
+use ciel_graph::{Carriage, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{Handle, Label, StrandKey, TaskKey};
 use ciel_ordered::Piece;
 
@@ -223,6 +223,11 @@ impl Reading {
                 question: kind.to_string(),
                 length: value.len() as u64,
             },
+            Step::OpenOutput { index, carriage } => Act::OpenedOutput {
+                task,
+                output: *index,
+                direct: *carriage == Carriage::Direct,
+            },
             Step::Release { handles } => Act::ReleasedReferences {
                 task,
                 references: handles.len() as u64,
@@ -271,7 +276,7 @@ fn waited(
 fn finished(task: String, attempt: u32, outputs: &[Output]) -> Act {
     let length = |output: &Output| match output {
         Output::Value(value) => value.content.length(),
-        Output::Delegate(_) | Output::Published => 0,
+        Output::Delegate(_) | Output::Published | Output::Passed => 0,
     };
     Act::Finished {
         task,

@@ -32,6 +32,7 @@ pub fn of_event(event: &Event) -> Option<String> {
             Step::Publish { .. } => "[published]",
             Step::Input { .. } => "[observed]",
             Step::Release { .. } => "[released]",
+            Step::OpenOutput { .. } => "[opened]",
         }
         .to_string(),
         Told::TaskBlocked { .. } => "[blocked]".to_string(),

@@ -1,0 +1,408 @@
+//! Streams: outputs that others read while their task writes them.
+//!
+//! A running task opens an output; who takes it as a stream starts then, and *reads* it until its
+//! task has ended. A reader that has ended first is *held*: it has no slot, and commits after the
+//! tasks whose streams it reads. If one of those is lost or retried, its readers start again with
+//! it; if it fails, they start again and find the failure. A *direct* stream goes from its task to
+//! one reader and is not stored, so both are held until both have ended, and both start again if
+//! one of them does (ciel-programming-models §6). It does not know how bytes travel. Read next:
+//! `settle`, which commits.
+
+use ciel_model::{Failure, FailureKind, Handle, InputMode, Micros, ObjectKey, TaskKey, Value};
+
+use crate::event::{Action, Carriage, Output, StreamInput};
+use crate::graph::Graph;
+use crate::objects::{ObjectState, Waiter};
+use crate::spawn::Refusal;
+use crate::story::Moment;
+use crate::task::{Resume, State};
+
+impl Graph {
+    /// A running task opens an output, or passes one that it has opened directly to its reader.
+    pub(crate) fn open_output(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        index: u32,
+        carriage: Carriage,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Refusal> {
+        let output = self.output_of(key, index)?;
+        let task = self.task_mut(key);
+        task.open.retain(|(open, _)| *open != index);
+        task.open.push((index, carriage));
+        if self.is_future(output) {
+            self.wake_readers(now, output, actions);
+        }
+        Ok(())
+    }
+
+    /// Those that wait for an open output, and take it as a stream, have it from now on.
+    pub(crate) fn wake_readers(
+        &mut self,
+        now: Micros,
+        output: ObjectKey,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(ObjectState::Future { waiters, .. }) =
+            self.objects.get(output).map(|object| &object.state)
+        else {
+            return;
+        };
+        let mut waiting: Vec<TaskKey> = Vec::new();
+        for waiter in waiters.iter() {
+            match waiter {
+                Waiter::Blocked(task) if !waiting.contains(&task) => waiting.push(task),
+                _ => {}
+            }
+        }
+        for reader in waiting {
+            let Some(State::Waiting { .. }) = self.tasks.get(&reader).map(|task| &task.state)
+            else {
+                continue;
+            };
+            let taken = self.times_taken(reader, output);
+            if self.join_stream(reader, output) {
+                self.objects.wait_no_more(output, reader);
+                (0..taken).for_each(|_| self.wake(now, reader, actions));
+            }
+        }
+    }
+
+    /// How many inputs of a task are that object.
+    fn times_taken(&self, key: TaskKey, target: ObjectKey) -> usize {
+        let inputs = self.tasks[&key].inputs.iter();
+        inputs
+            .filter(|input| self.objects.target(**input) == target)
+            .count()
+    }
+
+    /// Makes a task a reader of `object`, if that is open and the task takes it as a stream and in
+    /// no other way.
+    pub(crate) fn join_stream(&mut self, key: TaskKey, object: ObjectKey) -> bool {
+        let target = self.objects.target(object);
+        let task = &self.tasks[&key];
+        let mut taken = task.descriptor.inputs.iter().zip(&task.inputs);
+        let is_stream = taken.all(|(input, given)| {
+            input.mode == InputMode::Stream || self.objects.target(*given) != target
+        });
+        if !is_stream || !self.is_open(target) {
+            return false;
+        }
+        let task = self.task_mut(key);
+        if !task.reads.contains(&target) {
+            task.reads.push(target);
+            self.objects.read(target, key);
+        }
+        true
+    }
+
+    /// Whether a reader may join: the output is being written, and its bytes are stored.
+    fn is_open(&self, target: ObjectKey) -> bool {
+        self.carriage_of(target) == Some(Carriage::Stored)
+    }
+
+    fn carriage_of(&self, target: ObjectKey) -> Option<Carriage> {
+        let producer = self.tasks.get(&self.producer_of(target)?)?;
+        let index = producer.outputs.iter().position(|it| *it == target)?;
+        let open = producer.open.iter();
+        let mut open = open.filter(|(open, _)| *open as usize == index);
+        open.next().map(|(_, carriage)| *carriage)
+    }
+
+    /// The unresolved inputs that a task reads, for its assignment.
+    pub(crate) fn stream_inputs(&self, key: TaskKey) -> Vec<StreamInput> {
+        let task = &self.tasks[&key];
+        let inputs = (0..).map(Handle).zip(&task.inputs);
+        let read = inputs.filter_map(|(input, object)| {
+            let target = self.objects.target(*object);
+            let object = self.objects.get(target)?;
+            let name = object.name;
+            task.reads
+                .contains(&target)
+                .then_some(StreamInput { input, name })
+        });
+        read.collect()
+    }
+
+    fn readers_of(&self, output: ObjectKey) -> Vec<TaskKey> {
+        let object = self.objects.get(output);
+        let Some(ObjectState::Future { waiters, .. }) = object.map(|object| &object.state) else {
+            return Vec::new();
+        };
+        let readers = waiters.iter().filter_map(|waiter| match waiter {
+            Waiter::Reading(reader) => Some(reader),
+            _ => None,
+        });
+        readers.collect()
+    }
+
+    /// Whether bytes may go from an open output of `producer` to `reader` without being stored:
+    /// nobody else reads it, and neither end has another stream for which it could be held up.
+    pub fn may_be_direct(&self, producer: TaskKey, index: u32, reader: TaskKey) -> bool {
+        let (Some(from), Some(to)) = (self.tasks.get(&producer), self.tasks.get(&reader)) else {
+            return false;
+        };
+        let output = from.outputs.get(index as usize);
+        let is_open = from.open.contains(&(index, Carriage::Stored));
+        from.descriptor.streams.may_be_direct()
+            && is_open
+            && output.is_some_and(|output| to.reads == [*output])
+            && output.is_some_and(|output| self.readers_of(*output) == [reader])
+    }
+
+    /// What a reader finds in place of a stream whose task has ended well.
+    pub fn ended_stream(&self, reader: TaskKey, input: Handle) -> Option<Value<Handle>> {
+        let object = *self.tasks.get(&reader)?.inputs.get(input.0 as usize)?;
+        match self.objects.settled_state(object) {
+            ObjectState::Ready(stored) if stored.value.references.is_empty() => Some(Value {
+                form: stored.value.form.clone(),
+                content: stored.value.content.clone(),
+                references: Vec::new(),
+            }),
+            ObjectState::Future { producer, .. } => {
+                let task = self.tasks.get(producer)?;
+                let target = self.objects.target(object);
+                let index = task.outputs.iter().position(|output| *output == target)?;
+                match &task.state {
+                    State::Held { outputs, .. } => match outputs.get(index)? {
+                        Output::Value(value) => Some(value.clone()),
+                        Output::Delegate(_) | Output::Published | Output::Passed => None,
+                    },
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the end of a task has to wait: for the ends of tasks whose streams it reads, or for
+    /// that of the reader of a stream that was not stored.
+    pub(crate) fn must_be_held(&self, key: TaskKey, outputs: &[Output]) -> bool {
+        let task = &self.tasks[&key];
+        let mut passed = outputs.iter().zip(&task.outputs);
+        !task.reads.is_empty()
+            || passed.any(|(output, object)| {
+                *output == Output::Passed && !self.readers_of(*object).is_empty()
+            })
+    }
+
+    /// The task has ended well, and commits when those that it depends on do.
+    pub(crate) fn hold_end(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        outputs: Vec<Output>,
+        printed: bool,
+    ) {
+        self.task_mut(key).state = State::Held { outputs, printed };
+        self.note(now, key, Moment::Held);
+        self.may_commit.push(key);
+    }
+
+    /// What a passed output becomes: its bytes are nowhere.
+    pub(crate) fn passed_state(&self, key: TaskKey, index: usize) -> ObjectState {
+        let task = &self.tasks[&key];
+        let message = format!("output {index} went to its single consumer and was not stored");
+        let failure = Failure::new(FailureKind::ObjectLost, task.label(), message)
+            .with_hint("leave out single_consumer, and the stream is stored for other readers");
+        ObjectState::Failed {
+            failure: failure.into(),
+            source: task.outputs[index],
+            is_final: true,
+        }
+    }
+
+    /// An output that `reader` reads has been settled.
+    pub(crate) fn on_read_settled(
+        &mut self,
+        now: Micros,
+        reader: TaskKey,
+        object: ObjectKey,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(task) = self.tasks.get_mut(&reader) else {
+            return;
+        };
+        task.reads.retain(|read| *read != object);
+        match self.objects.settled_state(object) {
+            ObjectState::Failed { .. } => {
+                self.stop_attempt(now, reader, actions);
+                self.begin_again(now, reader, Moment::StreamLost, actions);
+            }
+            _ => self.may_commit.push(reader),
+        }
+    }
+
+    /// Commits what is held and depends on nothing that has not ended.
+    pub(crate) fn commit_held(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        while let Some(key) = self.may_commit.pop() {
+            let Some(mut group) = self.held_with(key) else {
+                continue;
+            };
+            let is_first = |graph: &Graph, key: &TaskKey| {
+                let task = graph.tasks.get(key);
+                task.is_none_or(|task| task.reads.is_empty())
+            };
+            while let Some(at) = group.iter().position(|key| is_first(self, key)) {
+                let key = group.swap_remove(at);
+                self.commit_one_held(now, key, actions);
+            }
+        }
+    }
+
+    fn commit_one_held(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        let Some(task) = self.tasks.get_mut(&key) else {
+            return;
+        };
+        let State::Held { outputs, printed } = &mut task.state else {
+            return;
+        };
+        let (outputs, printed) = (std::mem::take(outputs), *printed);
+        for (index, output) in outputs.iter().enumerate() {
+            if *output == Output::Passed {
+                self.part_with_readers(key, index);
+            }
+        }
+        match self.states_of(key, outputs, actions) {
+            Ok(states) => self.commit(now, key, states, printed, actions),
+            Err(failure) => self.fail_attempt(now, key, *failure, actions),
+        }
+    }
+
+    /// Whether an unresolved object is an open output.
+    pub(crate) fn has_writer(&self, read: ObjectKey) -> bool {
+        self.carriage_of(read).is_some()
+    }
+
+    /// Whether a held task depends on nothing that has not ended.
+    pub(crate) fn could_commit(&self, key: TaskKey) -> bool {
+        self.held_with(key).is_some()
+    }
+
+    /// The readers of a passed output have its bytes already.
+    fn part_with_readers(&mut self, key: TaskKey, index: usize) {
+        let output = self.tasks[&key].outputs[index];
+        for reader in self.readers_of(output) {
+            self.objects.read_no_more(output, reader);
+            self.task_mut(reader).reads.retain(|read| *read != output);
+        }
+    }
+
+    /// A held task with all those that have to commit with it; none if any of them has not ended.
+    fn held_with(&self, key: TaskKey) -> Option<Vec<TaskKey>> {
+        let mut group = vec![key];
+        let mut at = 0;
+        while at < group.len() {
+            let task = self.tasks.get(&group[at])?;
+            let State::Held { outputs, .. } = &task.state else {
+                return None;
+            };
+            let producers = task.reads.iter().filter_map(|read| self.producer_of(*read));
+            let passed = outputs.iter().zip(&task.outputs);
+            let passed = passed.filter(|(output, _)| **output == Output::Passed);
+            let readers = passed.flat_map(|(_, object)| self.readers_of(*object));
+            for other in producers.chain(readers) {
+                if !group.contains(&other) {
+                    group.push(other);
+                }
+            }
+            at += 1;
+        }
+        Some(group)
+    }
+
+    /// A task that ends or starts again reads nothing any more. What was passed to it directly may
+    /// now have no reader.
+    pub(crate) fn stop_reading(&mut self, key: TaskKey) {
+        for read in std::mem::take(&mut self.task_mut(key).reads) {
+            self.objects.read_no_more(read, key);
+            self.may_commit.extend(self.producer_of(read));
+        }
+    }
+
+    /// All that have to start again with a task: the readers of its open outputs and the producers
+    /// of what is passed to it directly, and so on from those.
+    pub(crate) fn bound_to(&self, key: TaskKey) -> Vec<TaskKey> {
+        let mut bound = vec![key];
+        let mut at = 0;
+        while at < bound.len() {
+            let task = &self.tasks[&bound[at]];
+            let open = task
+                .open
+                .iter()
+                .map(|(index, _)| task.outputs[*index as usize]);
+            let readers = open.flat_map(|output| self.readers_of(output));
+            let direct = task.reads.iter().copied();
+            let direct = direct.filter(|read| self.carriage_of(*read) == Some(Carriage::Direct));
+            let producers = direct.filter_map(|read| self.producer_of(read));
+            for other in readers.chain(producers) {
+                if !bound.contains(&other) {
+                    bound.push(other);
+                }
+            }
+            at += 1;
+        }
+        bound.remove(0);
+        bound
+    }
+
+    /// Ends the current attempt of a task that is offered, runs, waits or is held.
+    pub(crate) fn stop_attempt(&mut self, now: Micros, task: TaskKey, actions: &mut Vec<Action>) {
+        let attempt = self.tasks[&task].attempt;
+        match &self.tasks[&task].state {
+            State::Ready { resume } => {
+                let has_run = resume.is_some();
+                actions.push(Action::Withdraw { task, attempt });
+                if has_run {
+                    actions.push(Action::Stop { task, attempt });
+                }
+            }
+            State::Running { .. } | State::Suspended { .. } => {
+                actions.push(Action::Stop { task, attempt });
+            }
+            State::Dormant
+            | State::Waiting { .. }
+            | State::Twin { .. }
+            | State::LookedUp
+            | State::Held { .. } => {}
+        }
+        self.give_up_waiting(task);
+        self.stop_clock(now, task);
+    }
+
+    /// A task that waited for some inputs while it read others waits for all of them again.
+    pub(crate) fn wait_for_nothing(&mut self, key: TaskKey) {
+        if let State::Waiting { .. } = self.tasks[&key].state {
+            for object in self.tasks[&key].inputs.clone() {
+                self.objects.wait_no_more(object, key);
+            }
+        }
+    }
+
+    /// A new attempt of a task from its start, as soon as all that it needs is there.
+    pub(crate) fn begin_anew(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        why: Moment,
+        actions: &mut Vec<Action>,
+    ) {
+        self.wait_for_nothing(key);
+        let task = self.task_mut(key);
+        task.begin_attempt();
+        let takes_streams = task.takes_streams();
+        let resume = task.descriptor.replayable.then(Resume::replay);
+        self.note(now, key, why);
+        if resume.is_none() {
+            // It has no facts, so a replay has nothing to be compared with.
+            let first = self.tasks[&key].begun_at;
+            self.roll_back(now, key, first, actions);
+        }
+        if takes_streams {
+            return self.admit(now, key, actions);
+        }
+        self.task_mut(key).state = State::Ready { resume };
+        self.offer(key, actions);
+    }
+}

@@ -1,0 +1,152 @@
+//! What a process is started with: its inputs, command line, environment and streams.
+//!
+//! It does not know how the process runs. Read next: `streams`, for inputs that are still written.
+
+use std::os::fd::OwnedFd;
+
+use bytes::Bytes;
+use ciel_graph::{Assignment, Entry};
+use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Value};
+use ciel_spawner::{self as message, Start};
+
+use super::Failed;
+use crate::engine::Engine;
+use crate::error::hint_of_limit;
+use crate::executors::Launch;
+use crate::executors::command::{Plan, Stdout};
+use crate::failures;
+use crate::streams::{Attached, Inlet, attach};
+use crate::workspace::TaskWorkspace;
+
+/// The inputs of a process.
+pub(super) struct Taken {
+    /// By index; what is still written is empty here.
+    pub(super) values: Vec<Value<Handle>>,
+    /// Inputs that it reads while they are written, by index.
+    streams: Vec<(usize, Inlet)>,
+}
+
+impl Taken {
+    /// What standard input is if it is a stream.
+    pub(super) fn descriptor_for(&mut self, stdin: &[usize]) -> Option<OwnedFd> {
+        let [index] = stdin else {
+            return None;
+        };
+        let mut streams = self.streams.iter_mut();
+        let (_, inlet) = streams.find(|(input, _)| input == index)?;
+        inlet.descriptor.take()
+    }
+}
+
+/// Takes the inputs of a process; none if it is to start again, because a producer has done so.
+pub(super) fn take_inputs(engine: &Engine, assignment: &Assignment) -> Failed<Option<Taken>> {
+    let Entry::Start(known) = &assignment.entry else {
+        unreachable!("a process has only one turn");
+    };
+    let known_values = failures::values_of(assignment, known)?;
+    let known = known.iter().map(|(handle, _)| handle.0 as usize);
+    let mut values: Vec<(usize, Value<Handle>)> = known.zip(known_values).collect();
+    let mut streams = Vec::new();
+    for stream in &assignment.streams {
+        let index = stream.input.0 as usize;
+        match attach(engine, assignment, *stream)? {
+            Attached::Stream(inlet) => {
+                streams.push((index, inlet));
+                values.push((index, nothing()));
+            }
+            Attached::Value(value) => values.push((index, value)),
+            Attached::Gone => return Ok(None),
+        }
+    }
+    values.sort_by_key(|(index, _)| *index);
+    let values = values.into_iter().map(|(_, value)| value).collect();
+    Ok(Some(Taken { values, streams }))
+}
+
+/// In place of a value that is not there yet.
+fn nothing() -> Value<Handle> {
+    Value {
+        form: Form::Bytes,
+        content: Content::Inline(Bytes::new()),
+        references: Vec::new(),
+    }
+}
+
+pub(super) fn plan(
+    engine: &Engine,
+    assignment: &Assignment,
+    desk: &mut TaskWorkspace<'_>,
+) -> Failed<Plan> {
+    let executor = engine.registry.find(&assignment.descriptor.executor);
+    let Launch::Command(line) = executor.launch() else {
+        unreachable!("the class of a task comes from its executor");
+    };
+    let arguments = serde_json::from_slice(&assignment.descriptor.payload)
+        .expect("payloads of processes are written by the engine");
+    line.plan(&arguments, assignment.descriptor.outputs, desk)
+        .map_err(|refused| Box::new(refused.failure(&assignment.label)))
+}
+
+pub(super) fn trouble(label: &Label, what: &str, error: &std::io::Error) -> Box<Failure> {
+    let message = format!("{what}: {error}");
+    let failure = Failure::new(FailureKind::TaskError, label.clone(), message);
+    Box::new(match hint_of_limit(error) {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    })
+}
+
+pub(super) fn request(
+    assignment: &Assignment,
+    plan: &Plan,
+    stdin: Option<std::path::PathBuf>,
+    desk: &mut TaskWorkspace<'_>,
+) -> Failed<Start> {
+    let words = plan.outer.iter().chain(&plan.program);
+    let program = words
+        .map(|word| crate::workspace::c_string(word.as_ref()))
+        .collect();
+    let task = format!("{}.{}", assignment.label.name, assignment.attempt.0);
+    let mut start = Start::new(0, &task, program);
+    start.environment = message::Environment::Additions(environment(assignment, plan));
+    start.stdin = match stdin {
+        Some(path) => message::Input::Path(crate::workspace::c_string(path.as_os_str())),
+        None => message::Input::Null,
+    };
+    let stdout = match plan.stdout {
+        Stdout::Output(index) => desk.output_path(index)?,
+        Stdout::Printed => desk.printed_path()?,
+    };
+    start.stdout = message::Output::Path(crate::workspace::c_string(stdout.as_os_str()));
+    start.stderr = message::Output::Fd(0);
+    let folder = plan.folder.as_ref();
+    start.folder = folder.map(|folder| crate::workspace::c_string(folder.as_os_str()));
+    Ok(start)
+}
+
+fn environment(assignment: &Assignment, plan: &Plan) -> Vec<std::ffi::CString> {
+    let mut entries = vec![format!("CIEL_TASK={}", assignment.label)];
+    let cores = assignment
+        .descriptor
+        .options
+        .resources
+        .millicores
+        .div_ceil(1000)
+        .max(1);
+    if cores > 1 {
+        for name in crate::layout::THREAD_VARIABLES {
+            if std::env::var_os(name).is_none() {
+                entries.push(format!("{name}={cores}"));
+            }
+        }
+    }
+    let own = entries
+        .into_iter()
+        .map(|entry| crate::workspace::c_string(entry.as_ref()));
+    let planned = plan.environment.iter().map(|(name, value)| {
+        let mut entry = std::ffi::OsString::from(format!("{name}="));
+        entry.push(value);
+        crate::workspace::c_string(&entry)
+    });
+    own.chain(planned).collect()
+}

@@ -1,0 +1,69 @@
+//! Open outputs of running processes, as both ends of a stream see them.
+//!
+//! Which way the bytes take is decided once: when the first reader comes, or nobody in time. This
+//! module moves none of them. Read next: `streams`.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ciel_model::Name;
+use ciel_node::AttemptKey;
+use rustc_hash::FxHashMap;
+use tokio::sync::watch;
+
+/// The open outputs of running processes, by the names of the objects that they become.
+pub(crate) type Sources = FxHashMap<Name, Arc<Source>>;
+
+/// Which way the bytes of a source take, and how far they have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// Undecided: what was written by now is in the pipe.
+    Open,
+    /// They go to the one reader, who has the pipe.
+    Direct,
+    /// That reader is gone, and what comes is discarded.
+    Discarded,
+    /// They are in the file, so many of them; these are all if the producer has ended well.
+    Stored { bytes: u64, is_whole: bool },
+}
+
+/// An open output of a running process.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) producer: AttemptKey,
+    /// Which output of it.
+    pub(crate) index: u32,
+    /// What the producer writes to.
+    pub(crate) pipe: PathBuf,
+    /// What takes the bytes that are stored.
+    pub(crate) file: File,
+    pub(crate) flow: watch::Sender<Flow>,
+}
+
+impl Source {
+    /// From now on the bytes are stored, unless that has been decided otherwise.
+    pub(crate) fn store(&self) {
+        self.flow.send_if_modified(|flow| {
+            let is_open = *flow == Flow::Open;
+            if is_open {
+                *flow = Flow::Stored {
+                    bytes: 0,
+                    is_whole: false,
+                };
+            }
+            is_open
+        });
+    }
+
+    /// The direct reader is gone.
+    pub(crate) fn discard(&self) {
+        self.flow.send_if_modified(|flow| {
+            let is_direct = *flow == Flow::Direct;
+            if is_direct {
+                *flow = Flow::Discarded;
+            }
+            is_direct
+        });
+    }
+}

@@ -1,0 +1,13 @@
+//! Streams of processes: pipes from tasks to tasks, with a file beside each.
+//!
+//! An open output of a running process is a pipe. Its bytes go directly to the one reader, who has
+//! the other end of the same pipe, or else into a file that becomes the object, from which each
+//! reader is served (ciel-programming-models, section 6). This module knows neither why a task
+//! reads, nor what the graph makes of an end. Read next: `outlet` (the producer's side), `inlet`
+//! (the reader's), `sources` (what they share).
+
+mod inlet;
+mod outlet;
+
+pub(crate) use inlet::{Attached, Inlet, attach};
+pub(crate) use outlet::{Carried, Outlets};

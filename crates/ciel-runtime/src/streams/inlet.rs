@@ -1,0 +1,154 @@
+//! The reader's side: what a process reads while another one writes it.
+//!
+//! The first reader of an undecided source may have its pipe. All others, and all that come later,
+//! have pipes of their own, into which a future copies what is in the file as it grows. A stream
+//! whose producer has failed has no end: its readers are stopped by the graph. Read next: `outlet`.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use ciel_graph::{Assignment, Carriage, Event, Step, StreamInput};
+use ciel_model::{Failure, FailureKind, Handle, Value, limits};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::task::JoinHandle;
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::sources::{Flow, Source};
+use crate::spawning::watched;
+
+/// An input that a process reads while it is written. It is given up when this is dropped.
+pub(crate) struct Inlet {
+    /// The reading end, until the process has it.
+    pub(crate) descriptor: Option<OwnedFd>,
+    source: Arc<Source>,
+    copying: Option<JoinHandle<()>>,
+}
+
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        match &self.copying {
+            Some(copying) => copying.abort(),
+            None => self.source.discard(),
+        }
+    }
+}
+
+/// What a reader finds.
+pub(crate) enum Attached {
+    /// A stream.
+    Stream(Inlet),
+    /// Its producer has ended well by now.
+    Value(Value<Handle>),
+    /// Its producer is gone; the reader is to start again.
+    Gone,
+}
+
+/// Makes a process the reader of one of its inputs.
+///
+/// # Errors
+/// The failure of the task if the system refuses a pipe.
+pub(crate) fn attach(
+    engine: &Engine,
+    assignment: &Assignment,
+    stream: StreamInput,
+) -> Result<Attached, Box<Failure>> {
+    let attached = engine.with(|core, now| {
+        let Some(source) = core.streams.get(&stream.name).cloned() else {
+            let value = core.graph().ended_stream(assignment.task, stream.input);
+            return Ok(value.map_or(Attached::Gone, Attached::Value));
+        };
+        if *source.flow.borrow() == Flow::Open && may_be_direct(core, &source, assignment) {
+            let descriptor = engine.folder.scratch().reading_end(&source.pipe)?;
+            let step = Step::OpenOutput {
+                index: source.index,
+                carriage: Carriage::Direct,
+            };
+            source.flow.send_replace(Flow::Direct);
+            let (task, attempt) = (source.producer.task, source.producer.number);
+            let event = Event::TaskStepped {
+                task,
+                attempt,
+                step,
+            };
+            core.tell(now, event);
+            return Ok(Attached::Stream(Inlet {
+                descriptor: Some(descriptor),
+                source,
+                copying: None,
+            }));
+        }
+        source.store();
+        follow(source).map(Attached::Stream)
+    });
+    attached.map_err(|error: io::Error| {
+        let message = format!("cannot read a stream: {error}");
+        let label = assignment.label.clone();
+        Box::new(Failure::new(FailureKind::TaskError, label, message))
+    })
+}
+
+fn may_be_direct(core: &Core, source: &Source, assignment: &Assignment) -> bool {
+    let producer = source.producer.task;
+    core.graph()
+        .may_be_direct(producer, source.index, assignment.task)
+}
+
+/// A pipe into which the file of a source is copied as it grows.
+fn follow(source: Arc<Source>) -> io::Result<Inlet> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    // A smaller pipe is slower, and that is all.
+    let _ = rustix::pipe::fcntl_setpipe_size(&writer, limits::STREAM_PIPE_BYTES);
+    rustix::io::ioctl_fionbio(&writer, true)?;
+    let writer = watched(writer.as_fd(), Interest::WRITABLE)?;
+    let copying = tokio::task::spawn_local(copy(source.clone(), writer));
+    Ok(Inlet {
+        descriptor: Some(reader),
+        source,
+        copying: Some(copying),
+    })
+}
+
+/// Copies until the source is whole or the reader has left. If neither happens, it waits until it
+/// is dropped with its reader.
+async fn copy(source: Arc<Source>, writer: AsyncFd<OwnedFd>) {
+    let mut changes = source.flow.subscribe();
+    let mut at = 0;
+    loop {
+        let (bytes, is_whole) = match *changes.borrow_and_update() {
+            Flow::Stored { bytes, is_whole } => (bytes, is_whole),
+            Flow::Open | Flow::Direct | Flow::Discarded => (at, false),
+        };
+        while at < bytes {
+            let Ok(mut ready) = writer.writable().await else {
+                return std::future::pending().await;
+            };
+            match ready.try_io(|writer| copy_some(&source, writer, &mut at, bytes)) {
+                Ok(Ok(())) => tokio::task::yield_now().await,
+                // The reader wants no more of it.
+                Ok(Err(_)) => return std::future::pending().await,
+                Err(_would_block) => {}
+            }
+        }
+        if is_whole {
+            return;
+        }
+        let is_over = changes.changed().await.is_err();
+        assert!(!is_over, "a source that is read is not gone");
+    }
+}
+
+fn copy_some(
+    source: &Source,
+    writer: &AsyncFd<OwnedFd>,
+    at: &mut u64,
+    until: u64,
+) -> io::Result<()> {
+    let count = (until - *at).min(limits::STREAM_COPY_BYTES_MAX as u64) as usize;
+    let flags = SpliceFlags::NONBLOCK;
+    splice(&source.file, Some(at), writer.get_ref(), None, count, flags)?;
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! The producer's side: what a process writes is passed on, stored, or discarded.
+//!
+//! One future for each open output moves bytes from its pipe to its file while they are stored, and
+//! keeps the pipe open: so a producer that dies is no end of file for its reader, and a reader that
+//! leaves is no broken pipe for the producer. Read next: `inlet`.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciel_graph::{Assignment, Carriage, Event, Step};
+use ciel_model::{Failure, FailureKind, Name, limits};
+use ciel_node::AttemptKey;
+use rustix::pipe::{SpliceFlags, splice};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::engine::Engine;
+use crate::sources::{Flow, Source};
+use crate::spawning::watched;
+use crate::workspace::TaskWorkspace;
+
+/// Bytes that are discarded at once.
+const DISCARDED_BYTES: usize = 64 << 10;
+
+/// What has become of the bytes of an output.
+pub(crate) enum Carried {
+    /// They are in this file.
+    Stored(PathBuf),
+    /// They went to the one reader.
+    Passed,
+}
+
+/// The open outputs of one process. They are closed when this is dropped.
+pub(crate) struct Outlets<'a> {
+    engine: &'a Engine,
+    attempt: AttemptKey,
+    open: Vec<Outlet>,
+}
+
+struct Outlet {
+    index: u32,
+    name: Name,
+    path: PathBuf,
+    /// Whom to tell how the process ended, and what comes of that.
+    running: Option<(oneshot::Sender<bool>, JoinHandle<io::Result<Flow>>)>,
+}
+
+impl<'a> Outlets<'a> {
+    /// None open yet.
+    pub(crate) fn new(engine: &'a Engine, attempt: AttemptKey) -> Outlets<'a> {
+        Outlets {
+            engine,
+            attempt,
+            open: Vec::new(),
+        }
+    }
+
+    /// Makes the pipes that the process will write to in place of files.
+    ///
+    /// # Errors
+    /// The failure of the task if the system refuses one.
+    pub(crate) fn make(
+        &mut self,
+        assignment: &Assignment,
+        desk: &mut TaskWorkspace<'_>,
+    ) -> Result<(), Box<Failure>> {
+        for index in assignment.descriptor.streams.outputs.iter().copied() {
+            let (pipe, ends) = desk.output_pipe(index)?;
+            let (path, file) = desk.growing_output(index)?;
+            let name = assignment.label.name.output(u64::from(index));
+            let trouble = |error: io::Error| {
+                let message = format!("cannot use the pipe of output {index}: {error}");
+                let label = assignment.label.clone();
+                Box::new(Failure::new(FailureKind::TaskError, label, message))
+            };
+            // A smaller pipe is slower, and that is all.
+            let _ = rustix::pipe::fcntl_setpipe_size(&ends, limits::STREAM_PIPE_BYTES);
+            let ends = watched(ends.as_fd(), Interest::READABLE).map_err(trouble)?;
+            let (flow, changes) = watch::channel(Flow::Open);
+            let source = Arc::new(Source {
+                producer: self.attempt,
+                index,
+                pipe,
+                file,
+                flow,
+            });
+            let (ended, end) = oneshot::channel();
+            let carrying = tokio::task::spawn_local(carry(source.clone(), ends, changes, end));
+            self.engine.lock().streams.insert(name, source);
+            self.open.push(Outlet {
+                index,
+                name,
+                path,
+                running: Some((ended, carrying)),
+            });
+        }
+        Ok(())
+    }
+
+    /// The process has started: others may read.
+    pub(crate) fn tell_opened(&self) {
+        for outlet in &self.open {
+            let step = Step::OpenOutput {
+                index: outlet.index,
+                carriage: Carriage::Stored,
+            };
+            let (task, attempt) = (self.attempt.task, self.attempt.number);
+            let event = Event::TaskStepped {
+                task,
+                attempt,
+                step,
+            };
+            self.engine.with(|core, now| core.tell(now, event));
+        }
+    }
+
+    /// The process has ended, well or not; gives what has become of each output.
+    ///
+    /// # Errors
+    /// The failure of the task if its bytes could not be stored.
+    pub(crate) async fn end(
+        &mut self,
+        assignment: &Assignment,
+        is_well: bool,
+    ) -> Result<Vec<(u32, Carried)>, Box<Failure>> {
+        let mut all = Vec::with_capacity(self.open.len());
+        for outlet in &mut self.open {
+            let Some((ended, carrying)) = outlet.running.take() else {
+                continue;
+            };
+            // It takes the word before it ends.
+            let _ = ended.send(is_well);
+            let flow = carrying.await.expect("copying does not panic");
+            all.push((outlet.index, outlet.path.clone(), flow));
+        }
+        let carried = |(index, path, flow): (u32, PathBuf, io::Result<Flow>)| match flow {
+            Ok(Flow::Direct | Flow::Discarded) => Ok((index, Carried::Passed)),
+            Ok(Flow::Open | Flow::Stored { .. }) => Ok((index, Carried::Stored(path))),
+            Err(error) => {
+                let kind = match error.kind() {
+                    io::ErrorKind::StorageFull => FailureKind::DiskFull,
+                    _ => FailureKind::TaskError,
+                };
+                let message = format!("cannot store its output {index}: {error}");
+                Err(Box::new(Failure::new(
+                    kind,
+                    assignment.label.clone(),
+                    message,
+                )))
+            }
+        };
+        all.into_iter().map(carried).collect()
+    }
+}
+
+impl Drop for Outlets<'_> {
+    fn drop(&mut self) {
+        let mut core = self.engine.lock();
+        for outlet in &self.open {
+            let source = core.streams.get(&outlet.name);
+            if source.is_some_and(|source| source.producer == self.attempt) {
+                core.streams.remove(&outlet.name);
+            }
+        }
+    }
+}
+
+/// Moves what comes out of a pipe until its producer has ended; gives the way that it took.
+async fn carry(
+    source: Arc<Source>,
+    ends: AsyncFd<OwnedFd>,
+    mut changes: watch::Receiver<Flow>,
+    mut end: oneshot::Receiver<bool>,
+) -> io::Result<Flow> {
+    let wait = tokio::time::sleep(Duration::from_millis(limits::STREAM_READER_WAIT_MS));
+    tokio::pin!(wait);
+    let mut copied = Ok(());
+    let is_well = loop {
+        let flow = *changes.borrow_and_update();
+        let moves = matches!(flow, Flow::Stored { .. } | Flow::Discarded);
+        tokio::select! {
+            biased;
+            // A producer that is dropped with its future has not ended well.
+            is_well = &mut end => break is_well.unwrap_or(false),
+            _ = changes.changed(), if !moves => {}
+            () = &mut wait, if flow == Flow::Open => source.store(),
+            ready = ends.readable(), if moves => {
+                let mut ready = ready?;
+                if let Ok(Err(error)) = ready.try_io(|ends| move_some(&source, ends.get_ref())) {
+                    // The producer is not to wait for ever for room in the pipe.
+                    source.flow.send_replace(Flow::Discarded);
+                    copied = Err(error);
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    source.store();
+    let flow = *source.flow.borrow();
+    if flow == Flow::Direct && !is_well {
+        tokio::task::spawn_local(keep_open(ends, changes));
+        return Ok(flow);
+    }
+    while flow != Flow::Direct && copied.is_ok() {
+        match move_some(&source, ends.get_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            moved => copied = moved,
+        }
+    }
+    copied?;
+    if let Flow::Stored { .. } = flow
+        && is_well
+    {
+        source.flow.send_modify(|flow| {
+            if let Flow::Stored { is_whole, .. } = flow {
+                *is_whole = true;
+            }
+        });
+    }
+    Ok(flow)
+}
+
+/// The reader of a producer that has not ended well sees no end before it is stopped itself.
+async fn keep_open(ends: AsyncFd<OwnedFd>, mut changes: watch::Receiver<Flow>) {
+    // The flow of a source that is gone has no reader.
+    let _ = changes.wait_for(|flow| *flow != Flow::Direct).await;
+    drop(ends);
+}
+
+/// Moves what is in the pipe, a bounded part of it.
+fn move_some(source: &Source, ends: &OwnedFd) -> io::Result<()> {
+    let flow = *source.flow.borrow();
+    let Flow::Stored { .. } = flow else {
+        let mut nowhere = [0; DISCARDED_BYTES];
+        rustix::io::read(ends, &mut nowhere)?;
+        return Ok(());
+    };
+    let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+    let most = limits::STREAM_COPY_BYTES_MAX;
+    let count = splice(ends, None, &source.file, None, most, flags)?;
+    source.flow.send_modify(|flow| {
+        if let Flow::Stored { bytes, .. } = flow {
+            *bytes += count as u64;
+        }
+    });
+    Ok(())
+}

@@ -48,6 +48,8 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         },
         keep: given.keep_bytes,
         kept: given.kept,
+        kept_dir: given.kept_folder,
+        trust_owner: given.trusted_owners,
         dry_run: false,
         trace: told.trace.clone(),
         new: false,
@@ -79,6 +81,8 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         durable: durable(options.durable),
         keep_bytes: options.keep,
         kept: options.kept,
+        kept_folder: options.kept_dir.clone(),
+        trusted_owners: options.trust_owner.clone(),
     }
 }
 
@@ -136,6 +140,10 @@ mod tests {
             "power",
             "--keep",
             "2G",
+            "--kept-dir",
+            "shared",
+            "--trust-owner",
+            "root",
             "-m",
             "package.job",
             "-x",

@@ -22,6 +22,7 @@ mod nearest;
 mod observer;
 mod options;
 mod ordered;
+mod owners;
 mod pace;
 mod pack;
 mod paint;

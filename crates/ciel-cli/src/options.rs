@@ -230,6 +230,12 @@ pub struct RunOptions {
     /// Take results that earlier runs kept, even if the last run ended well
     #[arg(long, conflicts_with = "serial")]
     pub kept: bool,
+    /// As --kept, also with results of a folder that several users share; yours are kept there, too
+    #[arg(long, value_name = "DIR", conflicts_with = "serial", value_hint = ValueHint::DirPath)]
+    pub kept_dir: Option<PathBuf>,
+    /// Take shared results of this user (name or number) in any form, not only bytes, text and JSON
+    #[arg(long, value_name = "NAME", requires = "kept_dir")]
+    pub trust_owner: Vec<String>,
     /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,

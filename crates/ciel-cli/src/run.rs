@@ -13,7 +13,7 @@ use crate::observer::CommandObserver;
 use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, dry_run, given, paint, python, script, trace};
+use crate::{SPAWNER, dry_run, given, owners, paint, python, script, trace};
 
 /// Exit code of an interrupted job, as shells report it.
 const INTERRUPTED: u8 = 130;
@@ -144,6 +144,8 @@ pub fn settings(
         durable: given::durable(options.durable),
         keep_bytes: options.keep,
         kept: options.kept,
+        kept_folder: options.kept_dir.clone(),
+        trusted_users: owners::numbers(&options.trust_owner)?,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

@@ -13,10 +13,12 @@ pub mod limits;
 mod objects;
 mod schema;
 pub mod selection;
+pub mod shared;
 pub mod store;
 
 pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Piece};
 pub use error::KeptError;
 pub use identities::{Identities, IdentityNote, IdentityWriter, TaskIdentity};
 pub use selection::{Chosen, Selection};
+pub use shared::{SharedFound, SharedResults};
 pub use store::{Evicted, Found, KeptResults, Usage};

@@ -19,3 +19,9 @@ pub const READ_BYTES: usize = 1 << 20;
 
 /// Bytes of the identities of one run's tasks; those of later tasks are not written down.
 pub const IDENTITIES_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of a shared entry without its objects.
+pub const SHARED_ENTRY_BYTES_MAX: u64 = 64 << 20;
+
+/// Other users of a shared folder whose results are looked for.
+pub const SHARED_USERS_MAX: usize = 64;

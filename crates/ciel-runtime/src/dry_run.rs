@@ -105,7 +105,7 @@ pub fn foretell(
     };
     let walk = Walk {
         store: kept_results::open(&settings.state)?,
-        takes: settings.kept || !is_new && has_ended_badly(&runs, &job_key),
+        takes: settings.takes_kept() || !is_new && has_ended_badly(&runs, &job_key),
         code_now,
         files: identities
             .files

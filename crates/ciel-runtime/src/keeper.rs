@@ -6,6 +6,7 @@
 
 mod noted;
 mod parts;
+mod sharing;
 mod told;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
 use self::parts::{files_named, parts_of, surroundings};
+use self::sharing::Sharing;
 pub(crate) use self::told::{keep_watched, staged, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
@@ -41,6 +43,7 @@ pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
     let mut keeper = Keeper {
         engine,
         store: Store::Unopened,
+        sharing: Sharing::open(engine).filter(|_| engine.keep_rule.keeps),
         surroundings: surroundings(&engine.settings),
         begun: FxHashMap::default(),
         places: Vec::new(),
@@ -65,6 +68,8 @@ enum Store {
 struct Keeper<'a> {
     engine: &'a Engine,
     store: Store,
+    /// None if nothing is shared.
+    sharing: Option<Sharing>,
     surroundings: Digest,
     /// What tasks that run were given.
     begun: FxHashMap<TaskKey, Begun>,
@@ -133,7 +138,7 @@ impl Keeper<'_> {
             self.note_given(parts, &query);
         }
         let found = match &parts {
-            Some(parts) => self.find(parts, &query),
+            Some(parts) => self.find_anywhere(parts, &query),
             None => Err(RerunReason::New),
         };
         let task = query.attempt.task;
@@ -179,6 +184,15 @@ impl Keeper<'_> {
         }
     }
 
+    /// A result of this state folder, else a shared one; the reason is that of this folder.
+    fn find_anywhere(&mut self, parts: &Parts, query: &ResultQuery) -> Result<Taken, RerunReason> {
+        self.find(parts, query).or_else(|reason| {
+            let shared = self.find_shared(parts, query);
+            self.clear(place_of(&query.label));
+            shared.ok_or(reason)
+        })
+    }
+
     fn find(&mut self, parts: &Parts, query: &ResultQuery) -> Result<Taken, RerunReason> {
         let place = place_of(&query.label);
         let found = self.with_store(|store| store.find(parts, place, seconds_now()));
@@ -191,7 +205,7 @@ impl Keeper<'_> {
         if let Some(file) = changed {
             return Err(RerunReason::InputChanged(file.path.clone()));
         }
-        let taken = self.take(&entry, query);
+        let taken = self.take(&entry, query, None);
         if taken.is_some() {
             self.note_gave(place, &entry.outputs, entry.read, true);
         }
@@ -209,14 +223,15 @@ impl Keeper<'_> {
         taken.ok_or(RerunReason::Damaged)
     }
 
-    /// What an entry gives to a task; none if a part of it is missing or damaged.
-    fn take(&mut self, entry: &Entry, query: &ResultQuery) -> Option<Taken> {
+    /// What an entry gives to a task; none if a part of it is missing or damaged. Its objects are
+    /// those of the state folder, or of a user of the shared one.
+    fn take(&mut self, entry: &Entry, query: &ResultQuery, user: Option<&Path>) -> Option<Taken> {
         let mut outputs = Vec::with_capacity(entry.outputs.len());
         for (index, output) in entry.outputs.iter().enumerate() {
             let content = match &output.content {
                 KeptContent::Inline(bytes) => Content::Inline(bytes.clone()),
                 KeptContent::Object { digest, length } => {
-                    self.take_object(query, index, (*digest, *length))?
+                    self.take_object(query, (index, user), (*digest, *length))?
                 }
             };
             outputs.push(Value {
@@ -238,7 +253,7 @@ impl Keeper<'_> {
     fn take_object(
         &mut self,
         query: &ResultQuery,
-        index: usize,
+        (index, user): (usize, Option<&Path>),
         (digest, length): (Digest, u64),
     ) -> Option<Content> {
         let name = query.label.name.output(index as u64);
@@ -246,7 +261,13 @@ impl Keeper<'_> {
         let path = scratch
             .path(query.label.name.0, SPARE, &spare(index))
             .ok()?;
-        let is_whole = self.with_store(|store| store.take(digest, length, &path));
+        let is_whole = match user {
+            None => self.with_store(|store| store.take(digest, length, &path)),
+            Some(user) => {
+                let shared = &self.sharing.as_ref()?.results;
+                shared.take(user, (digest, length), &path).ok()
+            }
+        };
         if is_whole != Some(true) {
             return None;
         }
@@ -319,6 +340,7 @@ impl Keeper<'_> {
 
     fn keep_batch(&mut self) {
         self.due = None;
+        self.share_batch();
         // Without them later runs only know less of this one.
         let _ = self.identities.flush();
         let (places, batch) = (

@@ -153,7 +153,7 @@ fn keep_rule(settings: &Settings, recorded: bool, runs: &[RunEntry]) -> KeepRule
     let after_failure = || !is_new && has_ended_badly(runs, &key::job_key(settings));
     KeepRule {
         keeps: recorded,
-        takes: settings.kept || after_failure(),
+        takes: settings.takes_kept() || after_failure(),
     }
 }
 

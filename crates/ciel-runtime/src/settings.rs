@@ -65,6 +65,10 @@ pub struct Settings {
     pub keep_bytes: u64,
     /// Tasks take kept results of earlier runs, however the last run ended.
     pub kept: bool,
+    /// A folder of kept results that several users share.
+    pub kept_folder: Option<PathBuf>,
+    /// Users, by their numbers, whose shared results are taken whatever their form.
+    pub trusted_users: Vec<u32>,
     /// The file for a trace of the run, open and empty.
     pub trace: Option<Arc<File>>,
     /// The options as a person gave them, for the next process of this run.
@@ -108,6 +112,12 @@ impl Settings {
         std::iter::once(file.display().to_string())
             .chain(words.iter().cloned())
             .collect()
+    }
+
+    /// Tasks take kept results however the last run ended: that was asked for, or a shared folder
+    /// was named.
+    pub(crate) fn takes_kept(&self) -> bool {
+        self.kept || self.kept_folder.is_some()
     }
 
     /// What a failed task does to the rest of the job.

@@ -78,6 +78,12 @@ pub struct GivenOptions {
     /// Tasks take kept results of earlier runs, however the last run ended.
     #[serde(default)]
     pub kept: bool,
+    /// A folder of kept results that several users share.
+    #[serde(default)]
+    pub kept_folder: Option<PathBuf>,
+    /// Users whose shared results are taken whatever their form.
+    #[serde(default)]
+    pub trusted_owners: Vec<String>,
 }
 
 /// What a run is to survive.

@@ -2,11 +2,12 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `cleaning`, `compared`, `random`.
+//! `support`; then `cleaning`, `compared`, `random`, `sharing`.
 
 mod cleaning;
 mod compared;
 mod random;
+mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -30,6 +30,12 @@ pub(super) fn surroundings(settings: &Settings) -> Digest {
     hasher.finish()
 }
 
+/// The same for results that are shared between folders and machines: neither the current folder
+/// nor the place of the interpreter counts, whose version is part of the code.
+pub(super) fn surroundings_anywhere(settings: &Settings) -> Digest {
+    Digest::of(&[u8::from(settings.strict_shell)])
+}
+
 /// What the result of a task depends on; none if an input cannot be read any more.
 pub(super) fn parts_of(
     engine: &Engine,

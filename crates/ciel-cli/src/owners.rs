@@ -1,0 +1,29 @@
+//! Users by name, as the system knows them.
+//!
+//! The program `id` is asked, which knows users of a network, too. It does not know what a user is
+//! trusted with.
+
+use std::process::Command;
+
+use crate::cli_error::CliError;
+
+/// The numbers of these users, who are given by name or number.
+///
+/// # Errors
+/// There is no such user.
+pub fn numbers(names: &[String]) -> Result<Vec<u32>, CliError> {
+    names.iter().map(|name| number(name)).collect()
+}
+
+fn number(name: &str) -> Result<u32, CliError> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let told = Command::new("id").args(["-u", "--", name]).output().ok();
+    let text = told.and_then(|told| String::from_utf8(told.stdout).ok());
+    let number = text.and_then(|text| text.trim().parse().ok());
+    number.ok_or_else(|| {
+        let message = format!("there is no user {name}");
+        CliError::usage("owner.unknown", message).with_hint("`ls -l` shows who owns a file")
+    })
+}

@@ -1,0 +1,118 @@
+//! Kept results in a folder that several users share, beside those of the state folder.
+//!
+//! The current folder is no part of a shared key, and files that a task has read below it are named
+//! from it, so that a colleague's copy of the project finds them. It does not know how results are
+//! checked. Read next: `ciel_kept::shared`.
+
+use std::path::Path;
+
+use ciel_engine::ResultQuery;
+use ciel_kept::{Entry, KeptError, Parts, SharedFound, SharedResults};
+use ciel_model::{Digest, FileRead};
+
+use super::parts::surroundings_anywhere;
+use super::{Keeper, Taken, is_unchanged};
+use crate::engine::Engine;
+
+/// The shared folder of a run.
+pub(super) struct Sharing {
+    pub(super) results: SharedResults,
+    surroundings: Digest,
+    /// Users of whom it was said that their results are not taken.
+    refused: Vec<u32>,
+}
+
+impl Sharing {
+    /// The shared folder that the settings name, if there is one that can be used.
+    pub(super) fn open(engine: &Engine) -> Option<Sharing> {
+        let settings = &engine.settings;
+        let folder = settings.kept_folder.as_deref()?;
+        let opened = SharedResults::open(folder, settings.trusted_users.clone());
+        let results = opened.map_err(|error| give_up(engine, &error)).ok()?;
+        if !results.is_writable() {
+            let folder = results.folder().display();
+            engine.warn(
+                None,
+                &format!("results in {folder} are taken only: it is read-only"),
+            );
+        }
+        Some(Sharing {
+            results,
+            surroundings: surroundings_anywhere(settings),
+            refused: Vec::new(),
+        })
+    }
+
+    fn parts(&self, parts: &Parts) -> Parts {
+        Parts {
+            surroundings: self.surroundings,
+            ..parts.clone()
+        }
+    }
+}
+
+impl Keeper<'_> {
+    /// What a shared entry gives to a task; none if there is none that may be used.
+    pub(super) fn find_shared(&mut self, parts: &Parts, query: &ResultQuery) -> Option<Taken> {
+        let sharing = self.sharing.as_mut()?;
+        let (entry, user) = match sharing.results.find(&sharing.parts(parts)) {
+            SharedFound::Entry { entry, user } => (entry, user),
+            SharedFound::Untrusted(owner) => {
+                if !sharing.refused.contains(&owner) {
+                    sharing.refused.push(owner);
+                    let message = format!(
+                        "results of user {owner} that are neither bytes, text nor JSON are not \
+                         taken: they might run code; trust them with --trust-owner {owner}"
+                    );
+                    self.engine.warn(None, &message);
+                }
+                return None;
+            }
+            SharedFound::Nothing => return None,
+        };
+        if !entry.read.iter().all(is_unchanged) {
+            return None;
+        }
+        self.take(&entry, query, Some(&user))
+    }
+
+    /// Keeps results for others, too.
+    pub(super) fn share_batch(&mut self) {
+        let Some(sharing) = self
+            .sharing
+            .as_ref()
+            .filter(|one| one.results.is_writable())
+        else {
+            return;
+        };
+        let mut batch = self.batch.iter();
+        let kept = batch.try_for_each(|(entry, files)| {
+            let shared = Entry {
+                parts: sharing.parts(&entry.parts),
+                read: entry.read.iter().map(from_here).collect(),
+                ..entry.clone()
+            };
+            sharing.results.keep(&shared, files)
+        });
+        if let Err(error) = kept {
+            give_up(self.engine, &error);
+            self.sharing = None;
+        }
+    }
+}
+
+/// A file that was read, named from the current folder if it is below it.
+fn from_here(file: &FileRead) -> FileRead {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let below = Path::new(&*file.path).strip_prefix(folder).ok();
+    let name = below.and_then(Path::to_str);
+    FileRead {
+        path: name.map_or(file.path.clone(), Into::into),
+        ..file.clone()
+    }
+}
+
+fn give_up(engine: &Engine, error: &KeptError) {
+    let message = format!("no results are shared from now on: {error}");
+    engine.warn(None, &message);
+}

@@ -2,6 +2,7 @@
 //! parts by themselves.
 
 mod bytes;
+mod killed;
 mod matrix;
 mod parts;
 mod pipes;

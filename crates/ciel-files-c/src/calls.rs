@@ -133,11 +133,17 @@ pub unsafe extern "C" fn ciel_ordered_write(
     length: usize,
 ) -> isize {
     call(-1, || {
-        let file = descriptors::get(descriptor)?;
         // SAFETY: as the caller promises.
-        let bytes = unsafe { bytes(buffer, length) }?;
-        (&*file).write_all(bytes)?;
-        Ok(length as isize)
+        let bytes = unsafe { bytes(buffer, length) };
+        if let Ok(bytes) = bytes
+            && descriptors::gather(descriptor, bytes)
+        {
+            return Ok(length as isize);
+        }
+        descriptors::with(descriptor, |mut file| {
+            file.write_all(bytes?)?;
+            Ok(length as isize)
+        })
     })
 }
 

@@ -1,12 +1,16 @@
 //! The table of open files, by descriptor.
 //!
-//! These descriptors are the library's own, not the kernel's. Several may be one open file. It does
-//! not know what is done with the files. Read next: `calls`.
+//! These descriptors are the library's own, not the kernel's. Several may be one open file. Each
+//! thread keeps those that it has used, until any descriptor changes, so that a write takes no lock
+//! and counts nothing that other threads look at. It does not know what is done with the files.
+//! Read next: `calls`.
 
+use std::cell::RefCell;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ciel_files::File;
+use ciel_files::{File, Mode};
 
 use crate::failure::Failure;
 
@@ -16,6 +20,22 @@ pub(crate) const DESCRIPTORS_MAX: usize = 65_536;
 type Table = Vec<Option<Arc<File>>>;
 
 static TABLE: RwLock<Table> = RwLock::new(Vec::new());
+
+/// How often a descriptor has become another file or none. Changed with the table locked.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// Files that a thread has found in the table, by descriptor.
+struct Found {
+    /// The changes when the table was looked at.
+    changes: u64,
+    files: Table,
+}
+
+thread_local! {
+    static FOUND: RefCell<Found> = const {
+        RefCell::new(Found { changes: 0, files: Vec::new() })
+    };
+}
 
 fn read() -> RwLockReadGuard<'static, Table> {
     TABLE.read().unwrap_or_else(PoisonError::into_inner)
@@ -46,6 +66,68 @@ pub(crate) fn get(descriptor: c_int) -> Result<Arc<File>, Failure> {
         .ok_or_else(|| not_open(descriptor))
 }
 
+/// Puts bytes into the buffer of this strand, if this thread knows that the descriptor is a file
+/// for serial append and if they fit. Otherwise nothing is done.
+#[inline]
+pub(crate) fn gather(descriptor: c_int, bytes: &[u8]) -> bool {
+    let gathered = FOUND.try_with(|found| match found.try_borrow() {
+        Ok(found) if found.changes == CHANGES.load(Ordering::Acquire) => found
+            .find(descriptor)
+            .is_some_and(|file| file.gather(bytes)),
+        Ok(_) | Err(_) => false,
+    });
+    gathered.unwrap_or(false)
+}
+
+/// Acts on the open file of a descriptor.
+pub(crate) fn with<T>(
+    descriptor: c_int,
+    act: impl FnOnce(&File) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut act = Some(act);
+    let mut once = |file: &File| act.take().expect("it acts on one file")(file);
+    let done = FOUND.try_with(|found| {
+        let mut found = found.borrow_mut();
+        found.forget_changed();
+        match found.find(descriptor) {
+            Some(file) => once(file),
+            None => once(&*found.look_up(descriptor)?),
+        }
+    });
+    // A thread that is ending keeps nothing any more.
+    done.unwrap_or_else(|_| once(&*get(descriptor)?))
+}
+
+impl Found {
+    #[inline]
+    fn forget_changed(&mut self) {
+        let changes = CHANGES.load(Ordering::Acquire);
+        if self.changes != changes {
+            self.files.clear();
+            self.changes = changes;
+        }
+    }
+
+    #[inline]
+    fn find(&self, descriptor: c_int) -> Option<&Arc<File>> {
+        let place = usize::try_from(descriptor).ok()?;
+        self.files.get(place)?.as_ref()
+    }
+
+    /// Only files for serial append are kept: to close one ends it, whoever has it still, where the
+    /// others end when nobody has them.
+    #[cold]
+    fn look_up(&mut self, descriptor: c_int) -> Result<Arc<File>, Failure> {
+        let file = get(descriptor)?;
+        if let Some(place) = place(descriptor)
+            && file.mode() == Mode::SerialAppend
+        {
+            put(&mut self.files, place, file.clone());
+        }
+        Ok(file)
+    }
+}
+
 /// Gives an open file the lowest descriptor that is free.
 pub(crate) fn add(file: Arc<File>) -> Result<c_int, Failure> {
     let mut table = write();
@@ -69,7 +151,9 @@ fn put(table: &mut Table, place: usize, file: Arc<File>) -> Option<Arc<File>> {
 /// Lets a descriptor be this open file.
 pub(crate) fn set(descriptor: c_int, file: Arc<File>) -> Result<(), Failure> {
     let place = place(descriptor).ok_or_else(|| not_open(descriptor))?;
-    put(&mut write(), place, file);
+    let mut table = write();
+    put(&mut table, place, file);
+    CHANGES.fetch_add(1, Ordering::Release);
     Ok(())
 }
 
@@ -102,5 +186,7 @@ pub(crate) fn remove(descriptor: c_int) -> Result<Arc<File>, Failure> {
     let place = place(descriptor).ok_or_else(|| not_open(descriptor))?;
     let mut table = write();
     let slot = table.get_mut(place).ok_or_else(|| not_open(descriptor))?;
-    slot.take().ok_or_else(|| not_open(descriptor))
+    let file = slot.take().ok_or_else(|| not_open(descriptor))?;
+    CHANGES.fetch_add(1, Ordering::Release);
+    Ok(file)
 }

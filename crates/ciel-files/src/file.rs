@@ -188,6 +188,7 @@ impl File {
 
     /// Puts bytes into the buffer of this strand, if the file is open for serial append and they
     /// fit; it never waits. Otherwise nothing is done, and `write` does it or says why not.
+    #[inline]
     pub fn gather(&self, bytes: &[u8]) -> bool {
         match &*self.0 {
             Inner::Global(_) | Inner::Local(_) => false,
@@ -375,6 +376,7 @@ impl Append {
         }
     }
 
+    #[inline]
     fn gather(&self, bytes: &[u8]) -> bool {
         thread::current(|own| own.gather(&self.target, bytes)).unwrap_or(false)
     }

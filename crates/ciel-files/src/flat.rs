@@ -13,6 +13,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::error::FileError;
 use crate::extent::Extent;
 
+impl End {
+    fn file(&mut self) -> io::Result<&mut File> {
+        let closed = || io::Error::other("it is closed");
+        self.file.as_mut().ok_or_else(closed)
+    }
+}
+
 /// A flat file.
 #[derive(Debug)]
 pub(crate) struct Flat {
@@ -23,7 +30,8 @@ pub(crate) struct Flat {
 
 #[derive(Debug)]
 struct End {
-    file: File,
+    /// None if it is closed: whoever reads a pipe learns of its end although a handle is left.
+    file: Option<File>,
     /// Bytes of the file that are final.
     at: u64,
 }
@@ -41,7 +49,10 @@ impl Flat {
             return Err(FileError::NotContinued { path }.into());
         }
         Ok(Flat {
-            end: Mutex::new(End { file, at }),
+            end: Mutex::new(End {
+                file: Some(file),
+                at,
+            }),
             spill: OnceLock::new(),
             spill_end: AtomicU64::new(0),
         })
@@ -57,7 +68,7 @@ impl Flat {
 
     pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let mut end = self.end();
-        let written = write_some(&mut end.file, bytes);
+        let written = write_some(end.file()?, bytes);
         end.at += written.0;
         written.1
     }
@@ -68,7 +79,7 @@ impl Flat {
         let (mut from, last) = (extent.offset, extent.offset + extent.length);
         while from < last {
             let most = (last - from) as usize;
-            let copied = copy_some(spill, from, &mut end.file, most)?;
+            let copied = copy_some(spill, from, end.file()?, most)?;
             from += copied;
             end.at += copied;
         }
@@ -95,10 +106,13 @@ impl Flat {
     }
 
     pub(crate) fn close(&self, path: &Path) -> io::Result<()> {
-        let end = self.end();
-        let found = end.file.metadata()?;
-        end.file.unlock()?;
+        let mut end = self.end();
         let expected = end.at;
+        let Some(file) = end.file.take() else {
+            return Ok(());
+        };
+        let found = file.metadata()?;
+        file.unlock()?;
         match found.is_file() && found.len() != expected {
             true => Err(FileError::Changed {
                 path: path.to_path_buf(),

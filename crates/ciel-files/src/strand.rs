@@ -85,14 +85,21 @@ impl State {
     #[inline]
     pub(crate) fn write(&mut self, target: &Arc<Target>, bytes: &[u8]) -> io::Result<()> {
         // Most strands write to one file, and most writes fit its buffer.
-        if let Some(first) = self.parts.first_mut()
-            && self.panicked_in.is_none()
-            && Arc::ptr_eq(&first.target, target)
-            && first.gather(bytes)
-        {
-            return Ok(());
+        match self.gather_first(target, bytes) {
+            true => Ok(()),
+            false => self.write_elsewhere(target, bytes),
         }
-        self.write_elsewhere(target, bytes)
+    }
+
+    #[inline]
+    fn gather_first(&mut self, target: &Arc<Target>, bytes: &[u8]) -> bool {
+        if self.panicked_in.is_none()
+            && let Some(first) = self.parts.first_mut()
+            && Arc::ptr_eq(&first.target, target)
+        {
+            return first.gather(bytes);
+        }
+        false
     }
 
     #[cold]
@@ -115,7 +122,13 @@ impl State {
 
     /// Whether bytes fit the buffer; if so, they are written behind all that this strand has
     /// written. What comes behind a panic is not written.
+    #[inline]
     pub(crate) fn gather(&mut self, target: &Arc<Target>, bytes: &[u8]) -> bool {
+        self.gather_first(target, bytes) || self.gather_elsewhere(target, bytes)
+    }
+
+    #[cold]
+    fn gather_elsewhere(&mut self, target: &Arc<Target>, bytes: &[u8]) -> bool {
         let is_cut = self.panicked_in.is_some();
         is_cut || matches!(self.part(target), Ok(place) if self.parts[place].gather(bytes))
     }

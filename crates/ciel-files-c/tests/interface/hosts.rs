@@ -21,6 +21,12 @@ fn misused_calls_fail_with_an_errno_and_a_message() {
     passes("misuse.c");
 }
 
+/// Threads keep the descriptors that they have used, and have to notice that these have changed.
+#[test]
+fn descriptors_that_become_other_files_are_so_for_all_threads_at_once() {
+    passes("descriptors.c");
+}
+
 #[test]
 fn views_reduced_in_any_order_append_from_left_to_right() {
     passes("views.c");

@@ -20,6 +20,10 @@ pub enum Act {
     Scope(Vec<(Program, Program)>),
     /// Items of a parallel iterator, each with a number of bytes.
     Items { file: usize, sizes: Vec<usize> },
+    /// Appends where the strand's pointer into a file in local mode is, and moves it on.
+    Move { by: u64 },
+    /// Appends a note to a file in global mode.
+    Note,
     /// Ends the strand by a panic, which continues in whoever waits for it.
     Panic,
     /// Catches what these do.
@@ -46,11 +50,23 @@ fn size() -> impl Strategy<Value = usize> {
     ]
 }
 
-/// Random programs; some strands of some panic.
+fn write() -> impl Strategy<Value = Act> {
+    (0..FILES, size()).prop_map(|(file, bytes)| Act::Write { file, bytes })
+}
+
+/// Random programs that append; some strands of some panic.
 pub fn programs(with_panics: bool) -> impl Strategy<Value = Program> {
-    let write = (0..FILES, size()).prop_map(|(file, bytes)| Act::Write { file, bytes });
     let panic = if with_panics { 1 } else { 0 };
-    let leaf = prop_oneof![12 => write, panic => Just(Act::Panic)];
+    programs_of(prop_oneof![12 => write(), panic => Just(Act::Panic)])
+}
+
+/// Random programs with files in all modes.
+pub fn programs_of_all_modes() -> impl Strategy<Value = Program> {
+    let moves = (1..100u64).prop_map(|by| Act::Move { by });
+    programs_of(prop_oneof![6 => write(), 4 => moves, 1 => Just(Act::Note)])
+}
+
+fn programs_of(leaf: impl Strategy<Value = Act> + 'static) -> impl Strategy<Value = Program> {
     let act = leaf.prop_recursive(5, 60, 6, |inner| {
         let program = prop::collection::vec(inner, 0..5);
         let spawned = prop::collection::vec((program.clone(), program.clone()), 0..4);
@@ -72,6 +88,11 @@ pub fn bytes_of(place: u64, count: usize) -> Vec<u8> {
     let begin = text.len();
     text.resize(count.max(begin), b'a' + (place % 23) as u8);
     text
+}
+
+/// What an act at that place writes of a pointer.
+pub fn position_of(place: u64, at: u64) -> Vec<u8> {
+    format!("<{place:x}: {at}>").into_bytes()
 }
 
 /// The place of the part with that number of an act.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::elision::elided;
+use crate::elision::{Elided, elided};
 use crate::program::{Act, FILES, Program, beneath, bytes_of, config, create, programs, shown};
 
 /// Marks panics of programs, which are not shown.
@@ -46,6 +46,7 @@ fn one(act: &Act, place: u64, files: &[File; FILES]) {
             };
             items.append_to(&files[*file], write).unwrap();
         }
+        Act::Move { .. } | Act::Note => unreachable!("these programs only append"),
         Act::Panic => resume_unwind(Box::new(Wanted)),
         Act::Catch(caught) => {
             let ended = catch_unwind(AssertUnwindSafe(|| all(caught, place, files)));
@@ -90,7 +91,7 @@ fn expect_elision(program: &Program, pool: Option<&ThreadPool>) {
         Some(pool) => pool.install(|| run(program, folder.path())),
         None => run(program, folder.path()),
     };
-    let (files, panics) = elided(program);
+    let Elided { files, panics, .. } = elided(program);
     assert_eq!(panicked, panics);
     let written = contents(folder.path());
     for (written, wanted) in written.iter().zip(&files) {

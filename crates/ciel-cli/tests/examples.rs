@@ -221,3 +221,60 @@ fn notebook_shows_the_results_of_its_session() {
     ];
     assert_eq!(ended.stdout, lines.join("\n"), "{}", ended.stderr);
 }
+
+/// Why the example with tools for genomes cannot run here, or gives something else.
+fn why_not_polish() -> Option<&'static str> {
+    let tools = [
+        ["minimap2", "--version"],
+        ["miniasm", "-V"],
+        ["racon", "--version"],
+        ["samtools", "--version"],
+    ];
+    if !tools.iter().all(|tool| works(tool)) {
+        return Some("minimap2, miniasm, racon and samtools are not all installed");
+    }
+    let reads = Path::new("/usr/share/doc/bowtie2/examples/reads/longreads.fq.gz");
+    (!reads.exists()).then_some("the package bowtie2-examples is not installed")
+}
+
+#[test]
+fn polish_ends_when_a_round_changes_nothing() {
+    if let Some(why) = why_not_polish() {
+        return skipped("polish", why);
+    }
+    if !runs_python("polish", "") {
+        return;
+    }
+    for (mode, words) in [("-j2", vec![]), ("-j1", vec!["--files"])] {
+        let ended = run_file(&Place::new(), &[mode], program("polish"), &words);
+        assert_eq!(ended.code, Some(0), "{mode} {}", ended.stderr);
+        assert_eq!(ended.stdout, expected("polish"), "{mode} {}", ended.stderr);
+    }
+}
+
+#[test]
+fn polish_that_is_killed_goes_on_by_the_same_command() {
+    if let Some(why) = why_not_polish() {
+        return skipped("polish, killed", why);
+    }
+    if !runs_python("polish, killed", "") {
+        return;
+    }
+    let place = Place::new();
+    let start = || {
+        let mut command = place.command();
+        command.env("CIEL_PYTHON", python());
+        command.args(["run", "-j2"]).arg(program("polish"));
+        Live::start(command)
+    };
+    let live = start();
+    assert!(live.line().starts_with("draft: "));
+    live.signal("KILL");
+    live.end();
+    place.await_nobody();
+    let ended = start().end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, expected("polish"), "{}", ended.stderr);
+    // Reads and draft were made before the kill, and the overlaps of the draft with it.
+    assert!(ended.stderr.contains("resum"), "{}", ended.stderr);
+}
